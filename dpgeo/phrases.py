@@ -49,7 +49,7 @@ class Phrase:
     def render(
         self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> str:
-        """Write the sentence; `translate` renders templates and `figure` numbers."""
+        """Return the sentence; `translate` is applied to templates, `figure` to numbers."""
         text = translate(self.template) if self.template else ""
         return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
 
@@ -79,7 +79,7 @@ class Phrase:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | str, depth: int = MAX_DEPTH) -> Self:
-        """Invert `to_json`; a bare text is shown as it is.
+        """Invert `to_json`; a plain text becomes a phrase without values.
 
         Raises ValueError for anything else, and for a phrase beyond `MAX_DEPTH` or `MAX_LENGTH`.
         """
@@ -101,24 +101,24 @@ class Phrase:
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be used, and why; it names no input field."""
+    """An unusable value, with the reason but without the name of an input field."""
 
     def __init__(self, template: str, /, **values: Value) -> None:
         super().__init__(Phrase(template, **values))
 
 
 def translatable(text: str) -> str:
-    """Mark a text for the catalogues; it is translated where it is shown."""
+    """Mark a text for the translation catalogues; it is translated when it is shown."""
     return text
 
 
 def translatable_plural(one: str, many: str) -> tuple[str, str]:
-    """Mark a text and its plural for the catalogues, as `translatable` does."""
+    """Mark a text and its plural for translation, as `translatable` does."""
     return one, many
 
 
 def shown_by_scripts(text: str) -> str:
-    """Mark a text for the catalogues of pages and of their scripts."""
+    """Mark a text for the translation catalogues of pages and of their scripts."""
     return text
 
 

@@ -20,7 +20,7 @@ else:
 
 
 def desk_url(name: str, *args: object) -> str:
-    """Return the address of a desk page, or "" where there is none."""
+    """Return the address of a desk page, or "" where the desk is not installed."""
     try:
         return reverse(name, args=args)
     except NoReverseMatch:

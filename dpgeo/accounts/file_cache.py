@@ -91,7 +91,7 @@ class CountsInFiles(BaseCache):
 
 
 def _read(path: Path) -> tuple[int, float] | None:
-    """Read a counter and when it expires; None unless it is complete and valid."""
+    """Return a counter and its time of expiry; None for an incomplete or invalid file."""
     try:
         value, ends = path.read_text().split()
         counter = int(value), float(ends)

@@ -21,7 +21,7 @@ class User(AbstractUser):
 
 
 class Sector(models.TextChoices):
-    """Kinds of publishing bodies, as in the registry of deployments."""
+    """Kinds of publishing bodies, as a registry of DP deployments distinguishes them."""
 
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"
@@ -54,7 +54,7 @@ class Organisation(models.Model):
 
 
 class Role(models.TextChoices):
-    """Roles of members; each includes the roles before it."""
+    """Roles of members; each may also do what the roles before it may do."""
 
     STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
     APPROVER = "approver", "Approver: also publishes and withdraws"

@@ -35,7 +35,7 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
-    # Redis and files fail in many ways; none of them may close the site.
+    # Catch everything: Redis and files fail in many ways, and no failure may close the site.
     except Exception as error:
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None

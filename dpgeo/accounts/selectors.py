@@ -48,7 +48,7 @@ class Owned(Protocol):
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """Return a user's role in an organisation, given itself or as its id; None for strangers."""
+    """Return a user's role in an organisation, object or id; None for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation
@@ -89,7 +89,7 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 
 
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a user manages an organisation's budgets and keys; no key does."""
+    """Whether a user manages an organisation's budgets and keys; API keys never do."""
     if isinstance(user, User) and user.acting_key:
         return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
@@ -100,9 +100,9 @@ def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
 def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
     """Whether a user may give a new dataset a budget of its own.
 
-    An administrator may, and so may an administrator's key with the scope for it. Others declare
-    datasets that share a budget: otherwise every new declaration about the same people would add to
-    their budget.
+    An administrator may, and so may an administrator's key with the scope for it. Others can only
+    declare datasets that share an existing budget: otherwise every new declaration about the same
+    people would add to the epsilon that may be spent on them.
     """
     key = user.acting_key if isinstance(user, User) else None
     if key and Scope.BUDGETS_GRANT not in key.scopes:

@@ -57,8 +57,8 @@ class CountedForm(AuthenticationForm):
     def _limits(self, name: str) -> dict[str, int]:
         """Return each counter's key and limit.
 
-        The counter of the address comes first: beyond its limit, an address adds no counters of
-        account names.
+        The counter of the address comes first: an address beyond its limit creates no further
+        counters of account names.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
         return {

@@ -59,13 +59,13 @@ class KeyAuthentication(BaseAuthentication):
 
 
 class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """Keys in the OpenAPI schema."""
+    """Description of API keys for the OpenAPI schema."""
 
     target_class = KeyAuthentication
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """Describe a bearer token."""
+        """Return the OpenAPI security scheme of a bearer token."""
         return {
             "type": "http",
             "scheme": "bearer",
@@ -91,7 +91,10 @@ def actor_of(request: Request, scope: Scope) -> User:
 
 
 def viewer_of(request: Request) -> Visitor:
-    """Return the user who looks at releases; anonymous for a key that may not see drafts."""
+    """Return the user whose rights decide which releases are visible.
+
+    A key without a scope that shows drafts counts as an anonymous visitor.
+    """
     user = request.user
     if not isinstance(user, User):
         return AnonymousUser()
@@ -121,7 +124,7 @@ def check_served(release: Release) -> None:
 def own_dataset(user: User, slug: str, action: str) -> Dataset:
     """Return a dataset of the organisations that `user` acts for.
 
-    Raises Http404 for any other dataset, and NotAllowed if the user's role does not suffice.
+    Raises Http404 for any other dataset, and NotAllowed if the user's role does not allow `action`.
     """
     dataset = get_object_or_404(datasets_visible_to(user), slug=slug)
     if not may(user, dataset, action):

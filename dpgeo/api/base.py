@@ -43,7 +43,7 @@ class AlwaysJson(BaseContentNegotiation):
     """Content negotiation that ignores the Accept header and always answers in JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
-        """Return the first parser; none is ever used."""
+        """Return the first parser; it is never used, as views read the body themselves."""
         return next(iter(parsers))
 
     def select_renderer(
@@ -77,7 +77,7 @@ class ApiView(APIView):
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Read the query parameters. Raises InvalidInput."""
+        """Parse the query parameters of the request. Raises InvalidInput."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
@@ -87,7 +87,7 @@ class ApiView(APIView):
         """Do nothing: views that need the user read `request.user`."""
 
     def check_permissions(self, request: Request) -> None:
-        """Count the request, then check the scope of its method.
+        """Count the request for its rate limit, then check its method's scope.
 
         Raises Throttled, AuthenticationFailed, NotAuthenticated and NotAllowed.
         """
@@ -127,7 +127,7 @@ class DocumentView(ApiView):
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Serialize an object."""
+        """Return `thing` as the serializer `document` writes it."""
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(

@@ -18,7 +18,7 @@ _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextC
 
 
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Write each release as ReleaseSerializer does."""
+    """Return each release as the JSON text that ReleaseSerializer gives."""
     document = ReleaseSerializer(context={"request": request})
     return _of_releases(
         _releases, request, rows, lambda release: _json(document.to_representation(release))
@@ -26,14 +26,17 @@ def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Write each release as a DCAT dataset."""
+    """Return each release as the JSON text of a DCAT dataset."""
     return _of_releases(
         _harvested, request, rows, lambda release: _json(dcat.dataset(request, release))
     )
 
 
 def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Write the collections of each release that has any, joined by commas."""
+    """Return the JSON text of each release's OGC collections, joined by commas.
+
+    Releases without collections are left out.
+    """
 
     def write(release: Release) -> bytes:
         collections = ogc.collections_of(release)
@@ -43,14 +46,14 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Write each dataset as DatasetSerializer does."""
+    """Return each dataset as the JSON text that DatasetSerializer gives."""
     document = DatasetSerializer(context={"request": request})
     make = make_of_datasets(lambda dataset: _json(document.to_representation(dataset)))
     return _datasets.texts(rows, make, beside=request.build_absolute_uri("/"))
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """Write a document as JSON, with a list of JSON texts as its further member `name`."""
+    """Return `document` as JSON text, with the list of `texts` added as member `name`."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 

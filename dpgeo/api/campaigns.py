@@ -268,7 +268,10 @@ def _campaign(request: Request, campaign_id: str) -> Campaign:
 
 
 def _reader(request: Request) -> Visitor:
-    """Return the user who looks at campaigns; anonymous for a key without their scope."""
+    """Return the user whose rights decide which campaigns are visible.
+
+    A key without the scope for campaigns counts as an anonymous visitor.
+    """
     user = request.user
     key = user.acting_key if isinstance(user, User) else None
     return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

@@ -33,7 +33,7 @@ CATALOGUE_PUBLISHER = "Publishers of this server"
 
 
 def catalogue(request: Request, next_url: str | None) -> Document:
-    """Write a page of the catalogue without its datasets."""
+    """Return one page of the catalogue as JSON-LD, without its datasets."""
     view: Document = {
         "@id": request.build_absolute_uri(),
         "@type": "hydra:PartialCollectionView",
@@ -54,7 +54,7 @@ def catalogue(request: Request, next_url: str | None) -> Document:
 
 
 def dataset(request: AnyRequest, release: Release) -> Document:
-    """Write a release as a DCAT dataset, whose distributions are its files."""
+    """Return a release as a DCAT dataset; the release's files are its distributions."""
     page = address_of(request, "release", release.pk)
     declared = release.dataset
     publisher = declared.organisation
@@ -91,7 +91,7 @@ def dataset(request: AnyRequest, release: Release) -> Document:
 
 
 def _files(release: Release) -> list[ReleaseFile]:
-    """Return the files that hold a layer."""
+    """Return the release's files that contain a layer of the map."""
     return [file for file in release.files.all() if file.kind.layer]
 
 

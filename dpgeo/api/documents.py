@@ -46,7 +46,7 @@ class Document(serializers.Serializer[Any]):
         return read
 
     def address(self, name: str, *values: object) -> str:
-        """Return the absolute address of a named page."""
+        """Return the absolute address of the URL pattern `name` with `values`."""
         return address_of(self.context["request"], name, *values)
 
 
@@ -78,11 +78,11 @@ def page_of(document: type[Document], name: str, meaning: str, *, only: str = ""
 
 
 def address_of(request: AnyRequest, name: str, *values: object) -> str:
-    """Return the absolute address of a named page."""
+    """Return the absolute address of the URL pattern `name` with `values`."""
     return request.build_absolute_uri(_path(name, *values))
 
 
 @functools.lru_cache(maxsize=16_384)
 def _path(name: str, *values: object) -> str:
-    """Return the path of a named page; cached, because lists hold many of them."""
+    """Return the path of the URL pattern `name`; cached, as lists hold many addresses."""
     return reverse(name, args=values)

@@ -78,7 +78,10 @@ class Unsatisfiable(Exception):
 
 
 class ReleaseFileView(ApiView):
-    """One file of a release; has no rate limit, as counting requests would cost more."""
+    """One file of a release.
+
+    It has no rate limit: counting a request would cost more than answering it.
+    """
 
     counted = False
 
@@ -109,12 +112,12 @@ class ReleaseFileView(ApiView):
         try:
             return serve(plain, file_of(release, name))
         except FileNotFoundError:
-            # The file was moved into the public storage after it was looked up.
+            # The file was moved to the public storage after the lookup above: look it up again.
             return serve(plain, file_of(release, name))
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
-    """Answer with a stored file. Raises FileNotFoundError if it was moved."""
+    """Answer with a stored file. Raises FileNotFoundError if the file was moved."""
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
     )
@@ -166,7 +169,7 @@ def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
 
 
 class _Slice:
-    """A range of bytes of an open file, as a file."""
+    """A file object that gives only a range of an open file's bytes."""
 
     def __init__(self, file: IO[bytes], span: Span) -> None:
         self._file = file
@@ -199,7 +202,8 @@ def release_of(request: Request, release_id: str) -> Release:
 def file_of(release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises Http404, or NotFound that names the file to take instead.
+    Raises Http404. If the layer was too large for the file's format, raises NotFound with the name
+    of the file to take instead.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
@@ -227,7 +231,7 @@ def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=4096)
 def _disposition(title: str, name: str) -> str:
-    """Return the Content-Disposition header: shown or saved, and the file name."""
+    """Return the Content-Disposition header: whether to show or save, and the name."""
     disposition = "inline" if name.endswith(INLINE) else "attachment"
     saved_as = "-".join(filter(None, (slugify(title)[:60], name)))
     return f'{disposition}; filename="{saved_as}"'
@@ -236,7 +240,7 @@ def _disposition(title: str, name: str) -> str:
 def _whole(
     request: HttpRequest, stored: StoredFile, name: str, headers: dict[str, str]
 ) -> HttpResponseBase:
-    """Answer with a whole file, plain or gzipped; small files are read at once."""
+    """Answer with a whole file, plain or gzipped; only large files are streamed."""
     small = stored.size <= SMALL
     if small and request.method != "HEAD":
         with stored.storage.open(name, "rb") as file:

@@ -28,7 +28,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 if the database is migrated and the broker reachable, else 503.
 
-    Without the broker requests are still accepted, and processed once it is back.
+    While the broker is unreachable, requests for jobs are still accepted; the jobs run once the
+    broker is back.
     """
     parts = {"database": database_state(), "broker": broker_state()}
     ready = parts == {"database": "migrated", "broker": "reachable"}
@@ -37,7 +38,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def database_state() -> str:
-    """Return whether the database can be reached, and has this version's tables."""
+    """Return "migrated" if the database has this version's tables, else what is wrong."""
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -47,7 +48,7 @@ def database_state() -> str:
 
 
 def broker_state() -> str:
-    """Return whether messages can be sent to workers; tries for a few seconds."""
+    """Return "reachable" or "unreachable", after trying for a few seconds."""
     with current_app.connection_for_write() as broker:
         try:
             broker.ensure_connection(max_retries=1, interval_start=0, timeout=3)

@@ -59,8 +59,8 @@ class Operation:
     `answer` is the serializer of the answer with `status`; `repeated` describes the answer 200 to a
     repeated request; `responses` are other answers. `errors` are statuses in addition to the usual
     ones, which are left out unless `usual`; `further` are kinds of error that share a status with
-    another. `links` are the operations that may follow, each with its path parameters as references
-    into this answer.
+    another. `links` are the operations that a client may call next, each with its path parameters
+    as references into this answer.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Operation:
 
 
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
-    """Describe a method of a view; the arguments are the fields of Operation."""
+    """Return a decorator that describes a view's method by the fields of Operation."""
     described = Operation(name=name, summary=summary, answer=answer, **facts)
 
     def decorate(method: F) -> F:
@@ -93,7 +93,7 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
 
 
 def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """Describe a variable part of an address."""
+    """Return the description of a path parameter."""
     return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
 
 
@@ -109,12 +109,12 @@ class OperationSchema(AutoSchema):
 
     @property
     def stated(self) -> Operation:
-        """Return the decorator's description."""
+        """Return the description that the decorator `operation` gave the method."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
     def is_excluded(self) -> bool:
-        """Leave out methods without a description."""
+        """Return True for a method that the decorator `operation` does not describe."""
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
@@ -144,7 +144,7 @@ class OperationSchema(AutoSchema):
         return [*queries, *self.stated.parameters]
 
     def get_request_serializer(self) -> Any:
-        """Return the body, with its example."""
+        """Return the description of the request body, with its example."""
         stated = self.stated
         if not stated.body:
             return stated.request
@@ -155,7 +155,7 @@ class OperationSchema(AutoSchema):
         return {JSON: OpenApiRequest(body_schema(stated.body()), examples=samples)}
 
     def get_response_serializers(self) -> Any:
-        """Return the answers, errors last."""
+        """Return the descriptions of the answers, errors last."""
         stated = self.stated
         described: dict[Any, Any] = {**stated.responses}
         if stated.answer:
@@ -168,7 +168,7 @@ class OperationSchema(AutoSchema):
         return described
 
     def get_operation(self, *args: Any) -> dict[str, Any] | None:
-        """Return the description, completed where drf-spectacular cannot express it.
+        """Return the operation's description, with what drf-spectacular cannot express.
 
         The answer 206, a part of a file, may have any media type. Every operation may get the
         answer 414 of the web server to an address that is too long.
@@ -214,12 +214,15 @@ def examples() -> dict[str, Any]:
 
 
 def recorded_of(name: str) -> list[dict[str, Any]]:
-    """Return the recorded request and answer of an operation; none while it is new."""
+    """Return a list of an operation's recorded request and answer.
+
+    The list is empty if the operation was added after the last recording.
+    """
     return [examples()[name]] if name in examples() else []
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """Describe the error answer with a status: its first kind of problem, and further ones."""
+    """Return an error's description: its status's usual problem and the `further` ones."""
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,
@@ -230,7 +233,7 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
 
 
 def sample_of(kind: Problem) -> dict[str, Any]:
-    """Return an example of an error."""
+    """Return an example of a problem document."""
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 

@@ -25,7 +25,7 @@ CURSOR = Query(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order by fields, the last of which is unique; all have the same direction."""
+    """A sort order by fields, all in the same direction; the last field is unique."""
 
     fields: tuple[str, ...]
     descending: bool
@@ -34,7 +34,7 @@ class Order:
 def page(
     queryset: QuerySet[Any], order: Order, *, limit: int, cursor: str | None
 ) -> tuple[list[Any], str | None]:
-    """Return up to `limit` rows from a cursor on, and the next cursor or None.
+    """Return up to `limit` rows after a cursor, and the next page's cursor or None.
 
     Raises InvalidInput for a cursor that no page gave.
     """
@@ -81,12 +81,15 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
-    value.encode()  # half a character, which JSON can escape, is in no database
+    value.encode()  # fails for half a character, which JSON can escape but no database can store
     return date.fromisoformat(value) if name == "day" else value
 
 
 def _beyond(order: Order, values: Sequence[Any]) -> Q:
-    """Select what follows a position: (a, b) > (x, y) is a > x, or a = x and b > y."""
+    """Return the filter for the rows after a position.
+
+    (a, b) > (x, y) means a > x, or a = x and b > y.
+    """
     compare = "lt" if order.descending else "gt"
     beyond = Q()
     equal = Q()

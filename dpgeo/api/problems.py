@@ -221,7 +221,7 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
 
 
 def of_status(status: int) -> Problem:
-    """Return the kind of a status, or a generic one."""
+    """Return the kind of problem for a status, or a generic kind."""
     known = HTTPStatus(status)
     if known in OF_STATUS:
         return OF_STATUS[known]

@@ -36,7 +36,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         try:
             answer = serve(request, file)
-        except FileNotFoundError:  # withdrawn meanwhile; the view answers that
+        except FileNotFoundError:  # the release was withdrawn meanwhile: the view says so
             return get_response(request)
         for name, value in HEADERS.items():
             answer.headers[name] = value

@@ -79,7 +79,7 @@ def unknown(what: str, name: str, known: list[str], *, none: str, field: str) ->
 
 
 def read_slug(text: str) -> str:
-    """Parse a short name as in addresses. Raises InvalidInput."""
+    """Parse a slug, the short name used in addresses. Raises InvalidInput."""
     if not re.fullmatch(SLUG, text):
         raise InvalidInput("Must be letters, digits, - and _, as in the addresses of this API.")
     return text

@@ -232,13 +232,13 @@ class RangesView(DocumentView):
 
 @lru_cache(maxsize=4)
 def _released(release_id: str, _sha256: str) -> Released:
-    """Return a release's measurements; cached, because a blob never changes."""
+    """Return a release's measurements; cached, as they never change."""
     return released_of(Release.objects.get(pk=release_id))
 
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """Prepare range answers from a release, or from one slice of it; cached."""
+    """Prepare range answers from one layer of a release; cached."""
     return Ranges(_released(release_id, sha256), layer=layer)
 
 

@@ -165,7 +165,7 @@ class ReleaseActionView(DocumentView):
         service: Callable[..., Release],
         body: type[Body] = Body,
     ) -> Response:
-        """Call a service and answer with the release."""
+        """Call `service` with the user's release, and answer with that release."""
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
         service(release=release, by=self.actor, **fields)
@@ -306,9 +306,9 @@ def job_named(dataset: Dataset, name: str) -> UUID:
     """Return the id of the job of a request, from its dataset and the client's name for it.
 
     The dataset is part of the id, so that no name refers to a job of another organisation. A draw
-    is found again by the id of its job, even after a backup was restored. After a restore another
-    dataset may get the primary key of a lost one, and must not get its draws: the time at which the
-    dataset was declared is therefore part of the id too.
+    is found again by the id of its job, even after a backup was restored. After a restore a new
+    dataset may get the primary key of a lost one, and must not get the lost dataset's draws: the
+    time at which a dataset was declared is therefore part of the id too.
     """
     facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()
@@ -316,7 +316,7 @@ def job_named(dataset: Dataset, name: str) -> UUID:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if an earlier request of the same name asked for another release."""
+    """Raise Conflict if `release`, which has the same name, is not the wanted one."""
     wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
     earlier = (release.title, release.description, release.publish_when_done)
     if wanted != earlier or wanted_request != request_of(release):

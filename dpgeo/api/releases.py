@@ -168,7 +168,7 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if first := query["published_from"]:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        # There is no midnight after the last day of the calendar.
+        # Compare with the day's end, not the next midnight: the calendar's last day has none.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 

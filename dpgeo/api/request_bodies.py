@@ -42,7 +42,7 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
     @property
     def sent_as(self) -> str:
-        """Return the top-level member of the body that holds this one; errors name it."""
+        """Return the body's top-level member that contains this field; errors name it."""
         return _sent_as(self)
 
 
@@ -56,7 +56,7 @@ class Body(serializers.Serializer[Any]):
     needed: ClassVar[Collection[str]] = ()
 
     def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields."""
+        """Return the declared fields; those in `needed` become required."""
         fields: dict[str, Any] = super().get_fields()
         for name in self.needed:
             fields[name].required = True
@@ -211,7 +211,7 @@ def _document(request: Request, most: int) -> dict[str, Any]:
 
 def _text(request: Request) -> str:
     try:
-        # Read as a stream: Django limits `body` to less than some of our bodies may have.
+        # Read the stream: Django allows fewer bytes in `body` than some requests here may have.
         return request._request.read().decode("utf-8-sig")
     except OSError:
         raise BadRequest from None

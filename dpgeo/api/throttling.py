@@ -15,7 +15,8 @@ from dpgeo.accounts.rate_counters import address_of, count
 def count_request(request: Request) -> None:
     """Count a request by its key or address. Raises Throttled with the time to wait.
 
-    An invalid key counts for its address and then raises AuthenticationFailed.
+    A request with an invalid key is counted by its address, and then AuthenticationFailed is
+    raised.
     """
     refusal = None
     user: Any = None

@@ -134,10 +134,10 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
-    """Open an archive; only the parts that are needed are read."""
+    """Open an archive without reading more of it than the tile needs."""
     try:
         yield Reader(_ranges(stored))
-    except FileNotFoundError:  # published or withdrawn meanwhile; works when repeated
+    except FileNotFoundError:  # the release was published or withdrawn: a second try works
         raise Http404 from None
 
 

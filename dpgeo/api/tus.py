@@ -62,7 +62,7 @@ class TusView(ApiView):
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """Return the protocol's version, and that nothing may be cached."""
+        """Return the headers that state the protocol's version and forbid caching."""
         spoken = {"Tus-Resumable": VERSION, "Tus-Version": VERSION, "Cache-Control": "no-store"}
         return {**super().default_response_headers, **spoken}
 
@@ -74,13 +74,13 @@ class TusView(ApiView):
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the version. Raises PreconditionFailed."""
+        """Check the client's version of the protocol. Raises PreconditionFailed."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS" and request.headers.get("Tus-Resumable") != VERSION:
             raise PreconditionFailed
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Describe the server's abilities, without a key."""
+        """Answer with the supported extensions and the largest size; needs no key."""
         able = {
             "Tus-Extension": "creation,expiration,termination",
             "Tus-Max-Size": str(settings.DPGEO_MAX_UPLOAD_BYTES),
@@ -193,7 +193,7 @@ class TusUploadView(TusView):
         return Response(status=204)
 
     def _completed(self, file: Upload | Transfer) -> Upload | Transfer:
-        """Complete a transfer whose bytes are all there."""
+        """Return `file`, or the upload that a transfer with all its bytes becomes."""
         if isinstance(file, Upload) or file.offset < file.size:
             return file
         return upload_look(upload=transfer_complete(transfer=file, by=self.actor))
@@ -212,7 +212,7 @@ def expiry(transfer: Transfer) -> dict[str, str]:
 
 
 def read_file_name(metadata: str) -> str:
-    """Return the file's name from its metadata. Raises InvalidInput."""
+    """Return the file's name from the metadata that tus sends. Raises InvalidInput."""
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
     values = {key: value for key, _, value in pairs if value}
     try:

@@ -216,7 +216,7 @@ class UploadConfirmView(DocumentView):
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
-    """Return an upload, or the transfer that will become it. Raises Http404."""
+    """Return the upload or unfinished transfer with an id. Raises Http404."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
         return upload
@@ -266,7 +266,7 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Answer with a file, its offset also in a header."""
+    """Answer with a file's document, and with its offset in a header too."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

@@ -61,7 +61,7 @@ class UnwritableRelease(DpgeoError):
 
 
 class DamagedRelease(UnreadableRelease):
-    """Bytes are an incomplete or altered release file."""
+    """Bytes that are an incomplete or altered release file."""
 
 
 def encode(released: Released) -> bytes:
@@ -127,7 +127,7 @@ def decode(data: bytes) -> Released:
 def check_encodable() -> None:
     """Raise UnwritableRelease if a content type has a field the codec cannot write.
 
-    It uses declarations alone, never values, so it can be called before anything is drawn.
+    It reads the fields' declared types, never values, so it can be called before noise is drawn.
     """
     for kind in CONTENT_TYPES:
         for name, hint in _fields(kind).items():
@@ -188,8 +188,8 @@ def _from_document(document: Any, hint: Any) -> Any:
 def _dtype(hint: Any) -> np.dtype[Any] | None:
     """Return the dtype of a field declared as NDArray[...], None for any other field.
 
-    Since NumPy 2.5 on Python 3.12, `NDArray` is a type alias that keeps its argument; before, it is
-    ndarray[shape, dtype[...]].
+    Since NumPy 2.5 on Python 3.12, `NDArray` is a type alias that keeps its argument; in earlier
+    versions it is ndarray[shape, dtype[...]].
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is np.ndarray:
@@ -233,7 +233,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
-    # A field that was added later has its default in releases from before.
+    # A release written before a field existed gets the field's default value.
     there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
     later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = kind.most_bytes

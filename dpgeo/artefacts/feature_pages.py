@@ -62,7 +62,7 @@ class FeatureFile:
         features: list[Feature] = []
         for group, rows in self._found(start, boxes):
             wanted = rows[: limit + 1 - len(features)]
-            # One more row shows that there is a next page; its feature is not read.
+            # `wanted` may have one row beyond the page, which shows that there is a next page.
             taken = wanted[: limit - len(features)]
             features += self._features(group, taken)
             if len(wanted) > len(taken):

@@ -34,12 +34,12 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""One line for each format. The first takes the place of a format that a layer is too large for."""
+"""All formats. The first is offered in place of a format for which a layer is too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A file's format and use, for readers, and the layer it holds or ""."""
+    """A file's format and use, in words for readers, and its layer's name, "" if none."""
 
     title: str
     use: str
@@ -81,7 +81,7 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file to offer for one that was not written because it is too large.
+    """Return the file to offer in place of one that was too large to be written.
 
     Returns "" if there is none.
     """

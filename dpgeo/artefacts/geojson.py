@@ -29,7 +29,7 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
-"""Browsers and editors fail on more; GeoParquet holds any number."""
+"""Largest number of features: browsers and editors fail on more. GeoParquet holds any number."""
 
 BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
 POINT = '{"type":"Point","coordinates":[%s,%s]}'

@@ -12,7 +12,10 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 MAX_FEATURES = 1_000_000
-"""So many take a quarter of a gigabyte; GeoParquet holds any number in a twentieth of the space."""
+"""Largest number of features, which take a quarter of a gigabyte.
+
+GeoParquet holds any number, in a twentieth of the space.
+"""
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
 """Fixed date of last change, so that the same release always gives the same bytes."""

@@ -53,7 +53,7 @@ Tag = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """One resolution: bands (2, rows, columns), and `step`, the cells from pixel to pixel."""
+    """The image at one resolution: bands (2, rows, columns) with every `step`-th cell."""
 
     bands: NDArray[np.float64]
     step: int
@@ -184,7 +184,7 @@ def _directory_size(tags: list[Tag], tiles: int) -> int:
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Encode a directory for a position in the file, and the values it points to."""
+    """Encode a directory that starts at this position, and the values it points to."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

@@ -35,7 +35,9 @@ MAX_MASK = 1 << 24
 single cells, and the header's outline shows the area."""
 
 MAX_POINTS = 200_000
-"""Largest number of points in a picture. Of more, it shows an even selection in their public order.
+"""Largest number of points in a picture.
+
+Where there are more, it shows points at even distances in their published order.
 """
 
 DEGREE = 10_000_000
@@ -127,7 +129,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
 
 
 def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
-    """Store positions, values and names; `of` is the original number of points."""
+    """Store positions, values and names; the entry "of" is the number before selection."""
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])

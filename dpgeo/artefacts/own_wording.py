@@ -41,21 +41,21 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return what a release does not hide: `facts`, changed where the content needs it."""
+    """Return sentences on what a release does not hide: `facts`, adapted to its content."""
     return facts
 
 
 @singledispatch
 def steps(content: Content, about: Mapping[str, str]) -> list[str]:
-    """Return the steps of post-processing that no layer's note describes."""
+    """Return sentences on steps of post-processing that no layer's note describes."""
     return []
 
 
 @not_protected.register
 def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
-    """Adapt the facts to padding and to public attributes.
+    """Adapt the sentences to padding and to public attributes.
 
-    Padding hides how many reports a person has.
+    Padding hides how many reports a person has, which the first sentence calls visible.
     """
     if content.padded:
         across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
@@ -69,7 +69,7 @@ def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]
 
 @steps.register
 def _points_steps(content: PointsRelease, about: Mapping[str, str]) -> list[str]:
-    """Describe the public density used for remapping, if there is one."""
+    """Return a sentence on the public density used for remapping, if there is one."""
     if not content.prior:
         return []
     title = about.get("prior_title", content.prior)

@@ -105,7 +105,10 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _edges(layer: Layer) -> list[float]:
-    """Return lower edges of the classes above the noise, rising by a constant factor."""
+    """Return the lower edges of the colour classes for features that stand out.
+
+    Each edge is about the same multiple of the one before.
+    """
     if layer.value is None:
         return []
     values = np.sort(layer.value[_stands_out(layer)].astype(np.float64))
@@ -123,7 +126,7 @@ def _edges(layer: Layer) -> list[float]:
 
 
 def _stands_out(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) reach the threshold that an empty one hardly ever does."""
+    """Return which features (n,) reach the threshold that empty features hardly ever reach."""
     if layer.value is None or layer.threshold is None:
         return np.ones(len(layer), dtype=np.bool_)
     return np.asarray(layer.value >= layer.threshold)
@@ -230,7 +233,7 @@ def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
 
 
 def _margin(layer: Layer) -> str:
-    """Describe the margin of error of a value."""
+    """Return a phrase on the margin of error of a value."""
     if layer.margin is None or not layer.margin.size:
         return ""
     low, high = float(layer.margin.min()), float(layer.margin.max())

@@ -121,7 +121,7 @@ def _citation(released: Released) -> str:
 
 
 def cost_words(released: Released) -> str:
-    """Describe the cost: "epsilon 0.5", or "level ln 4 within 200 m"."""
+    """Return the cost in words: "epsilon 0.5", or "level ln 4 within 200 m"."""
     cost = released.guarantee
     if isinstance(cost, GeoInd):
         radius = int(released.parameters["radius"])
@@ -179,7 +179,7 @@ def _dataset_guarantee(released: Released) -> Any:
     places = {}
     if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        # Releases before 0.2 snapped positions to the grid of their outputs.
+        # Before version 0.2, inputs were snapped to the same grid as outputs.
         step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
         sentence = wording.points_sentence(total, unit, Fraction(points), radius, int(step))
         level = released.about["dataset_points_level"]
@@ -217,7 +217,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Describe the noise of points, which is drawn at a rate below the declared one."""
+    """Return the parameters of the noise of points, drawn at a rate below the declared one."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -236,7 +236,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Describe the error of a layer's values, from the layer alone, which is public."""
+    """Return the error to expect in a layer's values, from the layer alone, which is public."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,
@@ -252,7 +252,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """Return the smallest and largest value; None without such values."""
+    """Return the smallest and largest of the values; None if there are no values."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

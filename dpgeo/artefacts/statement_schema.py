@@ -240,7 +240,7 @@ def statement_schema(version: str = VERSION) -> Schema:
 
 
 def _record(*parts: Any) -> Schema:
-    """Describe an object with the declared members of all parts and no others."""
+    """Return the JSON Schema of an object with the members of all parts and no others."""
     hints: dict[str, Any] = {}
     for part in parts:
         hints |= get_type_hints(part, include_extras=True)

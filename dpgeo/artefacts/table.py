@@ -88,7 +88,7 @@ def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
 
 
 def decimals(grid: Grid) -> int:
-    """Return the decimals of a degree that resolve a thousandth of a cell, and 1 cm."""
+    """Return the number of decimals of a degree that resolves 1/1000 of a cell, and 1 cm."""
     west, south, east, north = grid.bounds
     finest = min((east - west) / grid.columns, (north - south) / grid.rows)
     return min(12, max(POINT_DECIMALS, math.ceil(3 - math.log10(finest))))

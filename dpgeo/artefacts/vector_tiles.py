@@ -31,7 +31,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
-"""Largest number of features: beyond it, tiles take longer than all other files."""
+"""Largest number of features: more would take longer to write than all other files."""
 
 MAX_IN_TILE = 50_000
 """Largest number of features of a tile, beyond which browsers stall."""
@@ -72,7 +72,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """Rows of different lengths: all numbers, and each row's length (n,)."""
+    """Rows of different lengths: the numbers of all rows in turn, and each length (n,)."""
 
     numbers: Numbers
     counts: NDArray[np.int64]

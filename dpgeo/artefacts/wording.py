@@ -117,7 +117,7 @@ WHEREABOUTS = {
 
 
 def privacy_sentence(total: Fraction, unit: Unit) -> Phrase:
-    """Fill in PRESENCE with the odds."""
+    """Return the sentence of PRESENCE, with the factor of the odds filled in."""
     return Phrase(PRESENCE[unit], odds=Figure(format_odds(total)))
 
 
@@ -128,7 +128,7 @@ def points_sentence(
     radius: int,
     input_step: int,
 ) -> Phrase:
-    """Fill in WHEREABOUTS with its figures.
+    """Return the sentence of WHEREABOUTS, with its figures filled in.
 
     Let E be `total` and e_g be `per_metre`. Moving the reports of one privacy unit by at most d
     metres each, without changing their number, changes the odds by at most a factor e^(2 E + e_g
@@ -181,7 +181,7 @@ CHOICE = {
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
-    """Explain the contribution bound."""
+    """Return a sentence that explains the contribution bound."""
     if unit is Unit.RECORD:
         return "One record adds 1 to one cell."
     things = "distinct cells" if counting is Counting.PEOPLE else "records"
@@ -192,7 +192,7 @@ def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bound
 
 
 def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
-    """List what the guarantee does not hide."""
+    """Return sentences on what the guarantee does not hide."""
     visible = [
         "That reports were made, and how many in all: who knows that a report can only be "
         "somebody's learns that they are in the data.",
@@ -222,7 +222,7 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
 
 
 def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:
-    """List what a careful reader must keep in mind."""
+    """Return sentences on the limits of the counts or points."""
     if notion is Notion.GEO_IND:
         return _limits_of_points(limit)
     things = "cells" if counting is Counting.PEOPLE else "records"
@@ -252,7 +252,7 @@ def _limits_of_points(limit: int) -> list[str]:
 
 
 def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
-    """Explain why the guarantee holds, and where the full argument is."""
+    """Return the reason why the guarantee holds, and where the full argument is."""
     if notion is Notion.GEO_IND:
         return {
             "argument": (

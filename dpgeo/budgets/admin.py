@@ -33,7 +33,7 @@ class EntryInline(TabularInline):
 
 @admin.register(Ledger)
 class LedgerAdmin(OrganisationScoped):
-    """Budgets and what is left of them."""
+    """Ledgers, with each budget and what is left of it."""
 
     list_display = ["name", "total", "spent", "left"]
     fields = readonly_fields = (

@@ -30,11 +30,11 @@ class NotionChoice(models.TextChoices):
 class Ledger(models.Model):
     """A privacy budget for one set of people, over the whole life of their data.
 
-    For the budget for points, `beside` is the budget for counts of the same people; so datasets
-    that share one of the two share the other. `radius` is the distance in metres within which the
+    In a budget for points, `beside` is the budget for counts of the same people, so datasets that
+    share the one also share the other. `radius` is the distance in metres within which the
     levels of a points budget hold, and is never changed. `input_step` is the largest step, in
-    millimetres, of the grids to which positions are snapped before they are perturbed. These three
-    are null in a budget for counts.
+    millimetres, of the grids to which positions are snapped before they are perturbed. `beside`,
+    `radius` and `input_step` are null in a budget for counts.
     """
 
     name = models.CharField(max_length=200)
@@ -84,8 +84,8 @@ class Ledger(models.Model):
     def snapping(self) -> int:
         """Return the largest step, in millimetres, of grids to which positions are snapped.
 
-        Only a budget for points has one. `input_step` is null in a ledger that a process of an
-        earlier version created during an upgrade; the step is then the one of that version.
+        Only a budget for points has one. `input_step` is null if a process of an earlier
+        version created the ledger during an upgrade; the step is then the one that version used.
         """
         return self.input_step or 1000 * grid_step(self.radius or 0)
 

@@ -13,7 +13,7 @@ from dpgeo.core.guarantees import Notion
 
 
 def entries_of(ledger: Ledger) -> QuerySet[Entry]:
-    """Return the entries of a ledger and of its ledger for points."""
+    """Return the entries of a budget for counts and of its people's budget for points."""
     both = Q(ledger=ledger) | Q(ledger__beside=ledger)
     return Entry.objects.filter(both).select_related("ledger")
 

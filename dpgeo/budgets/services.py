@@ -1,6 +1,7 @@
 """Writes on the ledger: short transactions whose limits the database enforces.
 
-To check first and save afterwards would overspend under concurrency; a conditional UPDATE cannot.
+Two requests that each checked the budget first and saved afterwards could together overspend it. A
+conditional UPDATE checks and saves in one step.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def ledger_create(*, name: str, total: Fraction) -> Ledger:
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     """Create the budget for points of the same people, as a level within a radius.
 
-    Raises Conflict if these people have one already, and once a release was published. A published
-    release states how much a person's presence in the data can change, and perturbed points would
-    show that presence.
+    Raises Conflict if these people have a budget for points already, or a release was published. A
+    published release states how much a person's presence in the data can change, and perturbed
+    points would show that presence.
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
@@ -122,7 +123,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
-    """Raise BudgetExceeded, which states what is left, if a cost does not fit the budget."""
+    """Raise BudgetExceeded, which states what is left, if a cost exceeds what is left."""
     units = _units(ledger, cost)
     left = ledger.total_units - ledger.spent_units
     if units <= left:
@@ -162,7 +163,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
         raise Conflict("This job has been paid for already; it is not charged twice.") from None
     ledger.refresh_from_db()
     check_fits(ledger=ledger, cost=cost)
-    # The cost fits now: another job was refunded since the update.
+    # `check_fits` raised nothing: another job was refunded between the update and that check.
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 

@@ -19,7 +19,7 @@ NEXT_TO_NOTHING = (
 
 
 def cautions_on(total: Fraction) -> list[Phrase]:
-    """Return the warnings about a total epsilon, which are none up to LARGE."""
+    """Return the warnings about a total epsilon; there are none up to LARGE."""
     if total <= LARGE:
         return []
     odds = Figure(format_odds(total))

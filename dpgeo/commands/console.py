@@ -38,7 +38,7 @@ class ProgressLine:
         self._step = ""
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
-        """Show how far a step is."""
+        """Show how much of a step is done."""
         words = str(step)
         share = f" {min(100, 100 * done // total)} %" if total else ""
         text = f"{words}{share}"
@@ -99,7 +99,7 @@ def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
 def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
     """Turn errors that a person can fix into CommandErrors that name the option.
 
-    `options` maps a field to its option if that is not "--" and the field's name.
+    `options` gives the option of each field whose option is not "--" and the field's name.
     """
     try:
         yield
@@ -109,7 +109,7 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """Return the user named on the command line; None for the operator."""
+    """Return the user with this name; None for an empty name, when the operator acts."""
     if not name:
         return None
     user = User.objects.filter(username=name, is_active=True).first()

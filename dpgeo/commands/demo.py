@@ -86,7 +86,7 @@ class Demo:
         )
 
     def _zones(self, name: str, dataset: Dataset) -> None:
-        """Declare a layer that `python -m fixtures` writes."""
+        """Declare a layer of zones from the file that `python -m fixtures` writes."""
         if dataset.layers.filter(name=name).exists():
             return
         with invented_file([name], ".geojson") as path, path.open("rb") as file:
@@ -181,7 +181,7 @@ class Demo:
 
 
 def make_user(name: str, *, superuser: bool = False) -> User:
-    """Return the account with a name; a new one cannot sign in yet."""
+    """Return the account with a name, created without a password if there is none."""
     known = User.objects.filter(username=name).first()
     if known is not None:
         return known
@@ -203,7 +203,7 @@ def make_organisation(declared: Declared, administrator: User, steward: User) ->
 
 @contextmanager
 def invented_file(arguments: list[str], ending: str = ".parquet") -> Iterator[Path]:
-    """Write a temporary file with `python -m fixtures`."""
+    """Yield the path of a temporary file that `python -m fixtures` writes."""
     with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
         path = Path(folder) / f"vessby-{arguments[0]}{ending}"
         subprocess.run(  # noqa: S603

@@ -177,5 +177,5 @@ class Supervisor:
 
 
 def describe(code: int) -> str:
-    """Describe a subprocess exit code."""
+    """Return a subprocess exit code in words: "signal 9" or "exit code 1"."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

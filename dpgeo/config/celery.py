@@ -11,7 +11,8 @@ from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
-# Workers already use all cores; threads for small matrices would wait for each other.
+# One thread a process: the workers already use all cores, and threads that multiply small matrices
+# would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"

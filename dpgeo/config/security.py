@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 def policy(*, frame_ancestors: str = "'none'") -> str:
     """Return the policy of what a page may load and who may frame it.
 
-    Scripts come from this server's files alone, so that uploaded text cannot run as one. Inline
-    styles are allowed, because the map library and the charts set them.
+    Scripts come from this server's files alone, so that uploaded text cannot run as a script.
+    Inline styles are allowed, because the map library and the charts set them.
     """
     return "; ".join(
         [

@@ -21,7 +21,8 @@ INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
-# Outermost folder first. Only this user may open them: the database holds keys and private reports.
+# Create outer folders before inner ones. Only the server's own user may open the folders: the
+# database holds keys and private reports.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages"),
@@ -36,7 +37,7 @@ LOGGING = logging_settings(
 
 
 def read_secret_key() -> str:
-    """Return the environment's secret key, or one generated once in VAR_DIR."""
+    """Return the environment's secret key, or one generated once and kept in VAR_DIR."""
     if key := str(env.str("DPGEO_SECRET_KEY", default="")):
         return key
     path = VAR_DIR / "secret-key"
@@ -127,7 +128,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'dpgeo.sqlite3'}")}
-# Connecting takes longer than most queries.
+# Keep connections open between requests: connecting takes longer than most queries.
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
@@ -140,7 +141,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
 else:
-    # No request fails because the database server was restarted.
+    # Test a kept connection before use: no request fails after a restart of the database server.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -182,8 +183,9 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
 if bucket := env.str("DPGEO_S3_BUCKET", default=""):
-    # For workers on several machines; needs the packages of locks/s3.txt. The client takes its
-    # credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The whole bucket is private:
+    # An object store, for workers on several machines; needs the packages of locks/s3.txt. The S3
+    # client takes its credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The whole
+    # bucket is private:
     # this site serves what is published, so that it can be withdrawn at once and no third party
     # counts visits.
     for name in ("default", "private", "releases"):
@@ -249,14 +251,15 @@ elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
-        # A broker that does not answer delays no request: the reaper sends the message again.
+        # Give up soon on a broker that does not answer, so that no request waits long for it: the
+        # reaper sends the message again.
         "socket_connect_timeout": 3,
         "socket_timeout": 10,
         "retry_on_timeout": True,
     }
 
 REST_FRAMEWORK = {
-    # proxies that set X-Forwarded-For in front of the site
+    # number of proxies in front of the site that set X-Forwarded-For
     "NUM_PROXIES": env.int("DPGEO_PROXIES", default=0),
     "DEFAULT_SCHEMA_CLASS": "dpgeo.api.openapi.OperationSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

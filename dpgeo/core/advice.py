@@ -24,7 +24,7 @@ MOST_RECORDS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """Public guesses: people, places per person, and the share of one busy place.
+    """Public guesses: number of people, places per person, and one busy place's share.
 
     Raises InvalidInput, whose `field` is the guess at fault.
     """
@@ -65,7 +65,7 @@ def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
 
 
 def best_bound(guess: Guess, epsilon: float) -> int:
-    """Return the contribution bound with the smallest MSE."""
+    """Return the contribution bound with the smallest mean square error."""
     per_place = guess.people * guess.share
     optimum = (2 * per_place**2 * guess.records + per_place * (1 - guess.share)) / (
         2 * per_place**2 + 4 / epsilon**2

@@ -19,7 +19,7 @@ OTHER = "other"
 """Stands for every value that is not declared, and for a missing one."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Largest number of combinations of all attributes' values; reports store a single number."""
+"""Largest number of combinations of attribute values; a report stores its combination's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Attribute:
 
 
 def combinations(attributes: Sequence[Attribute]) -> int:
-    """Count the combinations of all attributes' values, OTHER being one value of each."""
+    """Count the combinations of all attributes' values; each attribute includes OTHER."""
     return math.prod(_shape(attributes))
 
 
 def combine(
     codes: Sequence[NDArray[np.int64]], attributes: Sequence[Attribute]
 ) -> NDArray[np.int32]:
-    """Return the number of each report's combination of values, int32 (n,).
+    """Return the number of each report's combination of attribute values, int32 (n,).
 
     `codes` holds, for each attribute, the reports' values as indices, int64 (n,); the last index
     stands for OTHER.
@@ -59,7 +59,7 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Return each column's values as text (n,), from numbers of combinations (n,)."""
+    """Invert `combine`: return the values of each column as text (n,)."""
     codes = np.unravel_index(numbers, _shape(attributes))
     return {
         attribute.column: np.array([*attribute.values, OTHER], dtype=object)[code]

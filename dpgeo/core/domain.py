@@ -56,7 +56,7 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
-        """Return the layer of this name and type. Raises InvalidInput if there is none."""
+        """Return the layer with this name and type. Raises InvalidInput if there is none."""
         layer = self.layers.get(name)
         if not isinstance(layer, kind):
             known = [each for each, other in self.layers.items() if isinstance(other, kind)]
@@ -65,7 +65,7 @@ class Domain:
 
 
 def no_such_layer(name: str, known: list[str]) -> Phrase:
-    """Return the message for a layer that was not declared."""
+    """Return the message for a layer that is not among the declared ones in `known`."""
     if not known:
         return Phrase("None is declared yet; declare one on the dataset's page first.")
     return Phrase("{name!r} is not declared; choose from {known}.", name=name, known=listed(known))

@@ -45,7 +45,8 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Exact arithmetic on such a number is unsafe: 1e-999999999 has a billion digits.
+        # Refuse the number before exact arithmetic: as a fraction, 1e-999999999 has a billion
+        # digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)
     if (exact * MICRO).denominator != 1:

@@ -21,7 +21,7 @@ class DpgeoError(Exception):
 
     @property
     def template(self) -> str:
-        """The sentence with its fields unfilled, under which catalogues list translations."""
+        """The sentence with unfilled fields, which is the key of its translations."""
         return self.phrase.template
 
     @property

@@ -35,14 +35,14 @@ class Bounding(StrEnum):
 
 
 class Notion(StrEnum):
-    """Notion of privacy. Amounts of different notions cannot be compared."""
+    """Notion of privacy. The epsilons of different notions cannot be compared."""
 
     PURE_DP = "pure-dp"
     GEO_IND = "geo-ind"
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Whole ledger units in an epsilon of 1 (geo-indistinguishability: of 1 per metre)."""
+"""Number of ledger units in an epsilon of 1, or of 1 per metre for geo-indistinguishability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class PureDP:
 class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
-    These are the odds of any output when all reports of one privacy unit are moved, each by at most
-    that many metres: n reports perturbed with epsilon e each have n e together. The guarantee hides
-    where a report was made, but neither that it was made nor how many there are. Epsilon is stored
-    in whole pico-epsilon per metre.
+    The odds are those of any output, when each report of one privacy unit is moved by at most that
+    many metres. So n reports of a privacy unit, each perturbed with epsilon e, cost n e together.
+    The guarantee hides where a report was made, but neither that it was made nor how many there
+    are. Epsilon is stored in whole pico-epsilon per metre.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND

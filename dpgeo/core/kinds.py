@@ -12,8 +12,8 @@ from dpgeo.phrases import translatable
 class Kind:
     """A kind of map that mechanisms release.
 
-    `title` is the heading of one such map and `plural` that of several. With `cells`, people are
-    counted in the cells of a grid, so that publishers can preview the noise on invented data and
+    `title` is the heading of one such map and `plural` that of several. `cells` says that people
+    are counted in the cells of a grid; then publishers can preview the noise on invented data, and
     tasks can be planned on the map. The task planner lists kinds with `for_planning` first.
     """
 

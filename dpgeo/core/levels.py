@@ -21,10 +21,10 @@ MAX_LEVEL = 1000
 """Largest accepted level; a larger one gives no protection and must be a typing error."""
 
 MAX_RADIUS = 20_000_000
-"""Largest radius in metres: half the circumference of the earth, no distance is larger."""
+"""Largest radius in metres: half the earth's circumference, the largest distance on earth."""
 
 MOST_LOGARITHM = 1000
-"""Levels are recognised as logarithms of whole numbers up to this one."""
+"""Largest whole number n for which a level of ln n is written as a logarithm."""
 
 LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
 """Pattern of a level's text, for JSON Schema."""
@@ -36,7 +36,7 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*\)?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level, whose `text` is such as "ln 4", within a radius in whole metres."""
+    """A level, as text such as "ln 4", that holds within a radius in whole metres."""
 
     text: str
     radius: int
@@ -136,8 +136,9 @@ def level_text(pico: int, radius: int) -> str:
 def remaining_level_text(pico: int, radius: int) -> str:
     """Format a remaining budget as a level, rounded down so that it can be spent.
 
-    Charges are rounded down to whole units of the ledger, so slightly more than ln 4 remains of
-    ln 16 after ln 4 was spent. An excess of up to a millionth is still written "ln 4".
+    Charges are rounded down to whole units of the ledger. After ln 4 was spent from a budget of
+    ln 16, slightly more than ln 4 therefore remains; a remainder that exceeds ln 4 by at most a
+    millionth is written "ln 4".
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))

@@ -102,7 +102,7 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
     """Read parameters from JSON or form strings; missing ones take their defaults.
 
-    Deprecated names are accepted for the present ones. Raises InvalidInput, whose `field` is the
+    A parameter may also be given under a deprecated name. Raises InvalidInput, whose `field` is the
     parameter at fault: unknown, given under two names, of the wrong type, or out of its bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
@@ -121,7 +121,7 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
 
 
 def deprecated_names(cls: type[Any]) -> dict[str, str]:
-    """Map the deprecated names of parameters to the present ones."""
+    """Map each deprecated name of a parameter to its present name."""
     return {old: each.name for each in parameters(cls) for old in each.deprecated}
 
 
@@ -132,11 +132,11 @@ def layers_named(params: Any) -> list[str]:
 
 
 def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
-    """Fill in each empty layer name if the dataset has only one layer of that kind.
+    """Fill in each empty layer name if the dataset has only one layer of its kind.
 
     `known` maps the names of the dataset's declared layers to their kinds. An empty name that is
-    optional stays empty. Raises InvalidInput for a name that is not declared, and lists the
-    declared layers of that kind.
+    optional stays empty. Raises InvalidInput, which lists the declared layers of the right kind,
+    for a name that is not declared, and for an empty name unless exactly one layer fits.
     """
     settled: dict[str, str] = {}
     for parameter in parameters(type(params)):
@@ -152,7 +152,7 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the parameters; it allows no others.
+    """Return a JSON Schema (draft 2020-12) of the parameters; it refuses unknown ones.
 
     For a parameter that takes the name of a declared layer, `x-layer` is the layer's kind. Former
     names are listed as deprecated.

@@ -32,19 +32,19 @@ class Content:
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
-    """Limit on all arrays together, decompressed: four int64 grids of 4096 x 4096 cells."""
+    """Limit in bytes on all decompressed arrays together: four int64 grids of 4096 x 4096 cells."""
 
     product: ClassVar[Product] = "Summary statistics"
-    """Type of product, in the words of the Differential Privacy Deployments Registry."""
+    """Type of data product, a term of the Differential Privacy Deployments Registry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
-    `counts` is int64 of the grid's shape, raw (negatives included); cells that do not touch the
-    study area are exactly 0, since they are publicly known to be empty. If `threshold` is above 0,
-    a second layer shows the counts with those below the threshold set to 0.
+    `counts` is int64 of the grid's shape, raw (negatives included). Cells that do not touch the
+    study area are exactly 0 without noise, since they are publicly known to be empty. If
+    `threshold` is above 0, a second layer shows the counts with those below the threshold set to 0.
     """
 
     grid: Grid
@@ -206,7 +206,7 @@ class PointsRelease(Content):
     stored and not recomputed, for the reason given in `PhasedRelease`.
     """
 
-    most_bytes = 8 * 1024**3  # a thousand million points, or half as many with times
+    most_bytes = 8 * 1024**3  # some 10^9 points of 8 bytes, or half as many with times
     product = "Dataset"
 
     longitude: NDArray[np.int32]

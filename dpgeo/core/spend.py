@@ -13,8 +13,8 @@ from dpgeo.core.noise import Noise, noise_from_json
 class Spend:
     """One declared measurement: a label, unique in its plan, and its epsilon.
 
-    An `unallocated` spend is not measured itself. It is divided, by fractions computed from earlier
-    noisy answers, into measurements whose epsilons add up to it exactly.
+    An `unallocated` spend pays for several measurements instead of one. Its epsilon is divided
+    among them exactly, in fractions computed from earlier noisy answers.
     """
 
     label: str

@@ -14,11 +14,13 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class TimeSlices:
-    """Slices numbered from 0: `keys` (s,) for file names, `titles` (s,) for readers.
+    """Slices of the local week, numbered from 0.
 
-    `of_hour` (168,) is the number of the slice of each hour of a local week, starting on Monday.
-    So every time is in exactly one slice. Raises ValueError where a slice has no hour, an hour has
-    no slice, or a key has no title.
+    `keys` (s,) are their names in files, and `titles` (s,) their names for readers.
+
+    `of_hour` (168,) is the number of the slice that each hour of the week, from Monday 00:00 on,
+    belongs to, so every time is in exactly one slice. Raises ValueError where a slice has no hour,
+    an hour has no slice, or a key has no title.
     """
 
     keys: tuple[str, ...]

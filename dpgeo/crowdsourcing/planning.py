@@ -149,7 +149,10 @@ def _name(task: Any, number: int) -> str:
 
 
 def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """Build the answers to all tasks, column by column, as there may be ten thousand tasks."""
+    """Build the answers to all tasks.
+
+    Values are rounded column by column: for ten thousand tasks, one by one would be slow.
+    """
     ways = {plan.allocation.value: _planned(plan) for plan in plans}
     columns = zip(
         request.names,
@@ -229,7 +232,7 @@ def _add_geocasts(
 
 
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
-    """Return each task's regions as JSON, or None if it has no reward to offer."""
+    """Return each task's regions as JSON, or None for a task without a reward."""
     partition = regions_of(release)
     documents: list[Any] = []
     for number, reward in enumerate(plan.reward.tolist()):

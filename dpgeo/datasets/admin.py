@@ -45,7 +45,7 @@ class DatasetAdmin(OrganisationScoped):
 
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
-        """Describe how much of each budget is left."""
+        """Return in words how much of each budget is left."""
         ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
         return "; ".join(
             f"{each.amount(each.total_units - each.spent_units)} of "
@@ -68,7 +68,7 @@ class DatasetAdmin(OrganisationScoped):
         return self.has_module_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
-        """Let stewards edit the descriptive texts; frozen facts are read-only."""
+        """Let stewards edit the descriptive texts; the frozen fields are read-only."""
         if obj is None:
             return self.has_module_permission(request)
         return may(request.user, obj, "edit")
@@ -143,7 +143,7 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Report (private)")
     def rows(self, upload: Upload) -> SafeString | str:
-        """Count the accepted rows, and the refused rows by reason."""
+        """Return how many rows were accepted and, for each reason, refused."""
         if upload.state == UploadState.ERASED:
             return "Deleted with its file, because a person was erased."
         if upload.failure:
@@ -172,5 +172,5 @@ def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
 
 
 def link(url: str, label: str) -> SafeString | str:
-    """Return a link, or the admin's dash where there is no such page."""
+    """Return a link, or the admin's dash if `url` is empty."""
     return format_html('<a href="{}">{}</a>', url, label) if url else "-"

@@ -80,7 +80,7 @@ def clean_area(geometry: object) -> dict[str, Any]:
 @cache
 def time_zones() -> frozenset[str]:
     """Return the names of the known time zones."""
-    # Python also lists the system's own names, such as posix/UTC, which DuckDB does not know.
+    # Python may also list "localtime", the machine's own zone, which DuckDB does not know.
     return frozenset(zoneinfo.available_timezones() - {"localtime"})
 
 
@@ -191,7 +191,7 @@ def _clean_line(text: Any, longest: int) -> str:
 
 
 def clean_file_name(name: object) -> str:
-    """Return the last part of a file's name: printable, at most 255 characters."""
+    """Return a file's name without folders: printable, at most 255 characters."""
     last = str(name or "").replace("\\", "/").rsplit("/", 1)[-1]
     printable = "".join(sign for sign in last if sign.isprintable()).strip()
     return printable[-255:] or "upload"

@@ -34,7 +34,7 @@ from dpgeo.phrases import Phrase
 
 
 class DataChanged(Exception):
-    """Another version of the data became ready meanwhile; the job is retried from it."""
+    """A newer version of the data became ready meanwhile; the job restarts from it."""
 
 
 def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
@@ -152,7 +152,7 @@ def _digest(dataset: Dataset, person: str) -> bytes:
 
 
 def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) -> tuple[int, int]:
-    """Copy a canonical file without one person; count the rows copied and left out."""
+    """Copy a canonical file without one person; return how many rows stay and go."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

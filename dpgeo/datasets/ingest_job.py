@@ -17,7 +17,7 @@ from dpgeo.phrases import Phrase
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Write the canonical file of an upload; False if its job is leased."""
+    """Run an upload's job, ingestion or erasure; False if another process leases it."""
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
@@ -35,9 +35,10 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
 
 
 def _finish(upload: Upload) -> None:
-    """Finish a job that was interrupted after its canonical file was stored.
+    """Delete the original file that an interrupted job left, unless it is to be kept.
 
-    Files that the interrupted job could not delete are removed by the reaper: no row names them.
+    The job was interrupted after its canonical file was stored. The reaper removes all other files
+    that the job could not delete: no row names them.
     """
     if not upload.dataset.keep_raw:
         upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))

@@ -59,7 +59,7 @@ def public_layer_add(
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
     density layer the key is the expected number of people. `levels`, such as "country, city,
-    street", are the properties that hold the units of places. If a layer of zones is called like a
+    street", are the properties that hold the units of places. If a layer of zones has the name of a
     level, each place has to lie in the zone of its unit. `created_by` is None for the operator at
     the console. Raises NotAllowed; InvalidInput, which names the field; Conflict if there are too
     many layers.
@@ -155,7 +155,10 @@ TAKEN = "There is a layer {name!r} already; choose another name."
 
 
 def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
-    """Return the GeoJSON reader of a kind of layer. Raises InvalidInput."""
+    """Return the function that reads a kind of layer from GeoJSON.
+
+    Raises InvalidInput.
+    """
     readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
         name.value: layer.from_geojson for name, layer in LAYER_TYPES.items()
     }
@@ -175,7 +178,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Validate an unused name. Raises InvalidInput and Conflict."""
+    """Validate a new layer's name. Raises InvalidInput, and Conflict if it is in use."""
     slug = name.strip()
     try:
         validate_slug(slug)
@@ -203,7 +206,7 @@ def _check_places(dataset: Dataset, places: Places) -> None:
 
 
 def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, Any]:
-    """Read a file or a table of places as one JSON object. Raises ValueError.
+    """Read a GeoJSON file, or a CSV table of places, as GeoJSON. Raises ValueError.
 
     `apart` are the key and name columns of a table, for `read_gazetteer`.
     """

@@ -65,7 +65,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 
 def safe_time() -> datetime:
-    """Return the time before which no running process can have written a file."""
+    """Return the time before which no process that still runs can have written a file."""
     unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE
@@ -84,7 +84,8 @@ def _sweep_local() -> int:
     oldest = time.time() - SAFE_AGE.total_seconds()
     folders = (Path(settings.INCOMING_DIR), Path(settings.VAR_DIR) / WORK_FOLDER)
     left = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
-    # Messages of the embedded queue that a killed worker took or a killed sender did not rename.
+    # Add the embedded queue's messages that a killed worker had taken, or that a killed sender had
+    # not yet renamed.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
     abandoned = [path for path in left if _touched(path) < oldest]

@@ -40,7 +40,10 @@ MAX_PIECES = 10_000
 
 
 def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> Transfer:
-    """Announce a file. Raises InvalidInput, and Conflict if too many are open already."""
+    """Create the transfer of a file that is about to arrive in pieces.
+
+    Raises InvalidInput, and Conflict if the user has too many unfinished transfers.
+    """
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
     key = by.acting_key
@@ -97,7 +100,7 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
 
 
 def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
-    """Turn a complete file into an upload with its id. Raises Conflict."""
+    """Turn a complete transfer into an upload with the same id. Raises Conflict."""
     pieces = list(transfer.pieces.all())
     at = sum(piece.size for piece in pieces)
     if at < transfer.size:
@@ -140,7 +143,7 @@ def transfers_sweep(before: datetime) -> int:
 
 
 def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
-    """Record the position of stored bytes; the first of two equal requests wins."""
+    """Record the position of stored bytes; of two equal requests, the first wins."""
     try:
         with transaction.atomic():
             Piece.objects.create(transfer=transfer, start=start, size=size, stored_name=name)

@@ -44,7 +44,7 @@ def near(box: Box, path: str = "") -> Q:
 
 
 def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
-    """Return the entries of all ledgers, of every notion, that datasets draw on."""
+    """Return the entries of all ledgers, for counts and for points, of the datasets."""
     theirs = Q(ledger__datasets__in=datasets) | Q(ledger__beside__datasets__in=datasets)
     return Entry.objects.filter(theirs).distinct().select_related("ledger")
 
@@ -79,7 +79,7 @@ def rests_on_columns(dataset: Dataset) -> bool:
 
 @contextmanager
 def canonical_path(upload: Upload) -> Iterator[Path]:
-    """Yield an upload's canonical file as a local path. Raises Conflict."""
+    """Yield an upload's canonical file as a local path. Raises Conflict without one."""
     if not upload.canonical_name or not private_storage().exists(upload.canonical_name):
         raise Conflict("The prepared data of this upload are gone; upload the file again.")
     with local_path(private_storage(), upload.canonical_name) as path:

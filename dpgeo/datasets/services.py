@@ -122,9 +122,9 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared facts and budgets: all of them or none.
+    """Change declared fields and budgets; after an error, none has changed.
 
-    Raises Conflict for a frozen fact and for a budget that cannot be changed as requested.
+    Raises Conflict for a frozen field and for a budget that cannot be changed as requested.
     """
     facts = _clean({name: value for name, value in changes.items() if name not in BUDGETS})
     with transaction.atomic():
@@ -147,7 +147,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if "study_area" in facts:
-            stored.uploads.update(preview="")  # the previews' hints were for another area
+            stored.uploads.update(preview="")  # previews hold hints for the old area
     dataset.refresh_from_db()
     return dataset
 
@@ -161,7 +161,7 @@ def _set_points_budget(ledger: Ledger, total: Level) -> None:
 
 
 def dataset_discard(*, dataset: Dataset) -> None:
-    """Delete a declaration and its uploads. Raises Conflict once it is frozen."""
+    """Delete a dataset and its uploads. Raises Conflict once an upload was confirmed."""
     names = [
         *dataset.uploads.values_list("raw_name", flat=True),
         *dataset.layers.values_list("stored_name", flat=True),
@@ -180,7 +180,7 @@ def dataset_discard(*, dataset: Dataset) -> None:
 
 
 def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate declared facts. Raises InvalidInput, also for an unknown fact."""
+    """Validate declared fields. Raises InvalidInput, also for an unknown field."""
     text = declaration.clean_text
     readers: dict[str, Any] = {
         "title": lambda value: text(value, field="title", longest=200, required=True),

@@ -55,7 +55,8 @@ def remove(storage: Storage, name: str) -> None:
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
     """Open a stored file at byte `first`, to be read up to `last`.
 
-    The object store's own file objects would fetch the whole object. Raises FileNotFoundError.
+    An object store gets a request for this range alone, because Django's file object for it would
+    fetch the whole object. Raises FileNotFoundError.
     """
     file: Any = storage.open(name, "rb")
     remote = getattr(file, "obj", None)

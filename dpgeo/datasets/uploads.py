@@ -177,7 +177,7 @@ def upload_mark_failed(*, job_id: UUID) -> None:
 
 
 def _within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
-    """Limit the bytes read from a file, or check the size of one that can be moved."""
+    """Return a file that limits the bytes read; of a file on disk, check the size."""
     if not isinstance(file, TemporaryUploadedFile):
         return _Limited(file, name=name)
     _check_size(file.size or 0)
@@ -222,7 +222,7 @@ class _Limited(File):  # type: ignore[type-arg]
 
 
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
-    """Return everything that determines the meaning of a row. Raises InvalidInput."""
+    """Return the schema, which determines the meaning of a row. Raises InvalidInput."""
     return Schema(
         columns=columns,
         unit=Unit(dataset.unit),

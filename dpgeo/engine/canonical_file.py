@@ -28,8 +28,9 @@ Parameters = dict[str, str | int | float | list[int]]
 class CanonicalFile:
     """The file at `path` and the settings with which it is read.
 
-    `salt` is 16 secret bytes. What does not fit into `memory_bytes` is spilled to `folder`, or to
-    the system's temporary folder if that is None. Raises ValueError for a salt of another length.
+    `salt` is 16 secret bytes. Data that do not fit into `memory_bytes` are spilled to `folder`,
+    or to the system's temporary folder if `folder` is None. Raises ValueError for a salt of another
+    length.
     """
 
     path: Path

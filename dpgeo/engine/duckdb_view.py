@@ -55,16 +55,16 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured memory of each of the `bound` keys for which `min(key, bound)` reserves space."""
+"""Measured bytes of each of the `bound` keys for which `min(key, bound)` reserves space."""
 
 LIST_BYTES = 40
-"""Measured memory of one key in `list(key)`, including its sorted copy."""
+"""Measured bytes of one key in `list(key)`, including the key's place in the sorted copy."""
 
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
 
-# The same float64 operations as `Grid.locate`, in the same order, so that both agree bit for bit.
-# DuckDB sorts NaN above all numbers, so the comparison with the upper limit drops it.
+# This query computes with the float64 operations of `Grid.locate`, in the same order, so that both
+# give the same cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
 _IN_CELLS = """
 WITH located AS (
     SELECT *,
@@ -82,7 +82,7 @@ WITH located AS (
 
 _LOCATED = f"""{_IN_CELLS}, rows_inside AS (SELECT * FROM rows_in_cells)"""  # noqa: S608
 
-# Times of canonical files are within the years 1000 to 2999, the range of DuckDB's timestamps.
+# `make_timestamptz` cannot overflow: times in canonical files are within the years 1000 to 2999.
 _SLICED = f"""{_IN_CELLS}, rows_timed AS (
     SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
     FROM rows_in_cells WHERE time IS NOT NULL
@@ -114,9 +114,9 @@ _PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# Where records are the privacy unit, the person of a row with a zone is the record's number in the
-# file. The hash leaves it out: with it, the zones sampled for a record would depend on the records
-# before it in the file.
+# Zones counted where records are the privacy unit: the person columns then hold the record's number
+# in the file (`zoned.write_zoned`). The hash leaves that number out. If it used the number, the
+# zones sampled for a record would depend on the records before it in the file.
 _RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
@@ -170,7 +170,8 @@ class Sampling:
     """Method of sampling rows, which affects time and memory, but not the counts.
 
     With `heap`, a person's smallest keys are kept in memory that is reserved in advance; otherwise
-    all keys are listed and sorted. Neither can spill to disk, so people are divided over `passes`.
+    all keys are listed and sorted. DuckDB can spill neither heaps nor lists to disk, so the file is
+    read `passes` times, each time for another part of the people.
     """
 
     heap: bool
@@ -183,8 +184,8 @@ def choose_sampling(
     """Choose the sampling and the number of passes that fit half of `memory`.
 
     Every thread reserves its own heap for each person whose rows it reads. Where people are
-    counted, distinct pairs of person and cell are collected first, which takes as much memory as
-    the list would.
+    counted, the distinct pairs of person and cell are collected first, in as much memory as a list
+    of all keys would take.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -199,7 +200,7 @@ class DuckDBView:
     The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
     metres) and time (int64 or null). `salt` is 16 secret bytes, fresh for each job, so that all
     measurements of a job use the same sample. `progress(done, total)` is called after each pass.
-    What does not fit into memory is spilled to `folder`, or to the system's temporary folder.
+    Data that do not fit into memory are spilled to `folder`, or to the system's temporary folder.
 
     Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the privacy unit
     is a record, and ValueError for a salt of another length.
@@ -335,7 +336,7 @@ class DuckDBView:
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Count people by region (n,).
 
-        Each person counts in the region of one of their places, chosen at random.
+        Each person counts once, in the region of one of their places, which is chosen at random.
         """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
@@ -344,7 +345,7 @@ class DuckDBView:
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> DuckDBView:
-        """Return the same view, keeping each person's places in the most popular regions."""
+        """Return a view that keeps each person's places in the most popular regions."""
         view = copy.copy(self)
         view._popularity = popularity
         return view
@@ -369,12 +370,15 @@ class DuckDBView:
     def _counted(
         self, regions: CountedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield region numbers and bounded counts of each pass."""
+        """Yield the numbers of occupied regions and their bounded counts, pass by pass."""
         for columns in self._columns(regions, "cell", "amount"):
             yield columns[0], columns[1]
 
     def _columns(self, regions: CountedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
+        """Yield columns (n,) of results: "cell" and "amount", or "person" and "cell".
+
+        There is one result for each pass over the file.
+        """
         with self._file.scratch() as folder:
             path = self._file.path
             if isinstance(regions, Zones):
@@ -440,9 +444,10 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """Build the SQL of an item's key, and add what it needs to `parameters`.
+        """Build the SQL that computes an item's key, and add its inputs to `parameters`.
 
-        A key consists of the rank of the item's place, if there are ranks, the hash and the cell.
+        A key consists of the rank of the item's place (with popular bounding only), the hash and
+        the cell.
         """
         size = len(regions) if isinstance(regions, Zones) else regions.size
         cell_bits = (size - 1).bit_length()
@@ -470,7 +475,7 @@ class DuckDBView:
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:
-    """Register the ranks, shifted to a key's high bits, as a table."""
+    """Register a table `ranks` of each place's rank, shifted to a key's high bits."""
     import pyarrow as pa
 
     ranks = table.ranks.astype(np.uint64)

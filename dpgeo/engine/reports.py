@@ -47,7 +47,8 @@ _ORDER = """
 
 _SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
-# RANGE takes reports of equal keys at once, and NULL is a time like any other.
+# Selects the reports of each person's time at which the bound is exceeded. RANGE counts reports of
+# equal time together, and reports without a time (NULL) as if they had one time in common.
 _DIVIDED = f"""
 SELECT row FROM (
     SELECT file_row_number AS row,
@@ -73,11 +74,11 @@ REPORTS = 131_072
 
 
 class BoundedReports:
-    """At most `bound` reports of each privacy unit in `shard`, re-readable.
+    """At most `bound` reports of each privacy unit in `shard`; can be read repeatedly.
 
     Times are rounded down to multiples of `time_step` seconds, or left out where it is None. The
-    numbers of public attributes are included if asked for. `progress(done, total)` is called after
-    each chunk.
+    numbers that stand for public attributes are included if `attributes` is true.
+    `progress(done, total)` is called after each chunk.
     """
 
     def __init__(
@@ -110,7 +111,10 @@ class BoundedReports:
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Count the reports a shard lacks if each person had `bound`; a record lacks none."""
+        """Count how many more reports a shard would have if each person had `bound`.
+
+        The number is 0 where records are the privacy unit.
+        """
         if self._unit is Unit.RECORD:
             return 0
         parameters = {**self._parameters, "bound": self._bound}
@@ -125,7 +129,11 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a word for each report of times not kept whole, the same at every reading."""
+        """Return a random word for each report that may or may not be kept.
+
+        These are the reports of the times at which people exceed the bound. The words are drawn
+        once, so that every reading keeps the same reports.
+        """
         import pyarrow as pa
 
         if self._words is None:

@@ -16,15 +16,15 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 PAIRS = 500_000
-"""Pairs of a position and a nearby zone in memory at a time, some 200 bytes each."""
+"""Number of pairs of position and nearby zone held in memory, at some 200 bytes each."""
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
     """Write a row for each pair of a position and a zone that contains it.
 
-    A row of `target` is that of `source`, with the zone's number as its cell. Where the privacy
-    unit is a record, the record's number in the file replaces the person. That number must not
-    affect any sampling, since it depends on the records before it.
+    A row of `target` is the row of `source` with the zone's number added as its cell. Where the
+    privacy unit is a record, the record's number in the file replaces the person. That number must
+    not affect any sampling, since it depends on the records before it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

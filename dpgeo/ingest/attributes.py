@@ -17,16 +17,17 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """Return the number of each row's combination of values (n,); refuse no row.
+    """Return the number of each row's combination of attribute values (n,).
 
-    Values are compared as text, without surrounding blanks and in Unicode's composed form.
+    No row is refused. Values are compared as text, without surrounding blanks and in Unicode's
+    composed form.
     """
     codes = [_codes(batch.fields[attribute_key(each)], each) for each in attributes]
     return combine(codes, attributes)
 
 
 def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """Return each value's index (n,) among the declared ones, or their count for OTHER."""
+    """Return each value's index (n,) in the declared values; that of OTHER is last."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     declared = pa.array(attribute.values, pa.string())
     index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)

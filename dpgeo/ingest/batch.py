@@ -23,8 +23,8 @@ class Batch:
     """Rows from a reader.
 
     `rows` int64 (n,) are row numbers, by which examples of refused rows are listed. `fields` holds
-    a pyarrow array (n,) for each column of `Schema.wanted`, as text where the format has nothing
-    else. `done` of `total` is the reader's progress.
+    a pyarrow array (n,) for each column of `Schema.wanted`, as text if the format has only text.
+    `done` and `total` are the reader's progress.
     """
 
     rows: NDArray[np.int64]
@@ -37,7 +37,8 @@ class Batch:
 class Head:
     """The first rows of a file as text, and its geometry metadata ("" for none).
 
-    `complete` says whether `names` are all columns: later features of GeoJSON may have others.
+    `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
+    later features can have properties that the first ones lack.
     """
 
     names: list[str]
@@ -71,7 +72,7 @@ class Reader:
 
 
 class Sieve:
-    """Tracks the accepted rows of a batch; a row is refused once, for its first reason."""
+    """Tracks which rows of a batch are accepted; a row is refused only once."""
 
     def __init__(self, rows: NDArray[np.int64], tally: Tally) -> None:
         self.kept: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
@@ -79,7 +80,7 @@ class Sieve:
         self._tally = tally
 
     def refuse(self, failing: NDArray[np.bool_], reason: Reason, values: Any = None) -> None:
-        """Refuse rows where `failing`; `values` (pyarrow array or sequence) are for examples."""
+        """Refuse the rows that `failing` marks, with some of `values` as examples."""
         index = np.flatnonzero(self.kept & failing)
         if not len(index):
             return

@@ -93,7 +93,7 @@ def canonical_rows(
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
-    """Return longitude and latitude, float64 (n,); those of refused rows have no meaning."""
+    """Return longitudes and latitudes, float64 (n,), without meaning for refused rows."""
     crs = schema.columns.crs
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
@@ -105,7 +105,7 @@ def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
 
 
 class _Positions:
-    """Positions as text, formatted only for the few that become examples."""
+    """Positions as text, formatted only when one becomes an example."""
 
     def __init__(self, longitude: np.ndarray, latitude: np.ndarray) -> None:
         self._longitude, self._latitude = longitude, latitude
@@ -115,7 +115,7 @@ class _Positions:
 
 
 class CanonicalWriter:
-    """Writes canonical rows in row groups of `ROW_GROUP`, whatever the batches' sizes."""
+    """Writes canonical rows in groups of `ROW_GROUP` rows, whatever the batch sizes."""
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer

@@ -31,14 +31,15 @@ WORDS = {
     "geometry": "geometry geom wkb wkt",
 }
 EARLY_NUMBER = 315_532_800
-"""Seconds from 1970 to 1980: smaller numbers in a column of times are rarely seconds."""
+"""Seconds from 1970 to 1980; smaller numbers in a time column are rarely seconds since 1970."""
 
 
 def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     """Return the likeliest column for each role, "" where none is likely.
 
-    `geometry` is the column that the file itself declares as its geometry, `crs` its coordinate
-    system. A pair of coordinate columns is preferred, since people can check it.
+    `geometry` is the column that the file itself declares as its geometry, and `crs` the coordinate
+    system that it declares. A pair of coordinate columns is preferred to a geometry column, since
+    people can read and check coordinates.
     """
     columns = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
     columns["geometry"] = geometry or columns["geometry"]
@@ -50,7 +51,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
-    """Return the first name that contains a word of `words`, trying these in order.
+    """Return the first name that contains a word of `words`; earlier words come first.
 
     A word of a single letter must be the whole name. Returns "" if no name contains any of them.
     """
@@ -68,7 +69,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[Phrase]:
-    """Return sentences about suspicious values in the first rows of the given columns."""
+    """Return warnings about the header and the positions and times in the first rows."""
     if not rows:
         return []
     sentences = []
@@ -120,7 +121,10 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Whether swapping the coordinates makes them valid, or puts most into the area."""
+    """Whether longitude and latitude look swapped.
+
+    They do if only swapping makes them valid, or puts most of them into the study area.
+    """
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())
     return area is not None and bool(

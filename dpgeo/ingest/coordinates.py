@@ -32,7 +32,7 @@ NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: its limit and the reasons for refusing values."""
+    """One of the two coordinates: largest absolute value, and reasons for refusals."""
 
     limit: float
     missing: Reason
@@ -110,7 +110,7 @@ def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
-    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS raises for these
+    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS has no x and y for these
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
     for coordinate, axis in ((y, y_axis), (x, x_axis)):
         sieve.refuse(~np.isfinite(coordinate), axis.not_finite, coordinate)
@@ -131,7 +131,7 @@ def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
 
 
 def project(pair: Pair, crs: str, bounds: Bounds, sieve: Sieve) -> Pair:
-    """Convert a batch by `to_wgs84`; rows without a result are refused."""
+    """Convert coordinates in `crs` to degrees; refuse rows where this is impossible."""
     longitude, latitude = to_wgs84(*pair, crs, bounds)
     lost = ~(np.isfinite(longitude) & np.isfinite(latitude))
     sieve.refuse(lost, Reason.NOT_PROJECTABLE)

@@ -37,18 +37,18 @@ def clean_crs(text: str) -> str:
 
 
 def suggested_code(stated: str) -> str:
-    """Return the code to suggest for a file's stated system."""
+    """Return the code to suggest, given the coordinate system that a file states."""
     code = clean_crs(stated)
     return code if CODE.fullmatch(code) and code not in IN_DEGREES else WGS84
 
 
 def has_limits(crs: str) -> bool:
-    """Return whether coordinates are degrees: -180 to 180 and -90 to 90."""
+    """Return whether the system's coordinates are degrees, -180 to 180 and -90 to 90."""
     return crs in IN_DEGREES or bool(_system(crs).is_geographic)
 
 
 def check_crs(crs: str, bounds: Bounds) -> None:
-    """Raise InvalidInput (field "columns.crs") for a code unsuitable for positions."""
+    """Raise InvalidInput (field "columns.crs") if positions cannot become degrees."""
     if crs in IN_DEGREES:
         return
     system = _system(crs) if CODE.fullmatch(crs) else None
@@ -83,9 +83,10 @@ def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: B
 
 
 def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
-    """Raise InvalidInput if a file states another system than the declared one.
+    """Raise InvalidInput if a file states another coordinate system than declared.
 
-    `stated` is a code, or a name where the file has no code, "" where it states nothing.
+    `stated` is the code of the system that the file states, its name if the file gives no code, or
+    "" if it states none.
     """
     known = clean_crs(stated)
     if not stated or known == declared or {known, declared} <= IN_DEGREES:
@@ -120,7 +121,7 @@ def _system(crs: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
-    """Return the transformation used for all rows; None if there is none."""
+    """Return the transformation to degrees used for all rows; None if there is none."""
     from pyproj.exceptions import ProjError
     from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
     from pyproj.transformer import AreaOfInterest, TransformerGroup

@@ -49,7 +49,7 @@ class Lines:
 def read_lines(
     file: IO[bytes], block_bytes: int = BLOCK_BYTES, *, first: int = 1
 ) -> Iterator[Lines]:
-    """Yield the lines of `file` from its position on; the first has number `first`.
+    """Yield the lines of `file` from its position on, numbered from `first`.
 
     At most one block and one line are in memory, however long a line is.
     """
@@ -79,7 +79,7 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
     counted = np.ones(len(ends), dtype=np.int64)
     if returns or after_cr:
         before = np.where(ends > 0, data[ends - 1], CR if after_cr else 0)
-        counted[(data[ends] == LF) & (before == CR)] = 0  # the second half of CRLF
+        counted[(data[ends] == LF) & (before == CR)] = 0  # the LF of a CRLF does not count
     numbers = first + np.cumsum(counted) - 1
     after_cr = bool(data[-1] == CR) if len(data) else after_cr
     first += int(counted.sum())
@@ -127,7 +127,7 @@ class Split:
     stray: NDArray[np.bool_]
 
     def field(self, lines: Lines, which: Positions, index: int) -> tuple[Positions, Positions]:
-        """Return start and end of field `index` of the lines `which`, which must have it."""
+        """Return start and end of field `index` in lines `which`, which must all have it."""
         start = lines.starts[which]
         if index:
             start = self.delimiters[self.first[which] + index - 1] + 1

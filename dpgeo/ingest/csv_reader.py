@@ -35,7 +35,7 @@ HEAD_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The column names, their delimiter, and the number of the line after them."""
+    """Column names, their delimiter, and the number of the line after the header."""
 
     names: list[str]
     delimiter: str
@@ -104,7 +104,7 @@ def _header_text(line: bytes) -> str:
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, cut or filled up to as many cells as the header has."""
+    """Return the header and first rows, each cut or padded to the number of columns."""
     with path.open("rb") as file:
         header = read_header(file)
         head = io.BytesIO(file.read(HEAD_BYTES))
@@ -168,8 +168,8 @@ def _batch(
 def _strings(block: bytes, start: Positions, end: Positions) -> Any:
     """Return the unquoted fields from `start` to `end` as a pyarrow string array.
 
-    Fields and the gaps between them alternate in the block. Together they form one Arrow array over
-    the block's own bytes, of which every second element is a field.
+    To avoid a copy, one Arrow array is laid over the block's own bytes. Its elements are
+    alternately a gap between fields and a field, so every second element is a field.
     """
     if not len(start):
         return pa.array([], pa.string())
@@ -187,7 +187,7 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
 
 
 class _LineStarts:
-    """Beginnings of lines, cut out only for the few that become examples."""
+    """Beginnings of lines, cut out only when one becomes an example."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines

@@ -25,14 +25,14 @@ CHUNK_BYTES = 1 << 20
 MAX_BYTES = 64 << 30
 MAX_RATIO = 250
 FREE_BYTES = 64 << 20
-"""Size up to which any ratio is accepted."""
+"""Unpacked size in bytes up to which any ratio of unpacked to packed size is accepted."""
 
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
 SPREADSHEET = {"[Content_Types].xml", "mimetype"}
 
 
 def is_packed(path: Path) -> bool:
-    """Return whether a file is compressed."""
+    """Return whether a file begins as gzip or zip files do."""
     head = _head(path)
     return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
 
@@ -90,7 +90,7 @@ def _readable() -> Iterator[None]:
 
 
 def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive, ignoring resource forks that macOS adds."""
+    """Return the only file in an archive, ignoring metadata files that macOS adds."""
     infos = archive.infolist()
     if SPREADSHEET & {info.filename for info in infos}:
         raise InvalidInput(
@@ -142,7 +142,10 @@ def _copy(
     tick: Callable[[], None],
     enough: int,
 ) -> None:
-    """Unpack into `target`; `read()` returns at least the packed bytes consumed so far."""
+    """Unpack into `target`, within the limits and until `enough` bytes are written.
+
+    `read()` returns the number of packed bytes consumed so far, or a larger one.
+    """
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):

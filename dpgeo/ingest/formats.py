@@ -67,9 +67,9 @@ def _is_json(start: Start) -> bool:
 
 
 def _is_json_sequence(start: Start) -> bool:
-    """Recognise newline-delimited JSON by name, or because it has no features list.
+    """Recognise newline-delimited JSON by its name, or by the lack of a feature list.
 
-    If the file's name has a suffix of such files, it decides, whatever the first line holds.
+    A name with a suffix of newline-delimited files decides, whatever the file's first line holds.
     """
     from dpgeo.ingest.geojson_reader import read_preamble
 
@@ -122,10 +122,10 @@ FORMATS = (
         sandboxed=False,
     ),
 )
-"""In the order in which they are tried; CSV, which accepts any text, is last."""
+"""The upload formats, in the order in which they are tried; CSV, which takes any text, is last."""
 
 SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
 """Usual suffixes of all formats, for file choosers."""
 
 TITLES = ", ".join(form.title for form in reversed(FORMATS))
-"""Names of all formats, for people: the same in every language."""
+"""Names of all formats, shown to people; they are the same in every language."""

@@ -201,7 +201,7 @@ def _system(connection: sqlite3.Connection, number: Any) -> str:
 
 
 def _authorizer(tables: Sequence[str]) -> Any:
-    """Return the callback by which SQLite authorises each part of a query."""
+    """Return a callback for SQLite that lets queries read only the given tables."""
     may_read = {table.lower() for table in tables}
 
     def authorize(action: int, first: Any, second: Any, _: Any, source: Any) -> int:
@@ -219,7 +219,7 @@ def _authorizer(tables: Sequence[str]) -> Any:
 def read_rows(
     connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the columns of each row, text as bytes; None for a row that is too large."""
+    """Yield columns `names` of each row, text as bytes; None for too large a row."""
     connection.text_factory = bytes
     row_id = _row_id(layer.names)
     table, columns = _name(layer.table), ", ".join(map(_name, names))
@@ -233,7 +233,8 @@ def read_rows(
                 yield row[1:]
             return
         except sqlite3.DataError:
-            # The library may stop one row early: the next row may be valid, so it is tried alone.
+            # A row is too large, but SQLite may have stopped one row before it: the next row may be
+            # valid, so it is tried alone.
             row = _one_row(connection, f"{query} LIMIT 1", last)
             if row is None:
                 row = connection.execute(f"SELECT {row_id} {after} LIMIT 1", (last,)).fetchone()
@@ -250,7 +251,7 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """Return one of SQLite's names for the row id that is not the name of a column."""
+    """Return one of SQLite's names for the row id that no column has, else ""."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 
@@ -307,9 +308,10 @@ def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
 
 
 def well_known_binary(value: object) -> bytes:
-    """Return a geometry's well-known binary, cut just beyond MAX_FIELD_BYTES.
+    """Return a geometry's well-known binary, without the header that GeoPackage adds.
 
-    The header that GeoPackage adds is left out. Raises Unusable.
+    It is cut just beyond MAX_FIELD_BYTES, so that a longer one is still refused as too long. Raises
+    Unusable for a missing or unreadable geometry.
     """
     if not isinstance(value, bytes) or len(value) < 8 or value[:2] != b"GP":
         raise Unusable(Reason.GEOMETRY_UNREADABLE)

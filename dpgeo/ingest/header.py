@@ -14,7 +14,7 @@ MAX_COLUMNS = 10_000
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise InvalidInput (field "file") for too many columns, none or duplicate names.
+    """Raise InvalidInput (field "file") for too many columns, no or repeated names.
 
     Any number of columns may be unnamed, since nothing can be declared to be in them.
     """

@@ -32,7 +32,7 @@ CLOSING = (ord("]"), ord("}"))
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Texts of consecutive elements, without blank ones, and the number of bytes read."""
+    """Texts of consecutive elements that are not blank, and the bytes read so far."""
 
     texts: list[bytes]
     done: int
@@ -76,7 +76,10 @@ class _Scanner:
         return ends
 
     def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the positions of quotation marks after an even number of backslashes."""
+        """Return the positions of quotation marks that no backslash escapes.
+
+        An even number of backslashes before a quotation mark leaves it unescaped.
+        """
         quotes: NDArray[np.int64] = np.flatnonzero(data == QUOTE)
         if not self.escapes and b"\\" not in block:
             return quotes

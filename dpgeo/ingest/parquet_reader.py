@@ -31,14 +31,13 @@ MAX_FOOTER_BYTES = 64 << 20
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 COLUMNS_AT_ONCE = 50
-"""Columns that a preview reads at a time."""
+"""Number of columns that a preview reads at a time."""
 
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
-"""GeoParquet's default coordinate reference system of a column."""
+"""Coordinate reference system of a GeoParquet column that states none."""
 
 UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Errors that metadata cause if they have another form than GeoParquet's or are nested too deeply.
-"""
+"""Errors raised by reading metadata that are not of GeoParquet's form or are nested too deeply."""
 
 
 def read_parquet(
@@ -164,7 +163,7 @@ def _check_footer(path: Path) -> None:
 
 
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
-    """Return the stated unpacked bytes and the rows of each row group.
+    """Return the stated unpacked bytes and the number of rows of each row group.
 
     Sizes of single columns are not read: with a damaged footer, reading them ends the process.
     """
@@ -173,7 +172,7 @@ def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
 
 
 def _affordable_rows(metadata: Any) -> int:
-    """Return how many rows take at most some 32 MiB, but at least a few thousand."""
+    """Return how many rows to read at a time: some 32 MiB, but at least FEWEST_ROWS."""
     widest = max((size / max(rows, 1) for size, rows in _group_sizes(metadata)), default=1)
     return max(FEWEST_ROWS, int(BATCH_BYTES / max(widest, 1)))
 
@@ -248,7 +247,7 @@ REMEDY: dict[str, Phrase] = {
 def primary_geometry(schema: Any) -> tuple[str, str]:
     """Return the geometry column in GeoParquet's metadata, and its coordinate system.
 
-    Each is "" where the metadata name none.
+    Each is "" if the metadata do not give it.
     """
     try:
         document = json.loads((schema.metadata or {})[b"geo"])
@@ -260,7 +259,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """Return the code, else the name, of the system that a column states; "" without one."""
+    """Return the code of a column's stated coordinate system, else its name, else ""."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -275,8 +274,9 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
 
     GeoParquet metadata must describe the column. Without "crs" there, the column is in OGC:CRS84,
     the default of GeoParquet. A "crs" of null states nothing, so the declared system is assumed. A
-    file without GeoParquet metadata is not checked at all. If such points are in another system
-    after all, they usually lie outside the study area and are refused for that.
+    file without GeoParquet metadata is not checked at all. If the points of a file
+    that states no system are in another system than declared, they usually lie outside the study
+    area and are refused for that.
     """
     if b"geo" not in metadata:
         return

@@ -21,8 +21,9 @@ all rows without a person would be bounded together, and the guarantee would hol
 """
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
-"""Long numbers as spreadsheets and data frames shorten them: 1.23457E+11 stands for a million
-persons. If these were bounded together, none of them would have the guaranteed protection."""
+"""Long numbers as spreadsheets and data frames shorten them: a million different identifiers all
+become 1.23457E+11. If their rows were bounded as one person's, the
+guarantee would hold for none of them."""
 
 LARGEST_EXACT_FLOAT = 2**53
 
@@ -36,8 +37,8 @@ def hash_persons(
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
     zeros are part of a name). Other floats, and those too large to be exact, are refused, as are
-    numbers cut to an exponent (1.23457E+11) and rows without a person. Refused rows have
-    meaningless values.
+    numbers shortened to an exponent (1.23457E+11) and rows without a person. The hashes of refused
+    rows have no meaning.
     """
     text = _identifiers(values, sieve)
     encoded = text.dictionary_encode()

@@ -19,8 +19,8 @@ from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Longest time in seconds for a preview, after which the machine counts as too busy;
-`sandbox_worker` limits the processor time."""
+"""Seconds after which a preview is given up because the machine is too busy. The limit on processor
+time, for files that take too much work, is in `sandbox_worker`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ MAX_FIELD_BYTES = 1_000
 class Reason(StrEnum):
     """Reason why a row is refused; the first that applies is used.
 
-    Each depends on the row and the declared schema alone, and PERSON_ERASED also on whether the
-    row's person was erased.
+    Whether a reason applies depends on the row and the declared schema alone; for PERSON_ERASED it
+    also depends on whether the row's person was erased.
     """
 
     LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
@@ -71,8 +71,8 @@ class Reason(StrEnum):
 class Example:
     """A refused row: its number, the reason, and the offending value, cut short.
 
-    In a file of lines `row` is the line's number (the header is line 1); in others rows count from
-    1.
+    In formats with a row a line, `row` is the number of the line (the header is line 1). In others
+    it is the number of the row, from 1.
     """
 
     row: int
@@ -82,7 +82,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Rows read, rows accepted, and the others by reason, with a few examples of each."""
+    """Numbers of rows read, accepted, and refused for each reason, with examples."""
 
     read: int
     accepted: int

@@ -96,7 +96,7 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        return  # the process has ended; `run` finds out why
+        return  # the process has ended; `run` reports why
 
 
 def _messages(

@@ -26,15 +26,15 @@ from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 MEMORY_BYTES = 512 << 20
-"""Memory allowed beyond what the libraries take when loaded."""
+"""Bytes of memory that a task may take beyond those of the loaded libraries."""
 
 MAX_OPEN_FILES = 64
 PREVIEW_BYTES = 32 << 20
-"""Bytes of a compressed text unpacked for its preview."""
+"""Number of bytes of a compressed text file that are unpacked for its preview."""
 
 PREVIEW_SECONDS = 60
-"""Processor time for a preview. A limit on elapsed time would refuse sound files on a busy
-machine."""
+"""Processor time in seconds after which a preview refuses the file. A limit on elapsed time would
+also refuse sound files when the machine is busy."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -108,7 +108,7 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         if error.errno is None:
             return {"failed": _place(error)}
         return {"errno": error.errno}
-    except Exception as error:  # which is no problem of the file
+    except Exception as error:  # a fault of the program, not of the file
         return {"failed": _place(error)}
 
 
@@ -119,7 +119,10 @@ def _place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Reserve standard output for messages; whatever libraries print goes to stderr."""
+    """Answer the request on standard input, within the limits.
+
+    Standard output is reserved for messages; anything that libraries print goes to standard error.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
     if sys.argv[1] == "preview":

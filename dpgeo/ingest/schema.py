@@ -65,8 +65,8 @@ class Columns:
 
     A position is either a pair of columns or one `geometry` column of points: well-known text,
     well-known binary as GeoParquet writes it, or a geometry of GeoPackage and GeoJSON (where its
-    name is "geometry"). `crs` is the code of the system of its coordinates. Any combination is
-    valid here, since a suggestion may be partial; `Schema` refuses unusable ones.
+    name is "geometry"). `crs` is the code of the position's coordinate system. Any combination of
+    columns is valid here, since a suggestion may be partial; `Schema` refuses unusable ones.
     """
 
     longitude: str = ""
@@ -100,7 +100,7 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Return role to column name, and "crs" to the code."""
+        """Return column names by role, and the code of the coordinate system as "crs"."""
         return asdict(self)
 
 
@@ -129,8 +129,8 @@ class Schema:
                 field="columns.person",
             )
         taken: dict[str, str] = {}
-        # The person column is checked even where it is not read: as an attribute it would be
-        # published.
+        # The person column is checked even where it is not read: otherwise it could be declared as
+        # a public attribute too, and be published.
         named = {Role.PERSON: self.columns.person} if self.columns.person else {}
         for role, name in (named | self.wanted).items():
             if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):

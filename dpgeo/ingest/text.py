@@ -14,7 +14,7 @@ from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type (or the values of a dictionary) is text or bytes."""
+    """Return whether an Arrow type, or a dictionary's value type, is text or bytes."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
@@ -27,7 +27,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_words(kind: Any) -> bool:
-    """Return whether an Arrow type (or the values of a dictionary) is text, not bytes."""
+    """Return whether an Arrow type, or a dictionary's value type, is text, not bytes."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
@@ -54,14 +54,14 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
 
 def lenient_text(values: Any) -> Any:
-    """Convert like `readable_text`, but to null where that would refuse the row."""
+    """Convert like `readable_text`, but refuse no row: unreadable values become null."""
     words, codes, _ = bounded(values)
     text = pc.ascii_trim_whitespace(_decode(words)[0])
     return text if codes is None else text.take(codes)
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Return values, the index of each row's value, and which rows' are too long.
+    """Return values, each row's index into them, and which rows' values are too long.
 
     Values are large_binary, null where longer than `MAX_FIELD_BYTES`. The index is None if there is
     one value for each row, in order. A dictionary's long value is dropped before it is repeated for

@@ -83,7 +83,7 @@ def _bounded(
 
 
 def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64], bool]:
-    """Return seconds of a Parquet column, and whether they are local time."""
+    """Return a Parquet column's times in seconds, and whether they are local time."""
     kind = values.type
     if pa.types.is_date(kind):
         return values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0).to_numpy().astype(
@@ -127,7 +127,7 @@ def _from_iso(text: Any, time_zone: str) -> tuple[NDArray[np.int64], NDArray[np.
     readable &= (day >= 1) & (day <= length)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = np.where(readable, days * DAY + hour * 3600 + minute * 60 + second, 0)
-    clock = clock.clip(EARLIEST - 2 * DAY, LATEST + 2 * DAY)  # times beyond are refused
+    clock = clock.clip(EARLIEST - 2 * DAY, LATEST + 2 * DAY)  # `_bounded` refuses times so far off
     zone = parts.field("zone")
     offset, known = _zone_offsets(zone)
     local = mask(pc.equal(zone, ""))
@@ -138,14 +138,14 @@ def _from_iso(text: Any, time_zone: str) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _whole(digits: Any) -> NDArray[np.int64]:
-    """Parse digits as int64, 0 for none."""
+    """Parse texts of digits as int64; a missing or empty text gives 0."""
     filled = pc.if_else(pc.equal(digits, ""), "0", digits).fill_null("0")
     whole: NDArray[np.int64] = filled.cast(pa.int64()).to_numpy()
     return whole
 
 
 def _zone_offsets(zone: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each written offset in seconds east of Greenwich, and whether it is possible."""
+    """Return each written offset from UTC in seconds, and whether it can be one."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()

@@ -51,8 +51,8 @@ class Refusals:
 def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
     """Convert the values of one field, one for each row, to a pyarrow binary array.
 
-    Each text is perhaps not UTF-8, and null where the value is missing. Refuses rows whose value
-    cannot become text.
+    The bytes of a text need not be UTF-8, which a later step checks. Missing values become null.
+    Refuses rows whose value cannot become text.
     """
     converted: list[bytes | None] = []
     refused = Refusals()

@@ -30,7 +30,7 @@ LONGEST_HOLD_SECONDS = 12 * 3600.0
 """Seconds after which the lease is not renewed any more, so that a hung worker is replaced."""
 
 REPORT_SECONDS = 1.0
-"""Least seconds between two progress reports within one step."""
+"""Shortest time in seconds between two progress reports within one step."""
 
 
 class ProgressCallback(Protocol):
@@ -111,7 +111,8 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # A busy database is not a lost lease; the next renewal tries again.
+                    # The database may only be busy, so the lease may still hold; the next renewal
+                    # tries again.
                     logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()
@@ -120,7 +121,7 @@ class JobLease:
 def job_run(
     *, job_id: UUID, work: Callable[[JobLease], None], on_progress: ProgressCallback | None = None
 ) -> bool:
-    """Lease a job and run it to its end or failure; False if it cannot be leased.
+    """Lease a job and run it to its end or failure; return whether it could be leased.
 
     A DpgeoError, which a person can act on, fails the job, and its message is stored as the reason.
     After any other error the job returns to the queue for another attempt. Only that error's type

@@ -15,7 +15,7 @@ else:
     _TextField = models.TextField
 
 START = '{"template": '
-"""How every stored phrase begins, and no plain sentence."""
+"""The beginning of every stored phrase; no plain sentence begins like this."""
 
 
 def read_phrase(text: str) -> Phrase:
@@ -32,7 +32,7 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """Return a phrase as JSON; "" if empty, its English if JSON cannot hold its values."""
+    """Return a phrase as JSON; "" if empty, English if JSON cannot hold its values."""
     try:
         return json.dumps(phrase.to_json()) if phrase else ""
     except TypeError:

@@ -63,8 +63,9 @@ class Reaped:
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
     """Create a queued job; nothing runs before `job_wake`.
 
-    `drawing` is set for a job that is part of another one which can no longer be refunded, such as
-    a shard of a release. Raises IntegrityError if a job with that id exists.
+    `drawing` is set for a job that does a part of another job's work, such as a shard of a release,
+    once that other job can no longer be refunded. Raises IntegrityError if a job with that id
+    exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -92,7 +93,7 @@ def job_wake(*, job: Job) -> None:
 
 
 def job_lease(*, job_id: UUID) -> UUID | None:
-    """Lease a job that is waiting or whose lease has expired; None if it cannot be leased."""
+    """Lease a job that waits or whose lease has expired; return None for any other."""
     now = timezone.now()
     lease = uuid.uuid4()
     taken = (
@@ -139,7 +140,7 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
     """Fail a job, and refund it if it drew no noise. Raises LeaseLost.
 
-    `reason` is private: only those who may see private facts see it.
+    `reason` is private: only users who may see the job's private details see it.
     """
     if not _end_unfinished(Job.objects.filter(pk=job_id, lease=lease), JobState.FAILED, reason):
         raise LeaseLost
@@ -170,7 +171,7 @@ def job_retry(*, job: Job) -> None:
 
 
 def job_give_up(*, job: Job) -> bool:
-    """Fail an unleased job that used up its attempts; return False for any other."""
+    """Fail an unleased job that used up its attempts; return whether it was failed."""
     given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 
@@ -190,8 +191,8 @@ def jobs_reap() -> Reaped:
 def _is_due(job: Job, now: datetime) -> bool:
     """Whether to offer an idle job to the workers again; the intervals double.
 
-    At constant intervals, a long queue would fill the broker with messages about jobs that only
-    wait.
+    If the intervals between offers were constant, a long queue would fill the broker with messages
+    about jobs that only wait for a free worker.
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True

@@ -124,13 +124,19 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """Compute m1 for a noisy total; `rate` is e/l, e what remains after the total."""
+    """Compute m1, the squares along a side of the frame, for a noisy total.
+
+    `rate` is the epsilon that remains after the total, divided by the contribution bound l.
+    """
     records = max(total, 1)
     return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """Compute m2 (n,) for noisy counts (n,); `rate` is the partitions' epsilon over l."""
+    """Compute m2 (n,), the partitions along a side of each square, from noisy counts (n,).
+
+    `rate` is the epsilon of the partitions, divided by the contribution bound l.
+    """
     along = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
     return np.maximum(along, 1).astype(np.int64)
 

@@ -86,8 +86,8 @@ class Params:
 class Phase:
     """A phase after the pilot measurement: its share of epsilon and its squares.
 
-    These are the squares of `level` of the quadtree or, where that is None, squares that are split
-    while more than `limit` scales of the phase's noise are expected in them.
+    Its squares are all those at `level` of the quadtree. Where `level` is None, the frame is
+    split, and so is every square with an expected count above `limit` scales of the phase's noise.
     """
 
     share: Fraction

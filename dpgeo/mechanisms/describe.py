@@ -43,7 +43,7 @@ def renew_table(page: str, mechanism: Mechanism) -> str:
 
 
 def describe(pages: Path) -> None:
-    """Renew the tables of all pages in a folder. Raises ValueError where a page is missing."""
+    """Renew the parameter tables of a folder of pages. Raises ValueError if a page is missing."""
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
         if not page.exists():

@@ -83,7 +83,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the given share for the cells, and the remainder for the partitions."""
+    """Declare `cell_share` of epsilon for the cells, and the rest for the partitions."""
     cells = epsilon * Fraction(params.cell_share, 100)
     return [Spend(label=CELLS, epsilon=cells), Spend(label=PARTITIONS, epsilon=epsilon - cells)]
 
@@ -116,7 +116,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; at most, there is one for each cell.
+    """Forecast the noise of a partition's count; there are at most as many as cells.
 
     The actual number of partitions depends on the data and is not forecast.
     """

@@ -213,7 +213,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Warn of visible units that hide nothing, though others do."""
+    """Return a warning if some visible units have only one place and so hide nothing."""
     names = places.alone(params.hidden)
     if not names:
         return ()
@@ -227,7 +227,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Warn if many places of a virtual user are noise, and suggest private clusters."""
+    """Return a warning, suggesting private clusters, if many places drawn are noise."""
     each = bins * spurious_places(params, epsilon, bound)
     if each * 4 < bound:
         return ()
@@ -242,7 +242,10 @@ def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[
 
 
 def spurious_places(params: Params, epsilon: Fraction, bound: int) -> float:
-    """Return the noise places to expect in an empty bin: E[max(0, X)] = a/(1 - a^2)."""
+    """Return the noise places to expect in an empty bin: E[max(0, X)] = a/(1 - a^2).
+
+    X is the discrete Laplace noise of the bin's count, and a = exp(-rate).
+    """
     noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
     ratio = float(np.exp(-float(noise.rate)))
     return ratio / max(1 - ratio**2, 1e-12)
@@ -260,7 +263,7 @@ def _places(params: Params, domain: Domain) -> Places:
 
 @lru_cache(maxsize=8)
 def _blocks(area: StudyArea, cells: int) -> Places:
-    """Return the blocks of a grid; cached, since a form asks for them at every keystroke."""
+    """Return the blocks of a grid; cached, since a form's forecast needs them at each keystroke."""
     return Places.of_cells(area, cells)
 
 

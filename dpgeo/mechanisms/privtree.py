@@ -66,7 +66,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the given share for the splits, and the remainder for the partitions."""
+    """Declare `split_share` of epsilon for the splits, and the rest for the partitions."""
     splits = epsilon * Fraction(params.split_share, 100)
     return [
         Spend(label=SPLITS, epsilon=splits),
@@ -97,7 +97,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; at most, there is one for each cell.
+    """Forecast the noise of a partition's count; there are at most as many as cells.
 
     The actual number of partitions depends on the data and is not forecast.
     """

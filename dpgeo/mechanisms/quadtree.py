@@ -139,7 +139,7 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of the smallest squares; the levels above reduce it."""
+    """Forecast the noise of the smallest squares, which larger squares' counts then reduce."""
     noise = DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell")
 

@@ -8,8 +8,8 @@ epsilon-differentially private. Cells outside the study area are empty by the pu
 the area; setting them to 0 is post-processing.
 
 Utility. Every cell carries the same noise of scale about l/epsilon, whatever it holds; a region of
-m cells carries sqrt(m) times as much. Where cells are many and most are empty, counts below a
-threshold can be shown as 0 beside the raw ones: T = max(1, ceil(eta l ln(n)/epsilon)) for n cells
+m cells carries sqrt(m) times as much. Where cells are many and most are empty, a second
+layer can show counts below a threshold T as 0: T = max(1, ceil(eta l ln(n)/epsilon)) for n cells
 and a strictness of 100 eta percent.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xiao, Xiong, Fan and Goryczka (DPCube),

@@ -64,7 +64,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones, the public list on which popularity is measured."""
+    """Return the zones: the public regions that bounding by popularity ranks.
+
+    Where a privacy unit is in too many zones, such bounding keeps the most popular of them.
+    """
     return domain.layer(params.zones, Zones)
 
 

@@ -36,7 +36,8 @@ SOURCE_DETAIL = 2e-4
 def basemap(area: StudyArea) -> dict[str, Any]:
     """Return land, land inside the area, and coast, as GeoJSON in degrees.
 
-    "bounds" are the west, south, east and north of the map. Depends on public inputs alone.
+    "bounds" are the west, south, east and north of the map. Nothing here depends on private
+    data.
     """
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area)
@@ -62,7 +63,7 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
 
 
 def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
-    """Return west, south, east, north in degrees of what a map of the area may show."""
+    """Return west, south, east, north in degrees of all that the area's map may show."""
     west, south, east, north = area.mercator_bounds
     reach = SURROUNDINGS * max(east - west, north - south)
     lon, lat = to_degrees([west - reach, east + reach], [south - reach, north + reach])
@@ -107,7 +108,7 @@ def _jumps(ring: shapely.LinearRing) -> bool:
 
 
 def _followed(ring: shapely.LinearRing) -> NDArray[np.float64]:
-    """Return corners (n, 2) with longitudes that continue beyond 180 degrees."""
+    """Return a ring's corners (n, 2); their longitudes continue beyond 180 degrees."""
     longitude, latitude = shapely.get_coordinates(ring).T
     longitude = np.unwrap(longitude, period=360)
     longitude -= 360 * np.round(longitude.mean() / 360)
@@ -133,18 +134,18 @@ def _near_land(
 
 
 def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
-    """Return the coast within the bounds, without edges of cut polygons."""
+    """Return the coast within the bounds, without edges where polygons were cut."""
     shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
     return shapely.MultiLineString(_parts(shores, "LineString"))
 
 
 def _parts(shapes: Any, kind: str) -> list[Any]:
-    """Return the simple shapes of a kind; clipping may leave others, such as points."""
+    """Return the shapes of type `kind`; clipping may leave others, such as points."""
     return [part for part in shapely.get_parts(shapes) if part.geom_type == kind]
 
 
 def _to_geojson(shape: Any) -> dict[str, Any]:
-    # Five decimals are about a metre.
+    # Five decimals of a degree are about a metre.
     rounded = shapely.transform(shape, lambda degrees: np.round(degrees, 5))
     geometry: dict[str, Any] = json.loads(shapely.to_geojson(rounded))
     return geometry

@@ -48,7 +48,7 @@ class Wanted:
 
     @property
     def query(self) -> str:
-        """Return these filters as a query string, without the page; "" for none."""
+        """Return these filters as a query string without the page number; "" for none."""
         given = {
             "q": self.search,
             "kind": self.kind,
@@ -115,7 +115,7 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
 
 
 def kind_facets(wanted: Wanted) -> list[Facet]:
-    """Return the kinds of published maps, counted under the other filters."""
+    """Return a facet for each kind of map, counting maps that match the other filters."""
     mechanisms = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
     counts: Counter[Kind | None] = Counter()
     for key, count in mechanisms.annotate(count=Count("pk")):
@@ -133,7 +133,7 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
 
 
 def publisher_facets(wanted: Wanted) -> list[Facet]:
-    """Return the publishers of maps, counted under the other filters."""
+    """Return a facet for each publisher, counting maps that match the other filters."""
     releases = releases_wanted(replace(wanted, publisher="")).order_by()
     named = releases.values_list("dataset__organisation__slug", "dataset__organisation__name")
     return [

@@ -13,7 +13,7 @@ TABLE_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One large count with its margin: of a box of cells, a zone or a cluster.
+    """The large count of one box of cells, zone or cluster, with its margin of error.
 
     `name` is empty for boxes of cells. `latitude` and `longitude` are those of the middle, in
     degrees; they are None for zones, which have names.
@@ -28,7 +28,7 @@ class Row:
 
 
 def rows_of(layer: Layer, most: int = TABLE_ROWS) -> tuple[Row, ...]:
-    """Return the largest counts that stand out, largest first."""
+    """Return the largest counts that stand out from the noise, largest first."""
     chosen = largest(layer, most).tolist()
     return tuple(_row(layer, index) for index in chosen)
 
@@ -47,7 +47,7 @@ def _row(layer: Layer, index: int) -> Row:
 
 
 def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
-    """Return latitude and longitude of a feature's middle; None for shapes with names."""
+    """Return latitude and longitude of a feature's middle; None for zones."""
     if isinstance(layer, PointLayer):
         return float(layer.latitude[index]), float(layer.longitude[index])
     if isinstance(layer, BoxLayer):

@@ -74,7 +74,7 @@ class _Frame:
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
     """Draw study areas with their query strings, from public inputs alone."""
     frame = _frame([bounds for bounds, _ in areas])
-    # Draw the largest first, so that each can be clicked.
+    # Draw the largest first, so that no rectangle covers a smaller one, which could not be clicked.
     placed = sorted(
         (frame.place(bounds, query) for bounds, query in areas),
         key=lambda box: -box.width * box.height,

@@ -56,7 +56,10 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 
 def plannable() -> list[Release]:
-    """Return the maps to plan on: contours first, newest first, at most MAPS_OFFERED."""
+    """Return at most MAPS_OFFERED maps to plan on.
+
+    Contour maps come first; each kind is listed newest first.
+    """
     maps: list[Release] = []
     for kind in PLANNABLE:
         maps += _of_kinds(kind)[: MAPS_OFFERED - len(maps)]

@@ -27,7 +27,7 @@ CHART_WIDTH, CHART_HEIGHT = 344, 56
 class Curves:
     """SVG paths of a count's distribution with and without one person.
 
-    Nowhere is one more than e^shift times as high as the other.
+    At no point is one curve more than e^shift times as high as the other.
     """
 
     without: str
@@ -37,7 +37,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One spend on a ruler of 1000 units, with a gap to the next."""
+    """One measurement's share of the cost, on a ruler of 1000 units with gaps."""
 
     x: float
     width: float
@@ -77,7 +77,7 @@ def curves(shift: float) -> Curves:
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:
-    """Place the spends side by side; `shares` are per cents that add up to 100."""
+    """Return bars side by side for `shares`, per cents that add up to 100."""
     starts = [0.0, *accumulate(shares)]
     return [
         Bar(x=10 * start, width=max(1.0, 10 * share - 2.5), tone=index % 3)
@@ -113,7 +113,7 @@ def chart(strips: Sequence[Strip], sides: str) -> Chart:
 
 
 def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
-    """Place figures and margins of error on bars as long as the highest upper end."""
+    """Return the positions of figures and margins on bars up to the highest upper end."""
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:

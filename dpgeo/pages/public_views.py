@@ -161,7 +161,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
 
 
 def gone_page(request: HttpRequest, gone: Gone, release: Release | None = None) -> HttpResponse:
-    """Show that a release has ended; `release` is given if the visitor may know it."""
+    """Show that a release has ended, and which one if `release` is given."""
     context = release_context(release) if release else {"section": "maps"}
     return render(request, f"public/gone/{gone.kind}.html", context, status=410)
 
@@ -209,7 +209,10 @@ def drawn_from(release: Release) -> dict[str, Any]:
 
 
 def release_context(release: Release) -> dict[str, Any]:
-    """Return the common context of a release's pages; what is left of the budget is private."""
+    """Return the common context of a release's pages.
+
+    What is left of the budget is private and not included.
+    """
     points = points_ledger(release.dataset.ledger)
     return {
         "section": "maps",
@@ -223,7 +226,10 @@ def release_context(release: Release) -> dict[str, Any]:
 
 
 def downloads(release: Release, summary: Summary) -> list[Download]:
-    """Return the files for people, layer by layer; not the array that the map reads."""
+    """Return the files for people, layer by layer.
+
+    The array of numbers that only the map's script reads is left out.
+    """
     titles = {layer.name: layer.title for layer in summary.layers}
     order = [*titles, ""]
     listed = []

@@ -37,9 +37,9 @@ FOR_EVER = None
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The area between two contours, in people per square kilometre.
+    """The area between the contours of two densities in people per square kilometre.
 
-    `high` of the last band is the peak.
+    `high` of the last band is the highest density of the map.
     """
 
     low: float
@@ -49,7 +49,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class LayerName:
-    """A layer as the map's switch shows it."""
+    """A layer as the map's layer switch needs it."""
 
     name: str
     title: str
@@ -176,7 +176,7 @@ class Summary:
 
     @property
     def shift_of_one(self) -> float:
-        """Return how far one unit can shift a published count, in scales of its noise.
+        """Return how far one privacy unit can shift a count, in units of its noise scale.
 
         A person who is counted in k cells of a box shifts the box's count by k.
         """

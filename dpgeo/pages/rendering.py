@@ -14,7 +14,7 @@ from dpgeo.phrases import Phrase
 
 
 def say(what: Phrase | DpgeoError) -> str:
-    """Format a phrase in the page's language, with its separators in figures."""
+    """Format a phrase in the page's language, with that language's number separators."""
     phrase = what.phrase if isinstance(what, DpgeoError) else what
     return phrase.render(gettext, in_language)
 

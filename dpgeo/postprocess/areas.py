@@ -19,15 +19,15 @@ from dpgeo.spatial.zones import Zones
 Shares = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9
-"""A share this near to 0 or 1 is rounded to it.
+"""A share this close to 0 or to 1 is rounded to 0 or to 1.
 
-That is far above rounding errors, and far too little for a person.
+The limit is far above rounding errors, and such a share of a region's people is far below one.
 """
 
 SLIVER = 1e-6
 """Zones that overlap by less than this part of the smaller one count as disjoint.
 
-Borders are imprecise.
+Published borders are imprecise, so zones that meet often overlap by as little as that.
 """
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
@@ -37,9 +37,10 @@ UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing.
 class Cover:
     """Whole and partial measured regions that make up a query region.
 
-    `whole` is the number of whole regions by their noise, and `total` the sum of their values. For
-    the partial regions, `values`, `rates` and `shares` (n,) are their noisy counts, the rates of
-    their noise and the shares of their ground that lie in the query region.
+    `whole` maps each noise to the number of whole regions whose counts carry it, and `total` is the
+    sum of the noisy counts of all whole regions. For the partial regions, `values`, `rates` and
+    `shares` (n,) are their noisy counts, the rates of their noise and the shares of their ground
+    that lie in the query region.
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -52,7 +53,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Footprints:
-    """Shapes of measured regions (n,), and the study area that contains their people."""
+    """Shapes of measured regions (n,), and the study area, outside which there is nobody."""
 
     shapes: NDArray[np.object_]
     area: StudyArea
@@ -60,7 +61,7 @@ class _Footprints:
     def shares(self, region: Any, number: NDArray[np.int64]) -> Shares:
         """Return the share of the ground of each region (m,) that lies in a query region.
 
-        Both are taken within the study area.
+        `number` (m,) are indices of measured regions. Only ground within the study area counts.
         """
         shapes = self.shapes[number]
         share = np.ones(len(shapes))
@@ -105,7 +106,7 @@ def _cover(
     counts = np.bincount(noise[whole], minlength=len(noises))
     wholes: dict[DiscreteLaplace, int] = {}
     for each, count in zip(noises, counts.tolist(), strict=True):
-        if count:  # Two levels of a tree may have equal noise.
+        if count:  # Add up: two levels of a tree may have equal noise, which is one key.
             wholes[each] = wholes.get(each, 0) + count
     return Cover(
         whole=wholes,
@@ -118,7 +119,7 @@ def _cover(
 
 
 class Areas:
-    """The measured regions of a content."""
+    """The measured regions of a release's content."""
 
     def cover(self, region: Any) -> Cover:
         """Return the measured regions that make up a query region within the study area."""
@@ -151,7 +152,7 @@ class Listed(Areas):
 
 
 class ZoneAreas(Areas):
-    """Zones, of which an answer adds up only disjoint ones."""
+    """Zones, which may overlap; an answer adds up only disjoint ones."""
 
     def __init__(
         self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
@@ -176,7 +177,7 @@ class ZoneAreas(Areas):
         whole = float(_ground(np.array([region], dtype=object))[0])
 
         def coverage(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the covered share, then the ground covered by whole zones."""
+            """Return the share of the region that is covered, and the ground in whole zones."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
@@ -248,7 +249,11 @@ class Cells(Areas):
 
 
 class Tree(Areas):
-    """A tree of boxes: its leaves or, if `fixed`, larger boxes of lower noise."""
+    """A tree of boxes, of which an answer adds up leaves.
+
+    If the boxes do not depend on the data (`fixed`), a larger box is used instead of the boxes
+    below it where its noise is no higher than theirs together.
+    """
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
         self._content = content

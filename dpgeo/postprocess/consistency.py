@@ -37,7 +37,7 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) of nodes, each the sum of its children's, and variances (n,)."""
+    """Estimates (n,) of nodes, each the sum of its children's estimates, and variances (n,)."""
 
     value: Floats
     variance: Floats
@@ -95,7 +95,7 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Divide each parent's difference from its children's sum among them, in place."""
+    """Give children their parts of the difference between a parent and their sum, in place."""
     child = np.flatnonzero(parents >= 0) + nodes.start
     parents = parents[parents >= 0]
     fraction = error[child] / below_variance[parents]

@@ -80,7 +80,7 @@ def make_surface(
 
 
 def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Spread every cell's value over the neighbouring cells inside; the total stays."""
+    """Spread every cell's value over itself and its neighbours inside; the total stays."""
     weights = _convolved(inside.astype(np.float64))
     shared = np.divide(values, weights, out=np.zeros_like(values), where=inside)
     return np.where(inside, _convolved(shared), 0.0)
@@ -89,12 +89,12 @@ def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
 def line_values(
     surface: Floats, noise: DiscreteLaplace, grid: Grid, spacing: Spacing, first: int, most: int
 ) -> Floats:
-    """Return the densities (m,) of the lines per square kilometre, ascending.
+    """Return the densities (m,) at which to draw lines, per square kilometre, ascending.
 
-    There are at most `most`. With NOISE, the first line is the value that at most one empty cell in
-    a thousand reaches, and each line is twice the one before. Otherwise the first line is `first`;
-    with DOUBLING each line is twice the one before, with EQUAL lines are `first` apart. Lines above
-    the whole surface are left out.
+    There are at most `most` lines. With NOISE, the first line is the value that at most one empty
+    cell in a thousand reaches, and each line is twice the one before. Otherwise the first line is
+    `first`; with DOUBLING each line is twice the one before, with EQUAL lines are `first` apart.
+    Lines above the whole surface are left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -121,7 +121,10 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw bands from each value to the next, the last open: MultiPolygons (m,)."""
+    """Draw bands from each value to the next, the last without an upper limit.
+
+    They are MultiPolygons (m,) in degrees.
+    """
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
     bands = [_polygons(generator, low, high) for low, high in zip(values, uppers, strict=True)]
@@ -129,9 +132,10 @@ def draw_bands(
 
 
 def _generator(surface: Floats, grid: Grid) -> Any:
-    """Return a generator of contours between cell centres, per square kilometre.
+    """Return a generator of contours of the density per square kilometre.
 
-    A border of empty cells closes every line that would leave the grid.
+    The density is interpolated between the centres of cells. A border of empty cells closes
+    every line that would leave the grid.
     """
     density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell
@@ -162,7 +166,7 @@ def _degrees(points: Floats) -> Floats:
 
 
 def _within(shapes: Sequence[Any], area: StudyArea, kind: type[Any]) -> NDArray[np.object_]:
-    """Cut shapes to the study area, each as a multi-part geometry."""
+    """Cut shapes to the study area, and return each as a multi-part geometry of `kind`."""
     single = shapely.GeometryType.POLYGON
     if kind is shapely.MultiLineString:
         single = shapely.GeometryType.LINESTRING

@@ -52,7 +52,7 @@ Where cells are much wider than the noise, more fine cells add nothing.
 """
 
 TAIL = 1e-3
-"""Share of reports displaced beyond the frame's margin, where the kernel ends."""
+"""Share of reports that noise carries beyond the frame's margin; the kernel is cut off there."""
 
 BAND = 0.01
 """Largest relative difference in the size of cells on the ground within a band of rows."""
@@ -60,7 +60,7 @@ BAND = 0.01
 MOST_UPDATES = 150
 
 MORE = 2
-"""Factor from the best number of updates of half of the points to that of all points."""
+"""Number of updates with all points, as a multiple of the best number with half of them."""
 
 PATIENCE = 6
 """Fitting stops after this many updates that do not raise the likelihood of the other half."""
@@ -77,8 +77,9 @@ class Recovered:
 class Channel:
     """The linear map of noise and truncation on distributions over fine cells.
 
-    `fine` is a grid of fine cells that covers the same ground as `grid`. `margin` is the number of
-    fine cells around it that noise may reach before a point is truncated. `staying` (rows, 1) is
+    `fine` is a grid of fine cells that covers the same ground as `grid`. `margin` is the
+    width, in fine cells, of the strip around `fine` that noise may reach before a point is
+    truncated. `staying` (rows, 1) is
     the probability that a report away from the edges is published in its own fine cell.
     """
 
@@ -210,7 +211,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return how many updates on `fitted` maximise the likelihood of `watched`."""
+    """Return the number of updates with `fitted` after which `watched` is likeliest."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -255,7 +256,7 @@ def _factor(grid: Grid, noise: PlanarLaplace) -> int:
 
 
 def _metres(grid: Grid, row: float) -> float:
-    """Return the side of a cell on the ground in a row."""
+    """Return the side of a cell of this row in metres on the ground."""
     latitude = to_degrees(0, grid.north - row * grid.cell)[1]
     return grid.cell * ground_scale(float(latitude))
 
@@ -278,8 +279,8 @@ def _bands(grid: Grid) -> list[slice]:
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
     """Return the chances of displacement to every cell up to `reach` cells away.
 
-    Their shape is (2 reach + 1, 2 reach + 1). The density of the noise is averaged over parts of
-    both cells that are small against the noise scale.
+    Their shape is (2 reach + 1, 2 reach + 1). The density of the noise is averaged over pairs of
+    a part of the cell left and a part of the cell reached, all small against the noise scale.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))
@@ -295,7 +296,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the next whole number with no prime factor above 5."""
+    """Return the first number from `least` on without prime factors above 5, for fast FFTs."""
     number = least
     while True:
         cofactor = number

@@ -48,8 +48,8 @@ ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
 class Posterior:
     """Means and variances (n,) of true counts, and the likelihood of the noisy ones.
 
-    `log_likelihood` is that of the counts under the fitted weights, without the counts of the last
-    bin (above 39 b); it is 0 where there were too few counts to fit.
+    `log_likelihood` is the log-likelihood of the noisy counts under the fitted weights, leaving out
+    counts in the last bin (above 39 b). It is 0 where there were too few counts to fit weights.
     """
 
     mean: Floats
@@ -90,7 +90,8 @@ class _Model:
     """Tables that do not depend on any count.
 
     `priors` (guesses, components, x) are the components' distributions of the true count, `chances`
-    (guesses, components, y) those of the noisy one. Components that a guess does not use are all 0.
+    (guesses, components, y) their distributions of the noisy count. Components that a
+    guess does not use are all 0.
     """
 
     x: Floats
@@ -189,7 +190,7 @@ def _components(guess: float, x: Floats) -> Floats:
 
 
 def _gamma(shape: float, mean: float, x: Floats) -> Floats:
-    """Return a gamma distribution on the grid."""
+    """Return the probabilities of the grid points `x` under a gamma distribution."""
     width = np.where(x == 0, 0.015, np.gradient(x))
     point = np.maximum(x, 0.008)
     scale = mean / shape

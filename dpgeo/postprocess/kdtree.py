@@ -92,7 +92,7 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Boxes of one level with n, S and T of the module's docstring."""
+    """Boxes of one level, each with its n, S and T (expected total) as in the module docstring."""
 
     boxes: Boxes
     size: Floats
@@ -262,7 +262,7 @@ def _all_cuts(tables: _Tables, level: _Level) -> _Cuts:
     run = np.repeat(np.arange(len(starts)), runs.length)
     lines = np.arange(len(run)) - starts[run] + 1
     box = run >> 1
-    # Most boxes lie inside the study area, where sizes need not be looked up.
+    # Boxes wholly inside the study area, as most are, need no lookup of how many cells touch it.
     size = (lines * runs.breadth[run]).astype(np.float64)
     partly = np.flatnonzero((level.size < _areas(level.boxes))[box])
     size[partly] = runs.before(tables.inside, run[partly], lines[partly])

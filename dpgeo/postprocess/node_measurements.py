@@ -22,7 +22,7 @@ Masks = list[NDArray[np.bool_]]
 class Tree:
     """Estimates of every node at or above the leaves, by level; 0 below them.
 
-    `variance` is the variance of the estimate from what was measured at and below a node.
+    `variance` is that of a node's estimate before the counts above the node are used.
     """
 
     value: list[Floats]
@@ -80,8 +80,8 @@ class NodeMeasurements:
         """Reconcile the tree by least squares, given values and variances of the leaves.
 
         Going up, the sum of a node's children is combined with its own count by inverse variances;
-        going down, the remaining difference goes to the children in proportion to their variances
-        (Hay et al. 2010 for unequal variances).
+        going down, the difference between a node's estimate and the sum of its children is divided
+        among these in proportion to their variances (Hay et al. 2010 for unequal variances).
         """
         values, variances, sums, sum_variances = self._upwards(leaves, value, variance)
         best = [values[0]]
@@ -113,7 +113,7 @@ class NodeMeasurements:
         return values, variances, sums, sum_variances
 
     def raw_tree(self, leaves: Masks) -> Tree:
-        """Reconcile the combined counts as measured, with their own variances."""
+        """Reconcile the tree from the leaves' measured counts and the variances of their noise."""
         variance = [ratio(np.ones_like(each), each) for each in self.precision]
         return self.tree(leaves, self.value, variance)
 

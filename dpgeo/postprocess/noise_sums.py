@@ -11,8 +11,9 @@ Shares of counts. X + F is Laplace noise of scale 1/rate, where F is independent
 and 1 (X is the difference of two geometric variables, each the integer part of an exponential one
 whose fractional part is independent of it). So a sum of shares w X is treated as a sum of Laplace
 variables. In standard errors, its 95 % quantile is at most that of a single variable, ln 20/sqrt 2:
-the more terms, the lighter the tail. The largest share is added to allow for F. That both suffice
-is confirmed by computation and not proved (tests/statistical/test_range_coverage.py).
+the more terms, the lighter the tail. The largest share is added to allow for F. That this
+quantile and this addition suffice is confirmed by computation and not proved
+(tests/statistical/test_range_coverage.py).
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
 
 
 def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
-    """Return the half-width of a 95 % interval of a sum of shares (n,) of noises."""
+    """Return the half-width of a 95 % interval for the noise of a sum of shares of counts.
+
+    `rates` (n,) are those of the counts' noises, of which the sum has the `shares` (n,).
+    """
     if not shares.size:
         return 0.0
     deviation = math.sqrt(2 * float(np.sum(np.square(shares / rates))))
@@ -58,7 +62,7 @@ def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) ->
 
 
 def _few_digits(count: int) -> int:
-    """Round a large count up to three digits, so that few margins have to be computed."""
+    """Round a large count up to three digits, so that a cached margin serves many counts."""
     if count <= FEW:
         return count
     step = int(10 ** (len(str(count)) - 3))
@@ -80,7 +84,7 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
 def _quadrature(
     terms: tuple[tuple[DiscreteLaplace, int], ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes u, and the weights of sin((m + 1/2) u)."""
+    """Return the nodes u of the quadrature, and the weight of sin((m + 1/2) u) at each."""
     last = _last_node(terms)
     # Panels widen outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, PANELS + 1) ** 2

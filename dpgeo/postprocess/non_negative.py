@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 
 
 def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project counts (n,); only the ratios of the variances (n,) matter."""
+    """Return the non-negative counts nearest to noisy `counts` (n,), with the same total.
+
+    A negative total becomes 0. Only the ratios of the variances (n,) matter.
+    """
     values = np.asarray(counts, dtype=np.float64)
     total = values.sum()
     if total <= 0:

@@ -27,7 +27,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Sum between two meridians or parallels, and its margin."""
+    """Sum of the counts between two meridians or two parallels, and its margin."""
 
     low: float
     high: float
@@ -57,7 +57,10 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Return edges in cells (s + 1,), and sums and margins (s,)."""
+    """Return the strips' edges (s + 1,) in cells, and their sums and margins (s,).
+
+    `start` and `stop` (n,) are the first cell of each box, and the one after its last, on one axis.
+    """
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))
     strips = len(edges) - 1

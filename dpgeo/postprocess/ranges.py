@@ -44,8 +44,8 @@ class RangeAnswer:
     """An estimate and half the width of its 95 % interval.
 
     If `exact`, only whole counts were added up, and their noise is the only error. `areas` is the
-    number of measured regions added up, `cut` the number of those added in part. `notes` are for
-    readers.
+    number of measured regions added up, `cut` the number of those added in part. `notes` are
+    sentences for readers.
     """
 
     estimate: float
@@ -70,7 +70,7 @@ class Ranges:
         self._areas = make_areas(content, released.area, released.mechanism)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
-        """Answer for polygons in degrees, valid and longitude first."""
+        """Estimate the counts in polygons, which are valid and in degrees, longitude first."""
         return [self._answer(region) for region in regions]
 
     def _answer(self, region: Any) -> RangeAnswer:
@@ -100,7 +100,7 @@ def _margin(cover: Cover) -> float:
         return float(margin_of_sum(cover.whole))
     counts = np.array(list(cover.whole.values()), dtype=np.float64)
     rates = np.array([float(noise.rate) for noise in cover.whole])
-    # k whole counts of one noise have the variance of one count at the rate / sqrt(k).
+    # The sum of k whole counts of equal noise varies like a single count of rate / sqrt(k).
     some = counts > 0
     spread = rates[some] / np.sqrt(counts[some])
     return margin_of_shares(

@@ -43,7 +43,7 @@ FINE_SCALE = 0.5
 FINEST_SIDE = 512
 
 COARSEST = 2.0
-"""Cell width in noise scales above which remapping has no effect."""
+"""Cell width in noise scales above which points are left unchanged."""
 
 TAIL = 0.01
 """Share of reports displaced beyond the range in which the posterior is computed."""
@@ -92,7 +92,7 @@ def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
 
 
 class Remapping:
-    """Remapping by a prior, built from public inputs alone, before anything is drawn."""
+    """Remapping by a prior, built from public inputs alone, before any noise is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
@@ -115,7 +115,7 @@ class Remapping:
 
 
 class Medians:
-    """Posterior medians by cell of a grid, for perturbed points at the cells' centres.
+    """Posterior medians for perturbed points at the centres of a grid's cells.
 
     `expected` is the prior, of the grid's shape. Columns and rows are measured in cells from the
     grid's north-western corner, with fractions.
@@ -129,7 +129,7 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Interpolate the medians of points (n,) bilinearly."""
+        """Return medians for points (n,), interpolated between those of the nearest cells."""
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)
@@ -175,9 +175,10 @@ class Medians:
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return mean column and row (n,) of weights (n, rows, columns) at these steps.
+    """Return the mean column and row (n,) of n windows of cells with these weights.
 
-    Both are 0 where all weights are 0, as for a point with no part of the area within reach.
+    `weight` is (n, rows, columns); rows and columns lie at `steps`. Both means are 0 where
+    all weights are 0, as for a point with no part of the area within reach.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)

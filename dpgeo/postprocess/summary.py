@@ -24,8 +24,8 @@ def total(layer: Layer) -> Total:
     """Add up the counts of a measured layer, each of which carries its own noise.
 
     The margin of a sum of n independent counts is the root sum of squares of their margins. It is
-    never too narrow, since a sum of Laplace variables has a lighter tail, in standard errors, the
-    more there are (ln 20 / sqrt 2 = 2.12 for one, 1.96 in the limit).
+    never too narrow: measured in standard errors, the 95 % margin of a sum of Laplace variables
+    falls with their number, from ln 20 / sqrt 2 = 2.12 for one to 1.96 in the limit.
     """
     value, margin, _ = counted(layer)
     error = float(np.sqrt(np.sum(np.square(margin))))

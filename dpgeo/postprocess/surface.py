@@ -44,7 +44,7 @@ counts cannot tell tables and crowds apart; where one cell holds that much, tabl
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves than this the likelihood is not fitted, and guesses are from nearby cells."""
+"""With fewer leaves than this the two kinds of guess are not compared; nearby cells are used."""
 
 HOPELESS = -20.0
 """Gain in log-likelihood below which the row-column model is given up early, to save time.
@@ -94,7 +94,7 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """Surface after a round, and the log-likelihood of its guesses."""
+    """Surface after a round, and the log-likelihood of the counts given the round's guesses."""
 
     cells: Floats
     log_likelihood: float
@@ -123,7 +123,8 @@ def _guess(
 ) -> Floats:
     """Guess a level's nodes from nearby cells or, given `bent`, from rows and columns.
 
-    Given `bent`, the guess is the geometric mean of that of the row-column model and that from
+    Given `bent`, the guess is the geometric mean of two: that of the row-column model on the
+    surface `bent`, and that from nearby cells.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:
@@ -135,9 +136,10 @@ def _guess(
 
 
 def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
-    """Guess cells by dividing counts in proportion to what surely exceeds the noise.
+    """Guess cells by dividing the total count downwards, level by level.
 
-    Below the leaves, counts are divided evenly.
+    Siblings get shares in proportion to their counts less one standard error, so that noise alone
+    gets little. Below the leaves, counts are divided evenly.
     """
     shares = []
     for level, value in enumerate(tree.value):
@@ -226,7 +228,7 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of the sum of `chosen` cells, by the largest nodes filled."""
+    """Return the variance of the sum of `chosen` cells, from the largest nodes they fill."""
     total = 0.0
     filled_above = np.zeros((1, 1), dtype=np.bool_)
     for level, size in enumerate(measurements.sizes):
@@ -244,10 +246,11 @@ def smooth(measurements: NodeMeasurements, surface: Surface) -> Floats:
 
 
 def _bend(measurements: NodeMeasurements, leaves: Masks, cells: Floats, *, crossed: bool) -> Floats:
-    """Bend the surface and rescale each leaf to its count, repeatedly.
+    """Change the surface and rescale each leaf to its count, repeatedly.
 
-    Bending is either blurring twice, BLURS times (Tobler 1979, pycnophylactic interpolation), or
-    the row-column model, CROSSINGS times (iterative proportional fitting: Deming and Stephan 1940).
+    If `crossed`, the row-column model replaces the surface in each of CROSSINGS repetitions
+    (iterative proportional fitting: Deming and Stephan 1940). Otherwise the surface is blurred
+    twice in each of BLURS repetitions (pycnophylactic interpolation: Tobler 1979).
     """
     lines = RowColumnModel(measurements.sizes[-1]) if crossed else None
     label = measurements.labels(leaves)

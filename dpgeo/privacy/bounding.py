@@ -94,7 +94,7 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks, int64 (rows * columns,), from 0, the same for equal counts.
+    """Popularity ranks, int64 (rows * columns,), from 0; equal counts share a rank.
 
     The cell in row r and column c of a grid of R x C cells has the rank of the table's cell that
     holds its centre, computed in whole numbers: row (2r + 1) rows // 2R, column
@@ -118,7 +118,7 @@ class RankTable:
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """Return the grid on the ground; popularity does not depend on time."""
+    """Return the grid without time slices; popularity does not depend on time."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 

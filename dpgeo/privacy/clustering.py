@@ -42,7 +42,7 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run one round of k-means for each label, starting from public centres."""
+    """Run k-means from public centres; each label names the measurement of one round."""
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
@@ -73,7 +73,7 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction, 0 to 1, of each step (k,) to take: see `update_centres`."""
+    """Return the fraction, 0 to 1, of its step that each centre takes (k,)."""
     if len(centres) == 1:
         return np.ones(1)
     offset_x, offset_y = centres.x - centres.x[:, None], centres.y - centres.y[:, None]

@@ -65,8 +65,8 @@ class PrivateCounts(Opaque):
         """Add counts up by region: `region` has the counts' shape and holds 0..regions-1.
 
         A count whose region is negative is dropped. Every count goes to at most one region, so
-        the L1 sensitivity does not grow. Raises ValueError for other values of `region`, which is
-        public.
+        the L1 sensitivity does not grow. Raises ValueError for other values of `region`;
+        the error reveals nothing, since `region` is public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:

@@ -75,9 +75,9 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins whose places are ranked by `away` (n,).
+        """Build bins whose places are ranked by `away` (n,), nearest first.
 
-        That is each place's distance from the centre of its bin.
+        `away` is each place's distance from the centre of its bin.
         """
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
@@ -135,7 +135,10 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return q of the module docstring (n,), whole numbers from 0 to STEPS."""
+    """Return the distance q from each place to its candidate (n,), in whole steps.
+
+    The module docstring defines q, which is at most STEPS; `others` are the candidates.
+    """
     at = bins.at
     distance = ground_metres(
         Centres(at.x[places], at.y[places]), Centres(at.x[others], at.y[others])
@@ -149,7 +152,7 @@ def draw_uniform(size: Ints, random: RandomWords) -> Ints:
     """Draw a whole number from 0 to size - 1 for each size (n,), exactly uniformly."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # 2^64 mod size: that many of the largest words are rejected and drawn again, so that every
+    # The `over` largest words, 2^64 mod size of them, are rejected and drawn again, so that every
     # remainder is equally likely.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over

@@ -36,7 +36,7 @@ class Forecast:
     `region` is the name of one counted region, such as "cell", and `regions` the largest possible
     number of regions. `noise` is the noise of each count or point, and `ground_metres` the side of
     the smallest region on the ground. `cautions` are warnings for whoever spends the budget.
-    `facts` are sentences that follow from public inputs, such as how far apart hidden places are.
+    `facts` are further sentences for the quote, such as the distance between hidden places.
     """
 
     region: str
@@ -64,12 +64,12 @@ class Forecast:
 
     @property
     def stands_out_from(self) -> int | None:
-        """Smallest count that at most one empty region in a thousand reaches."""
+        """Smallest count that an empty region reaches with probability at most 0.001."""
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.threshold()
 
     @property
     def radii(self) -> tuple[float, float] | None:
-        """Distances in metres by which 50 % and 95 % of the points are displaced at most."""
+        """Distances in metres within which noise displaces 50 % and 95 % of the points."""
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
@@ -78,7 +78,7 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast the noise of each cell of a grid, or of regions at most as many."""
+    """Forecast `noise` in each cell of a grid, or in other regions at most as many."""
     grid = Grid.over(domain.area, cells)
     return Forecast(
         region=region,
@@ -231,7 +231,7 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge shards into one release, from which a report's shard cannot be told.
+    """Merge shards into one release, which does not reveal a report's shard.
 
     Raises PrivacyError for shards whose plans differ.
     """

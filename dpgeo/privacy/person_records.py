@@ -119,7 +119,7 @@ class PrivateVisits(Opaque):
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count each virtual user's items by public group: (people, groups)."""
+        """Count items by virtual user and public group: (people, groups)."""
         if not self._people:
             raise ValueError("Deal people out before counting them one by one.")
         key = self.__persons * groups + group[self.__items]

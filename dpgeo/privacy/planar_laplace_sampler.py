@@ -60,7 +60,7 @@ PADDING_CELLS = 256
 """Cells along each side of the grid over which padding reports are scattered."""
 
 LONG = np.uint64(1) << np.uint64(53)
-"""Words of at least this give U a relative precision of 2^-53; smaller words are extended."""
+"""Smallest random word that gives U a relative precision of 2^-53; smaller ones are extended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +110,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
-    # A word near 2^64 can round up to 1.
+    # The minimum is needed because a word near 2^64, scaled by 2^-64, can round up to 1.
     chosen = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
     row, column = np.divmod(chosen, grid.columns)
     return to_degrees(
@@ -121,7 +121,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap, perturb and again snap positions (n,), longitudes in [-180, 180] degrees."""
+    """Snap positions (n,) to a grid, perturb, snap again; longitudes in [-180, 180]."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
@@ -150,9 +150,9 @@ def travel(
 ) -> tuple[Floats, Floats]:
     """Compute the end of an arc along a bearing (clockwise from north), in radians.
 
-    The meridian of departure is rotated to 0, the vector x cos(arc) + t sin(arc) with the tangent t
-    is computed, and the longitude is added. Unlike formulas with arc sines this is exact to
-    rounding everywhere.
+    The sphere is rotated so that the starting point x has longitude 0. With t the unit tangent at x
+    along the bearing, the end is the vector x cos(arc) + t sin(arc); its longitude is then rotated
+    back. Unlike formulas with arc sines, this is exact up to rounding everywhere on the sphere.
     """
     sine, cosine = np.sin(latitude), np.cos(latitude)
     radial, tangential = np.cos(arc), np.sin(arc)
@@ -165,8 +165,8 @@ def travel(
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
     """Draw sums (size,) of two exponentials by the logarithm of a product."""
     words = ~random.words(2 * size)
-    # Uniform on [0, 1) to within 2^-64. Where that is too coarse, in short words, the factor is 1
-    # here and its exponential is added below.
+    # These values are uniform on [0, 1) to within 2^-64. Where a word is so small that this is too
+    # coarse, its value is set to 1 here, and its exponential is added below.
     uniform = words * 2.0**-64
     short = words < LONG
     uniform[short] = 1.0
@@ -179,7 +179,7 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for each U with a short first word, from more random bits."""
+    """Return -ln U (n,) for U whose first word is below LONG, from more random bits."""
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

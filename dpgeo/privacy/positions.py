@@ -79,7 +79,7 @@ class PrivatePositions(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Most reports of one privacy unit."""
+        """Largest number of reports of one privacy unit."""
         return self._sensitivity
 
     def _read_by_meter(self) -> Iterator[Reports]:
@@ -87,7 +87,7 @@ class PrivatePositions(Opaque):
         return self.__chunks()
 
     def _count_missing(self) -> int:
-        """Return how many reports privacy units lack, for `Meter.perturb` only."""
+        """Return the number of `missing` reports, for `Meter.perturb` only."""
         return self.__missing()
 
     def __repr__(self) -> str:

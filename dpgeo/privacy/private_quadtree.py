@@ -89,7 +89,10 @@ class GrownTree:
 
 
 def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
-    """Return the noise of a split, of rate (beta - 1) epsilon/((2 beta - 1) l)."""
+    """Return the noise X of splits, of rate (beta - 1) epsilon/((2 beta - 1) l).
+
+    `sensitivity` is the contribution bound l, and beta is FAN_OUT.
+    """
     return DiscreteLaplace(epsilon * Fraction(FAN_OUT - 1, 2 * FAN_OUT - 1), sensitivity)
 
 

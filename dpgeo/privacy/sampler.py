@@ -156,7 +156,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Return the value for a word equal to a boundary's 64 bits, by further bits."""
+        """Draw more bits to settle a word that equals a boundary's first 64 bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -172,8 +172,8 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table of a digit, or of a geometric except the last 2^-20 of its mass."""
-    # A geometric exceeds 14/rate with probability e^-14 < 2^-20.
+    """Build the table of a digit, or of a geometric up to a tail of mass below 2^-20."""
+    # A geometric variable exceeds 14/rate with a probability of about e^-14 < 2^-20.
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
     guide_bits = min(GUIDE_BITS, count.bit_length() + 4)
@@ -227,9 +227,9 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if one is undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if a result is undecided.
 
-    The bounds of each p are in `powers`, those of r are `tail`.
+    The bounds that enclose each p are in `powers`, and those that enclose r are `tail`.
     """
     one = 1 << precision
     floors = []
@@ -243,7 +243,7 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Enclose exp(-rate outcomes), the mass of a geometric beyond `outcomes`."""
+    """Enclose exp(-rate outcomes), the mass of a geometric from `outcomes` on."""
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
@@ -263,7 +263,7 @@ def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
     reduced = exponent / (1 << squarings)
     low = high = term_low = term_high = 1 << work
     count = 0
-    # The series alternates with decreasing terms, so the error is below the last term.
+    # The series alternates with decreasing terms, so stopping adds an error below the last term.
     while term_high > 1:
         count += 1
         term_low = term_low * reduced.numerator // (reduced.denominator * count)

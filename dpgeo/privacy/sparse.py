@@ -81,8 +81,8 @@ class PrivateSparseCounts(Opaque):
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
         """Count the records nearest to each public centre (k,), with the same sensitivity.
 
-        The cells are those of `grid`. Each is assigned to one centre, whichever other cells are
-        occupied.
+        The cells are those of `grid`. Which centre a cell is assigned to does not depend on which
+        other cells are occupied.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)

@@ -39,7 +39,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor on the rate r of candidates, so that rounding never leaves too few."""
+"""Factor on the rate r of candidates, so that q is above p in spite of rounding."""
 
 
 def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
@@ -61,7 +61,8 @@ def sample_passing(
     while last < size:
         expected = float(rate) * (size - last)
         gaps = sample_geometric(rate, min(CHUNK, 64 + int(1.1 * expected)), random)
-        # Capping gaps at `size` changes nothing, and keeps their sums far below 63 bits.
+        # A gap of `size` or more leads beyond the last cell, so capping gaps at `size` changes
+        # nothing; it keeps their sums far below 63 bits.
         cells = last + np.cumsum(np.minimum(gaps, size) + 1)
         chunks.append(cells[cells < size])
         last = int(cells[-1])
@@ -78,7 +79,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 def _accepted(
     rate: Fraction, threshold: int, candidate: Fraction, count: int, random: RandomWords
 ) -> NDArray[np.bool_]:
-    """Draw an event of chance p/q, bool (count,)."""
+    """Draw for each candidate whether it passes, with chance p/q, bool (count,)."""
     boundary = acceptance_bits(rate, threshold, candidate, 64)
     words = ~random.words(count)
     accepted: NDArray[np.bool_] = words < np.uint64(boundary)

@@ -54,8 +54,8 @@ class PrivateView(Protocol):
 
         Which reports are kept does not depend on where they are. Times are rounded down to
         multiples of `time_step` seconds, or left out if that is None. The domain's public
-        attributes are included if `attributes`; nothing else depends on them. The shard of a
-        privacy unit follows from its identifier, never from its reports' positions.
+        attributes are included if `attributes` is true, and do not affect anything else. The shard
+        of a privacy unit follows from its identifier, never from its reports' positions.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
@@ -71,10 +71,10 @@ class PrivateView(Protocol):
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count privacy units by region (n,), each in that of one random place of its own.
+        """Count privacy units by region (n,), each at one of its places, chosen at random.
 
         The L1 sensitivity is 1.
         """
 
     def preferring(self, popularity: Popularity) -> PrivateView:
-        """Return the same view, keeping each person's places in the most popular regions."""
+        """Return a view that keeps each person's places in the most popular regions."""

@@ -27,7 +27,7 @@ from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
 BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.inputs}
-"""The label of each action that needs no further input."""
+"""The button labels of the actions that need no further input."""
 
 
 @admin.register(Release)

@@ -52,7 +52,7 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 
 
 def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
-    """Commit the stored draw of an earlier attempt; False if there is none.
+    """Commit the stored draw of an earlier attempt; return False if there is none.
 
     Drawn noise is never refunded, so `drawing` is recorded first. `lease` is the lease of the
     worker that runs the job, or None where no worker holds one, as in the sweep. Raises LeaseLost,
@@ -67,7 +67,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # cut short when a worker was killed; nobody has seen it
+            except DamagedRelease:  # a worker was killed while storing it; nobody saw it
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
@@ -113,7 +113,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """Yield the job's id and the name of every stored blob."""
+    """Yield, for every stored blob, the id of the job in its name, and that name."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name

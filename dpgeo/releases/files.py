@@ -28,8 +28,8 @@ def checksum(path: Path) -> str:
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
     """Store an artefact in the private storage and list it, unless it is listed.
 
-    If two workers do so at once, either file may be kept: both build the same bytes, because both
-    read the committed blob.
+    If two workers store the same artefact at once, either file may be kept: both have the same
+    bytes, because both workers read the committed blob.
     """
     existing = release.files.filter(name=built.name).first()
     if existing:

@@ -46,7 +46,10 @@ def publish(release: Release) -> Release:
 
 
 def _check_paid(release: Release) -> None:
-    """Raise Conflict if a restored database has lost the debit or a part of it."""
+    """Raise Conflict unless the release's whole cost is debited.
+
+    A database restored from a backup may have lost the debit, or a part of it.
+    """
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be "
@@ -57,7 +60,9 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Promise the totals that a release states. Raises Conflict if one has changed.
+    """Make the total budgets that a release states public promises.
+
+    Raises Conflict if a budget for points was declared since, or a total was raised.
 
     The ledger for counts comes first. Once its total is promised, no budget for points can be
     declared for the same people, so the next query finds out for good whether there is one.

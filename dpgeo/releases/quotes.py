@@ -31,16 +31,16 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""Count that hardly any place on earth reaches: warn if only larger counts stand out."""
+"""Count that hardly any place reaches; quotes warn if only larger counts stand out from noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The best contribution bound under a guess about the data, and expected errors.
 
-    `error` is the expected error at the requested bound, and `error_at_best` that at the best
-    bound. `errors` are those at `bounds`: about `MOST_ADVISED` bounds from 1 to the guessed number
-    of places of one person.
+    `error` is the expected error at the requested bound, and `error_at_best` the one at the best
+    bound. `errors` are the expected errors at `bounds`: about `MOST_ADVISED` bounds from 1 to the
+    guessed number of places of one person.
     """
 
     guess: Guess
@@ -94,7 +94,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """Return reasons not to pay, which follow from public inputs and guesses alone."""
+        """Return reasons against this request, from public inputs and guesses alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:
@@ -129,7 +129,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Return the warning if only counts from `least` on stand out; None if there is none."""
+    """Return the warning due if no count below `least` stands out from noise, or None."""
     if guess is None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
@@ -157,7 +157,7 @@ def release_quote(
 ) -> Quote:
     """Price a request; nothing is reserved and no data are read.
 
-    `guess` is a guess about the data in public numbers, from which the quote advises on the bound.
+    With `guess`, public guesses about the data, the quote also gives advice on the bound.
     Raises InvalidInput, which names the field, and BudgetExceeded, which states the amounts.
     """
     chosen, params = request.definition, request.params
@@ -187,10 +187,10 @@ def release_quote(
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput if positions are snapped to a grid coarser than promised.
+    """Raise InvalidInput if positions are snapped to a coarser grid than the ledger's.
 
-    On a coarser grid, the snapped positions of a person who moves by the radius could differ by
-    many times that radius. The statement on every page would then promise too much.
+    When a person moves by the radius for which the level is promised, the positions snapped to a
+    coarser grid could differ by many times that radius, and the odds by more than promised.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace):

@@ -11,10 +11,10 @@ from dpgeo.releases.models import Release
 
 
 def forget_publisher(sender: object, instance: User, **_: Any) -> None:
-    """Keep the requests of a deleted account as drafts.
+    """Keep a deleted account's unfinished releases from being published when done.
 
-    A release without a requester would otherwise count as the operator's and be published when
-    done.
+    Without its requester, such a release would count as requested by the operator, who may always
+    publish. It stays a draft instead.
     """
     Release.objects.filter(created_by=instance).update(publish_when_done=False)
 

@@ -39,8 +39,8 @@ CUT_OFF_AFTER = timedelta(minutes=10)
 """Age after which an unfinished publication, withdrawal or rejection counts as interrupted."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Job states in which the sweep recovers a draw. A running job recovers its own; that of a
-cancelled job is debited only."""
+"""Job states in which the sweep recovers a stored draw. A running job recovers its own draw,
+and the draw of a cancelled job is only debited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_unknown(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # the restored database has lost the draw
+        elif release.job.state == JobState.CANCELLED:  # cancelled after a restore lost its draw
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -172,14 +172,17 @@ def _complete_deletions() -> int:
 
 
 def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
-    """Return the filter for releases that entered one of these states before a moment."""
+    """Return a filter: releases that entered one of `states` before the time `before`."""
     return reduce(
         Q.__or__, (Q(state=state, **{f"{STATES[state].since}__lt": before}) for state in states)
     )
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """Complete each release and return how many; log missing files and continue."""
+    """Call `complete` for each release; return how often it succeeded.
+
+    A release with missing files is logged and skipped.
+    """
     completed = 0
     for release in halfway:
         try:
@@ -192,7 +195,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete second draws of releases whose row names another blob."""
+    """Delete draws stored for releases whose committed blob is another one."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]
@@ -200,7 +203,7 @@ def _sweep_blobs() -> int:
 
 
 def _sweep_artefacts() -> int:
-    """Delete stored files of known releases that no row names."""
+    """Delete files stored for existing releases that no row of `ReleaseFile` names."""
     drafts = list(stored_names(private_storage(), "artefacts"))
     published = list(stored_names(public_storage(), ""))
     known = set(Release.objects.values_list("pk", flat=True))

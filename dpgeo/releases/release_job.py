@@ -75,7 +75,7 @@ def still_may_publish(release: Release) -> bool:
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Count the private data and add noise, once; large files in shards.
+    """Draw a release's noisy counts or perturbed points, once; large files in shards.
 
     Raises the errors of `read_and_draw`, or of `sharding.draw_in_shards`.
     """
@@ -116,7 +116,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return the total budget for points, per metre and as a level, if any."""
+    """Return texts on the total budget for points; {} if there is no such budget."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:
@@ -130,7 +130,7 @@ def _points_total(release: Release) -> dict[str, str]:
 
 
 def _prior(release: Release) -> dict[str, str]:
-    """Return title and checksum of the requested public density; it never changes."""
+    """Return title and checksum of the requested public density, {} without one."""
     prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 

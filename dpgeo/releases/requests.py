@@ -26,7 +26,7 @@ MAX_BOUND = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
-    """A request: what to draw and its cost; equal values are the same request.
+    """A request for a release; requests with equal values are the same request.
 
     `mechanism` is a key, and `parameters` are all of its parameters as they are stored. `epsilon`
     is in the mechanism's notion of privacy, and `bound` is the contribution bound.
@@ -108,7 +108,7 @@ def request_of(release: Release) -> ReleaseRequest:
 
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
-    """Return the request that a draw states, with only the parameters in `names`."""
+    """Return the request that a draw states, restricted to the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
@@ -124,10 +124,10 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """Return the epsilon, or the parameters' price. Raises InvalidInput.
+    """Parse the epsilon, or compute it from the parameters. Raises InvalidInput.
 
-    If the parameters determine the price, an empty epsilon is ignored and any other is refused,
-    because a number that is ignored must not look like the price.
+    If the parameters determine the cost, `epsilon` must be empty: a number that was given but then
+    ignored would look like the cost.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)

@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """A release that has ended, of which strangers learn only that it has."""
+    """Raised for a release that has ended, of which strangers learn nothing but that."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)

@@ -71,8 +71,8 @@ def release_request(
     """Pay for a release and queue its job: both, or neither.
 
     The release is published when done only if the requester may publish; `requested_by` is None for
-    the operator at the console, who may. A request that names its `job_id` can be repeated: it then
-    returns the release that was paid for the first time. Raises InvalidInput, BudgetExceeded,
+    the operator at the console, who may. A request with a `job_id` can be repeated: every
+    repetition returns the release that the first one paid for. Raises InvalidInput, BudgetExceeded,
     NotAllowed, and Conflict if the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
@@ -101,7 +101,7 @@ def release_request(
     except IntegrityError:
         if job_id is None:
             raise
-        # The same request came twice at the same moment; the other one has paid.
+        # The same request came twice at the same moment: the other copy has paid and is returned.
         return Release.objects.get(dataset=dataset, job_id=job_id)
 
 
@@ -132,7 +132,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
 
 
 def _hold_layers(release: Release, names: list[str]) -> None:
-    """Protect the named layers from removal. Raises Conflict if one was just removed."""
+    """Protect declared layers `names` from removal. Raises Conflict if one is gone."""
     layers = list(
         PublicLayer.objects.select_for_update().filter(dataset=release.dataset, name__in=names)
     )
@@ -207,7 +207,7 @@ def _check_finished(release: Release, problem: str) -> None:
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
-    """Log who decided what about a release."""
+    """Log an action on a release, and the user who took it."""
     who = "the console" if by is None else f"account {by.pk}"
     logger.info("release %s: %s by %s", release.pk, what, who)
 

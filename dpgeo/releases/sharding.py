@@ -63,7 +63,7 @@ logger = logging.getLogger(__name__)
 SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
-"""Folder in the private storage."""
+"""Folder for the outputs of shards in the private storage."""
 
 MAX_SHARDS = 64
 
@@ -74,9 +74,9 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return the number of shards for a release's number of rows.
+    """Return how many shards a release takes, given the number of rows of its upload.
 
-    It applies only to mechanisms that can be sharded.
+    The number has a meaning only for mechanisms that can be sharded.
     """
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_PER_SHARD
@@ -110,12 +110,12 @@ def draw_in_shards(
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Return all shards, perturbed or not, of the data's newest version, by number.
+    """Return all shards of the data's newest version in order, perturbed or not.
 
     Creates them if there are none, or if the existing ones do not match. Raises LeaseLost, and
     Conflict if a shard failed.
     """
-    lease.step(MOVING)  # a process without the lease creates no shards
+    lease.step(MOVING)  # raises LeaseLost: without the lease no shards are made
     release.refresh_from_db(fields=["upload"])
     shards = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, shards):
@@ -156,7 +156,7 @@ def _create_shards(release: Release, lease: JobLease, number: int) -> list[Relea
 
 
 def shard_run(*, job_id: UUID) -> bool:
-    """Run the job of a shard; False if it cannot be leased."""
+    """Run the job of a shard; return False if it cannot be leased."""
     return job_run(job_id=job_id, work=_work_on)
 
 

@@ -205,7 +205,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether a release's state, job and draw allow an action now, whoever asks."""
+    """Whether a release's state, job and draw allow an action, permissions aside."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after

@@ -56,7 +56,7 @@ class Centres:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Unit vectors from the earth's centre to a grid's cells, by tables.
+    """Unit vectors from the earth's centre to a grid's cells, computed from tables.
 
     A cell's vector takes table lookups and two products, each correctly rounded. So it is the same
     to the last bit, whichever other cells are computed with it. Sines computed anew for each array

@@ -95,8 +95,8 @@ class Density:
     def on(self, grid: Grid) -> Floats:
         """Return the people expected in each cell, of the grid's shape.
 
-        An area's people are divided among the cells whose centres lie in it. Where there are none,
-        all go to the cell that holds an inner point of the area.
+        An area's people are divided among the cells whose centres lie in it. Where an area
+        holds no centre, all its people go to the cell of one point inside the area.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

@@ -202,7 +202,7 @@ class Grid:
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            # Compare in degrees: a cell is a box there as well, and the area's sides are straight
+            # Compare in degrees: a cell is a box in degrees too, and the area's sides are straight
             # as in `StudyArea.covers`. In Web Mercator a long slanted side is a curve.
             longitudes = to_degrees(columns, 0)[0]
             latitudes = to_degrees(0, rows)[1]

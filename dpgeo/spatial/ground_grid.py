@@ -53,7 +53,7 @@ def input_step(radius: int) -> int:
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
     """Return the largest distance in metres, after snapping, of two positions `metres` apart.
 
-    `millimetres` is the step of the grid to which they are snapped.
+    `metres` is their distance before, and `millimetres` the step of the grid they are snapped to.
     """
     return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
@@ -71,7 +71,8 @@ class GroundGrid:
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
         """Snap positions (n,) to the nearest row, then to the nearest point of that row.
 
-        Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
+        A position halfway between two rows or points may go to either. Any angles are accepted,
+        also beyond 180 degrees.
         """
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)

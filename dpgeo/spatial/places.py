@@ -82,9 +82,9 @@ class Places:
 
         `key` is the property that holds a place's key, "key" if not given; a place without that
         property gets its position in the list, from 1, as its key. The collection's member
-        "levels" lists the properties that are levels, from the widest to the finest. Without it,
-        the levels are those properties of the first feature whose values are texts, in order,
-        except `key` and `name` ("name" if not given). Raises ValueError.
+        "levels" lists the properties that are levels, from the widest to the finest. Without that
+        member, the levels are those properties of the first feature whose values are texts, in
+        order, except `key` and `name` ("name" if not given). Raises ValueError.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -230,7 +230,7 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError for the first wrong place, if any, and the number of others."""
+        """Raise ValueError if any place is wrong, naming the first and counting the others."""
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
             others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
@@ -269,10 +269,10 @@ class Places:
         return [names[number] for number in np.flatnonzero(size == 1)]
 
     def sensitivity(self, hidden: int) -> float:
-        """Return the hierarchical sensitivity in metres for a number of hidden levels.
+        """Return the largest distance in metres between two places of one visible unit.
 
-        It is the largest distance between two places of one visible unit (Zhu, Li, Zhou and Yu
-        2017, definition 12.3).
+        `hidden` is the number of hidden levels. The literature calls this distance the hierarchical
+        sensitivity (Zhu, Li, Zhou and Yu 2017, definition 12.3).
         """
         names, unit = self.parents(hidden)
         at = self.positions

@@ -67,7 +67,7 @@ class Truncation:
         return _units(longitude), _units(latitude)
 
     def _flat(self, degrees: Floats) -> Floats:
-        """Scale degrees so that both directions have about the same length."""
+        """Scale longitudes so that a unit east is about as long on the ground as one north."""
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
     def _nearest(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
@@ -81,7 +81,10 @@ class Truncation:
         return nearest[:, 0] / self._squeeze, nearest[:, 1]
 
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return grid points in the area close to these positions, or else the refuge."""
+        """Return a grid point in the area close to each of these positions.
+
+        Where there is none within REACH steps, it is the refuge, see `_find_refuge`.
+        """
         result_longitude = np.full(longitude.shape, self._refuge[0])
         result_latitude = np.full(latitude.shape, self._refuge[1])
         unresolved = np.arange(longitude.size)

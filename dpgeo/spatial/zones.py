@@ -174,7 +174,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the most boxes (n, 4) that touch one cell of a raster over all boxes."""
+    """Return the largest number of boxes (n, 4) that touch one cell of a raster over them."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T

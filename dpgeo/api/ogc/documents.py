@@ -96,7 +96,7 @@ def themselves(request: Request, form: str, media_type: str = JSON) -> list[Docu
 
 
 def in_form(request: Request, form: str) -> str:
-    """Return the address of this answer in a form, json or html."""
+    """Return the address of this answer in the given form, json or html."""
     query = request._request.GET.copy()
     query["f"] = form
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
@@ -125,7 +125,7 @@ def conformance(request: Request, form: str) -> Document:
 
 
 def collections(request: Request, form: str, next_url: str | None) -> Document:
-    """Return the members of a page of collections, apart from the collections."""
+    """Return the document of a page of collections, without its collections."""
     links = themselves(request, form)
     if next_url:
         links.append(link("next", next_url, JSON if form == "json" else HTML, "Next page"))
@@ -135,7 +135,7 @@ def collections(request: Request, form: str, next_url: str | None) -> Document:
 def collection_document(
     request: AnyRequest, collection: Collection, form: str = "json"
 ) -> Document:
-    """Return one collection; `form` decides which of its own links is "self"."""
+    """Return a collection's document; the link "self" is the one in the given form."""
     release = collection.release
     here = reverse("ogc:collection", args=[collection.id])
     items = reverse("ogc:items", args=[collection.id])
@@ -167,7 +167,7 @@ def items(
     features: Sequence[Feature],
     following: int | None,
 ) -> Document:
-    """Return the members of a page of features, apart from the features."""
+    """Return the document of a page of features, without its features."""
     links = themselves(request, form, GEOJSON)
     if following is not None:
         query = {**request.query_params.dict(), "start": str(following)}

@@ -27,9 +27,9 @@ FORM = Query(
 
 
 def read_boxes(text: str) -> list[Box]:
-    """Parse a bounding box as one box or, across the antimeridian, two, in degrees.
+    """Parse a bounding box in degrees; across the antimeridian it becomes two boxes.
 
-    Of six numbers the heights are ignored, as features are flat. Raises InvalidInput.
+    A box of six numbers has heights, which are ignored, as features are flat. Raises InvalidInput.
     """
     try:
         numbers = [float(number_text(part)) for part in text.split(",")]

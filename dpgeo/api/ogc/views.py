@@ -49,7 +49,7 @@ class OgcView(ApiView):
         text: Callable[[], str | bytes] | None = None,
         **context: Any,
     ) -> HttpResponse:
-        """Answer in the requested form; `text`, if given, writes the JSON."""
+        """Answer in the requested form; `text`, if given, returns the JSON to send."""
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)
             answer = HttpResponse(body, content_type=media_type)

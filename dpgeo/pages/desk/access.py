@@ -20,20 +20,20 @@ def person(request: HttpRequest) -> User:
 
 
 def need(user: User, dataset: Dataset, action: str) -> Dataset:
-    """Return a dataset on which the user may do `action`. Raises Http404 otherwise."""
+    """Return `dataset` if the user may do `action` on it. Raises Http404 otherwise."""
     if not may(user, dataset, action):
         raise Http404("No such page.")
     return dataset
 
 
 def dataset_for(request: HttpRequest, slug: str, action: str = "view") -> Dataset:
-    """Return the dataset of an address. Raises Http404."""
+    """Return the dataset if the signed-in user may do `action`. Raises Http404."""
     dataset = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
     return need(person(request), dataset, action)
 
 
 def upload_for(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
-    """Return the upload of an address. Raises Http404."""
+    """Return the upload if the signed-in user may do `action`. Raises Http404."""
     uploads = Upload.objects.select_related("dataset__organisation", "dataset__ledger", "job")
     upload = get_object_or_404(uploads, id=upload_id)
     need(person(request), upload.dataset, action)
@@ -41,7 +41,7 @@ def upload_for(request: HttpRequest, upload_id: object, action: str = "view") ->
 
 
 def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
-    """Return the release of an address. Raises Http404."""
+    """Return the release if the signed-in user may do `action`. Raises Http404."""
     releases = Release.objects.select_related(
         "dataset__organisation", "dataset__ledger", "upload", "job", "created_by"
     )

@@ -84,7 +84,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change a dataset's texts and, before the first confirmed upload, its domain."""
+    """Change a dataset's texts and, before the first confirmed upload, other fields."""
     dataset = dataset_for(request, slug, "edit")
     form = DatasetForm(
         request.POST or None,
@@ -137,7 +137,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """Return the land within four sides in degrees, for choosing a study area."""
+    """Return the land within a bounding box, for the map to choose a study area on."""
     try:
         sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
@@ -151,7 +151,7 @@ def land(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the facts, uploads, releases and ledger of a dataset."""
+    """Show a dataset's declaration, uploads, releases and ledger."""
     the_dataset = dataset_for(request, slug)
     user = person(request)
     releases = the_dataset.releases.select_related("job", "created_by").order_by("-created_at")
@@ -192,7 +192,10 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
-    """Send the ledger as a file to users who see private facts: it lists drafts."""
+    """Send the ledger as a file.
+
+    Only users who may see private facts get the ledger, because it lists drafts.
+    """
     the_dataset = dataset_for(request, slug, "see_private")
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{the_dataset.slug}-ledger.csv"'

@@ -23,7 +23,7 @@ MOST_FUTURE_RELEASES = 12
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ledger as a bar, with widths in per cent of the total and exact epsilons."""
+    """A ledger drawn as a bar: widths are per cent of the total, epsilons are exact."""
 
     total: Fraction
     left: Fraction
@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def more_words(self) -> str:
-        """Describe what is left as a number of releases."""
+        """Return in words how many more releases like the last one fit."""
         if self.more is None:
             return (
                 gettext("the whole budget")
@@ -56,7 +56,8 @@ class Budget:
 def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     """Return the bar of a dataset's ledger, by default the one for counts.
 
-    The ledger may be shared with other datasets; the last release is the dataset's own.
+    A shared ledger shows the spending of all its datasets; how many more releases fit is computed
+    from the last release of `dataset`.
     """
     ledger = ledger or dataset.ledger
     paid = net_by_job(ledger)

@@ -222,7 +222,7 @@ class DatasetForm(DeskForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove the fields that can no longer change."""
+        """Remove the fields that cannot be changed any more, or not by this user."""
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields
@@ -232,7 +232,10 @@ class DatasetForm(DeskForm):
             del self.fields[name]
 
     def field_of(self, name: str) -> str:
-        """Map the study area to its two inputs, and the points budget to level and radius."""
+        """Return the first form field of the study area or the points budget.
+
+        Each of the two is one input of the service and several fields of the form.
+        """
         if name == "points_budget":
             return "points_level"
         if name == "study_area":
@@ -319,7 +322,7 @@ class DatasetForm(DeskForm):
 
 
 def budget_help() -> str:
-    """Explain what a total budget means, with the odds that it allows."""
+    """Return the help text on total budgets, with the odds that a budget allows."""
     sentence = gettext(
         "All releases together may spend this much, ever. At 1, whether a person is in the data "
         "changes the odds of anything published by at most a factor {one}; at 2, {two}; at 4, "
@@ -382,7 +385,7 @@ UPLOADS = ",".join((*SUFFIXES, ".gz", ".zip"))
 
 
 class UploadForm(DeskForm):
-    """The form for one file."""
+    """The form that sends one file."""
 
     file = forms.FileField(
         allow_empty_file=True,
@@ -406,7 +409,7 @@ MISSING_COLUMNS = {
 
 
 class ColumnsForm(DeskForm):
-    """The form that assigns columns; read-only once the columns are fixed."""
+    """The form that assigns a file's columns to roles; read-only once they are fixed."""
 
     longitude = forms.ChoiceField(
         required=False,

@@ -73,7 +73,7 @@ class Work:
 
 
 def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
-    """Return the unfinished work, as far as the user may see it."""
+    """Return unfinished uploads and releases, with the progress that the user may see."""
     return [
         Work(
             subject,
@@ -85,7 +85,7 @@ def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """Return the newest upload of each dataset if it could not be read."""
+    """Return the newest upload of each dataset whose newest upload could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 

@@ -66,7 +66,10 @@ class Progress:
 
 
 def progress_of(job: Job, *, sees_private: bool) -> Progress:
-    """Return a job's progress; without `sees_private` only waiting, running or done."""
+    """Return a job's progress.
+
+    Without `sees_private` it says only whether the job waits, runs or is done.
+    """
     state = JobState(job.state)
     done, total = job.progress_done, job.progress_total
     counted = sees_private and state is JobState.RUNNING and total > 0
@@ -90,7 +93,7 @@ def so_far(done: int, total: int) -> str:
 
 
 def segments_of(job: Job, percent: int) -> list[int]:
-    """Return how complete each step is, in per cent."""
+    """Return how much of each of the job's steps is done, in per cent."""
     steps = STEPS.get(job.task, ("",))
     places = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
     at = places[0] if places and job.state == JobState.RUNNING else -1

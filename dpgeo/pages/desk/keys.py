@@ -55,7 +55,7 @@ class KeyForm(DeskForm):
 def keys(request: HttpRequest) -> HttpResponse:
     """List the keys of the organisations the user administers.
 
-    The response to the form is the only page that ever shows the secret.
+    The response to the form is the only page that ever shows a new key's secret.
     """
     user = person(request)
     mine = organisations_of(user)

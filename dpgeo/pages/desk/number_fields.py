@@ -11,10 +11,10 @@ from dpgeo.core.number_text import number_text
 
 
 class _Plain:
-    """Refuses what only Python reads as a number."""
+    """Refuses texts that Python reads as a number but that are not plain digits."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the number, or None where there is none. Raises ValidationError."""
+        """Return the number, or None for an empty field. Raises ValidationError."""
         field: Any = self
         try:
             plain = value if value in field.empty_values else number_text(value)

@@ -28,7 +28,7 @@ class AskForPassword(PasswordResetView):
     """Django's page with counters for the sender's address and for the mailbox."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """Refuse with 429 and Retry-After beyond an address's limit."""
+        """Answer 429 with Retry-After if the sender's address is over its limit."""
         sender = f"password from {address_of(request)}"
         wait = count(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
         if wait is None:
@@ -47,7 +47,7 @@ class AskForPassword(PasswordResetView):
         return answer  # type: ignore[return-value]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Send the letter, up to the limit of one mailbox."""
+        """Send the email unless its mailbox is over the limit; the answer is the same."""
         mailbox = f"password for {form.cleaned_data['email'].casefold()}"
         limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
         if count(mailbox, limit, window=HOUR) is not None:

@@ -26,7 +26,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The same map at another epsilon: noise is inversely proportional to epsilon."""
+    """The quoted map at another epsilon, to which its noise is inversely proportional."""
 
     epsilon: Fraction
     margin: int
@@ -86,7 +86,7 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 
 def alternatives(quote: Quote) -> list[Alternative]:
-    """Quote half, the same and twice the epsilon, as far as the budget allows."""
+    """Return the quoted map at half, the same and twice the epsilon, if affordable."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace):

@@ -35,7 +35,7 @@ INVENTED_PEOPLE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the browser draws: the grid, a cell's noise, and the counts it is added to."""
+    """What the browser draws: a grid, and counts to which it adds each cell's noise."""
 
     quote: Quote
     grid: Grid
@@ -63,7 +63,7 @@ class Rehearsal:
 
 
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
-    """Return a quote's rehearsal; None if cells are missing or too small."""
+    """Return a quote's rehearsal; None if its map has no cells or too small ones."""
     noise = quote.forecast.noise
     if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):
         return None

@@ -70,7 +70,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def standing_of(release: Release) -> str:
-    """Describe the state of a release, and when that state began."""
+    """Return a release's state in words, with the time at which that state began."""
     moment = localtime(getattr(release, release.rules.since))
     day_and_time = date_format(moment, gettext("j F Y, H:i"))
     return gettext(release.rules.standing).format(moment=day_and_time)

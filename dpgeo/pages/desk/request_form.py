@@ -47,7 +47,7 @@ BOUNDING_WORDS = [
 
 
 class ReleaseForm(DeskForm):
-    """A request for a release; the mechanisms' fields are built from their parameters."""
+    """The form for a release; each parameter of a mechanism becomes a field."""
 
     title = forms.CharField(
         max_length=200,
@@ -149,7 +149,7 @@ class ReleaseForm(DeskForm):
         )
 
     def field_of(self, name: str) -> str:
-        """Return the form field of a mechanism's parameter."""
+        """Return the form field for an input or for the chosen mechanism's parameter."""
         qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
         return qualified if qualified in self.fields else name
 

@@ -56,7 +56,10 @@ def form_for(
 
 
 def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpResponse:
-    """Show the receipt, or spend. Errors show the form again with all its input."""
+    """Show the receipt or, if `spends`, pay for the release and queue its job.
+
+    On errors the form is shown again with all its input.
+    """
     form = form_for(request, dataset, data=request.POST)
     if not form.is_valid():
         return show_form(request, dataset, form)
@@ -135,7 +138,7 @@ def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> Http
 @require_safe
 @never_cache
 def quote(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the quote of the query's fields, as a fragment of the form's page."""
+    """Return the quote for the query's fields, as HTML to insert into the form's page."""
     dataset = dataset_for(request, slug, "request")
     form = form_for(request, dataset)
     form = form_for(request, dataset, initial=typed(form, request.GET.dict()))

@@ -37,7 +37,7 @@ from dpgeo.pages.templatetags.figures import in_language
 TOO_LARGE = 413
 
 
-@csrf_exempt  # `receive` checks the token, which is in the body, once the user may send one.
+@csrf_exempt  # `receive` checks the CSRF token in the body, after the user's permission.
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
@@ -81,7 +81,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 def refuse(
     request: HttpRequest, dataset: Dataset, form: UploadForm, errors: list[str], status: int
 ) -> HttpResponse:
-    """Report errors with the file, to a script or to a person."""
+    """Report what is wrong with a file: as JSON to a script, on the page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
     context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
@@ -126,7 +126,7 @@ def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def may_choose_columns(upload: Upload) -> bool:
-    """Whether the columns may still change."""
+    """Whether the columns of an upload may still change."""
     return not rests_on_columns(upload.dataset)
 
 

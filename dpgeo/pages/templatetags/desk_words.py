@@ -19,7 +19,7 @@ register.filter(say)
 
 @register.filter
 def word(text: str) -> str:
-    """Translate a marked text into the page's language."""
+    """Translate a text that is marked for translation into the page's language."""
     return gettext(text)
 
 

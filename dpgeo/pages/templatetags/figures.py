@@ -24,7 +24,7 @@ MINUS = "\u2212"
 
 @register.filter
 def figure(value: float) -> str:
-    """Format a number: whole from ten on, else with two digits.
+    """Format a number: whole from ten on, below ten with two significant digits.
 
     Uses a true minus sign.
     """
@@ -42,7 +42,7 @@ def in_language(text: str) -> str:
 
 @register.filter
 def plain(value: Fraction) -> str:
-    """Format an exact epsilon for scripts, in any language."""
+    """Format an exact epsilon for scripts, with a decimal point in every language."""
     return format_epsilon(value)
 
 
@@ -98,9 +98,10 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def report_odds(noise: PlanarLaplace, radius: int) -> str:
-    """Format the odds factor of one report between positions `radius` apart: "4.05".
+    """Format the factor by which one report can change odds: "4.05".
 
-    It allows for the snapping of positions to a grid.
+    The odds are those between two positions within `radius` metres of each other. The factor allows
+    for the snapping of positions to a grid.
     """
     return in_language(format_odds(noise.loss_within(radius)))
 
@@ -123,7 +124,7 @@ def metres(value: float) -> str:
 
 @register.simple_tag
 def standing_words(figures: Figures) -> str:
-    """Say how many of the features that were counted stand out from the noise."""
+    """Return a sentence on how many of the counted features stand out from the noise."""
     return gettext(figures.features.standing).format(
         standing=figure(figures.standing),
         size=figure(figures.size),
@@ -133,7 +134,7 @@ def standing_words(figures: Figures) -> str:
 
 @register.simple_tag
 def bounded_words(summary: Summary) -> str:
-    """Say what one privacy unit adds to the counts at most."""
+    """Return a sentence on the most that one privacy unit adds to the counts."""
     bounded = summary.figures.features.bounded if summary.figures else None
     template = gettext("Counts as bounded: each {unit} adds at most {bound} in all.")
     if bounded and summary.counts_people:

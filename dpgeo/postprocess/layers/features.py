@@ -14,8 +14,9 @@ class Features:
     `look` is the key of their renderer in `frontend/src/layers/registry.ts`. With `counts`, their
     values are counts that add up, and the other fields are texts: `one` heads the column of their
     names, `largest` their ranking, and `people` or `visits` their sum. `standing` is a sentence on
-    how many stand out from the noise. `bounded`, singular and plural, says how many features a
-    person adds 1 to, where contributions are bounded like that.
+    how many features stand out from the noise. `bounded` is a sentence, in singular and plural, on
+    the number of features to which a privacy unit adds at most 1 each; None where the contribution
+    bound is of another kind.
     """
 
     look: str

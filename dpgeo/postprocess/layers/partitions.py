@@ -135,17 +135,17 @@ def _least_squares(
     With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
     least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance v1 - v1^2/(n v1 + v2)
     if the partition did not depend on the y_i. It does, since it was grown on them; hence the
-    margin is nominal: that of a cell's noise, which remains in large partitions, reduced in
-    proportion to the standard error.
+    margin is nominal. It is the margin of a cell's own noise, reduced in proportion to the standard
+    error; in large partitions it is hardly reduced.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # Half of the chance that an empty cell reaches the threshold is for the cell's own noise, the
-    # other half for that of its partition's total, however the partition was grown. The noise of
-    # the partition's other cells is neglected.
+    # Of the chance 1/1000 that an empty cell reaches the threshold, half is allotted to the noise
+    # of the cell and half to the noise of its partition's total. How the partition was grown does
+    # not matter for this. The noise of the partition's other cells is neglected.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(

@@ -104,7 +104,7 @@ def _calibrated(
     counts: NDArray[np.int64],
     noise: DiscreteLaplace,
 ) -> NDArray[np.float64]:
-    """Return margins (n,) by values, partition sizes and noisy counts (n,).
+    """Return margins (n,) from values, partition sizes and noisy counts (n,).
 
     The error of the surface grows about with the square root of its value, which was measured
     (PER_ROOT) and not proved. A cell's count also has limits that hold in 95 of 100 draws of the

@@ -3,8 +3,8 @@
 The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at distance d metres accepts a
 task of reward w with probability
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
-which rises with the reward and falls with the distance; for the distance, the source's (13.8) has
-the wrong sign. c is in metres for each unit of reward.
+which rises with the reward and falls with the distance; the source's equation 13.8, on how theta
+changes with the distance, has the wrong sign. c is in metres for each unit of reward.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Acceptance:
     travel_metres: float
 
     def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
-        """Compute theta(w, d), shapes broadcast; 1 at distance 0."""
+        """Compute the acceptance probability theta(w, d), 1 at distance 0; shapes broadcast."""
         reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)

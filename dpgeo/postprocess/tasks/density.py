@@ -23,10 +23,16 @@ RINGS = 24
 """Number of rings around a task; within a ring the density is treated as even."""
 
 RING_POWER = 1.75
-"""Ring k of n ends at (k/n)^1.75 of the travel limit: finer where more people accept."""
+"""Ring k of n ends at (k/n)^1.75 of the travel limit.
+
+So rings are narrower near the task, where more people accept.
+"""
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
-"""Smallest and largest number of points at which a ring is sampled; between, one for each cell."""
+"""Smallest and largest number of points at which a ring is sampled.
+
+Between these limits, there are as many points as the ring has cells.
+"""
 
 TOGETHER = 256
 """Number of tasks computed at once, so that arrays stay in the processor's cache."""
@@ -174,7 +180,7 @@ def ring_edges(travel_metres: float) -> Floats:
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two by two; the last may have only one row or column."""
+    """Sum over blocks of two by two; the last blocks may have only one row or column."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

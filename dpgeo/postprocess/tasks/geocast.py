@@ -158,7 +158,7 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the path of regions from the task's own to this one."""
+    """Return the path of regions from the region of the task to this region."""
     way = []
     while region != OUTSIDE:
         way.append(region)

@@ -228,9 +228,9 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the reach of the chosen tasks that can be met.
+    """Return the `Reach` of those chosen tasks that can reach the target.
 
-    The second and third result are density and reason of all chosen tasks.
+    The second and third results are the density and the reason of every chosen task.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
@@ -247,7 +247,7 @@ def _reach(
     edges = ring_edges(settings.travel_metres)
     rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
-    # Whatever the reward, at most all people accept.
+    # Even a reward that everyone within the travel limit accepts would bring too few acceptances.
     reasons[people <= needed] = Reason.TOO_FEW_NEAR
     reasons[people <= 0] = Reason.NOBODY_NEAR
     feasible = reasons == Reason.PLANNED
@@ -283,7 +283,7 @@ def _planned(
         columns["acceptance"][feasible] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # Within ln 20 / sqrt 2 standard errors lie 95 % of Laplace noise, and more of a sum of it.
+        # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of a sum of noises.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 

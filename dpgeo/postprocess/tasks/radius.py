@@ -123,10 +123,10 @@ class FieldReach:
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return H at the inner edge of the ring where H reaches `needed`, and that ring.
+        """Return H(r) at the inner edge of the ring where it reaches `needed`, and that ring.
 
-        The third result says whether H reaches `needed` at all. `areas` (n or 1, k + 1) are
-        `accepting_area` at the edges.
+        The third result says whether H(r), see `accepting`, reaches `needed` at all. `areas`
+        (n or 1, k + 1) are `accepting_area` at the edges.
         """
         steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
@@ -191,7 +191,7 @@ class FieldReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircleReach:
-    """The source's circle: `density` (n,) is in workers per square metre at each task."""
+    """Workers at one density (n,) per square metre in the whole circle around each task."""
 
     acceptance_model: Acceptance
     needed: float
@@ -300,7 +300,7 @@ def increasing_root(
 
 
 def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
-    """Compute tanh(a/r), 1 at radius 0."""
+    """Compute tanh(a/r) for pull a and radius r, 1 at radius 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(radius > 0, np.tanh(pull / radius), 1.0)
 

@@ -31,7 +31,7 @@ TOGETHER = 512
 """Tasks whose hulls are computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""Pull c w of the largest useful reward, in travel limits: nearly everyone within accepts it."""
+"""Largest useful pull c w, in travel limits: nearly all people within the limit then accept."""
 
 
 def uniform(tasks: int, total: float) -> Floats:
@@ -40,7 +40,11 @@ def uniform(tasks: int, total: float) -> Floats:
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Allocate by the source's steps 1 to 3: the least reward, plus a part by radius."""
+    """Give every task the least reward, and divide the remainder in proportion to radius.
+
+    The radius is the one that a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
+    Zhou and Yu 2017, section 13.3.3.2).
+    """
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
 
@@ -71,7 +75,7 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward, 0 if the total cannot meet it."""
+    """Return the index of each task's first reward, 0 for tasks that the total cannot pay."""
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         self._tell_logins(owner, steward)
 
     def _tell_logins(self, *users: User) -> None:
-        """Give each new account a password, and show it this once."""
+        """Give each new account a password and print it; it is never shown again."""
         fresh = [user for user in users if not user.has_usable_password()]
         if not fresh:
             return

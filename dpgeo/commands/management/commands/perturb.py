@@ -58,7 +58,7 @@ class Command(BaseCommand):
         self.stderr.write(f"Half of the time at most {near:,.0f} m away, 95 % {far:,.0f} m.")
 
     def _file(self, mover: LocalPlanarLaplace, path: Path) -> None:
-        """Perturb a file's locations and drop all other columns, which may identify."""
+        """Perturb a file's locations; drop all other columns, which may identify a person."""
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = positions(csv.DictReader(file))
@@ -66,7 +66,7 @@ class Command(BaseCommand):
                 writer.writerow(["lon", "lat"])
                 while part := list(islice(rows, ROWS)):
                     moved = mover.move([lon for lon, _ in part], [lat for _, lat in part])
-                    # Sort each part, because the order of the file may identify a person.
+                    # Sort the points of each part: their order in the file may identify a person.
                     writer.writerows(
                         sorted(
                             (f"{east:.7f}", f"{north:.7f}")

@@ -53,7 +53,7 @@ class Command(BaseCommand):
             close_old_connections()
 
     def _round(self, sweeps: bool) -> None:
-        """Recover lost draws before waking any job that would draw again."""
+        """Recover lost draws, and only then wake jobs, which would otherwise draw again."""
         done: dict[str, int] = {}
         try:
             if sweeps:

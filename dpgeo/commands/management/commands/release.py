@@ -120,7 +120,7 @@ class Command(BaseCommand):
 
 
 def describe_noise(forecast: Forecast) -> str:
-    """Describe the expected noise in one line."""
+    """Return one line of text on the expected noise."""
     if forecast.radii:
         near, far = forecast.radii
         return (
@@ -142,13 +142,13 @@ def address(release: Release) -> str:
 
 
 def usual_counting(dataset: Dataset) -> str:
-    """Return what is counted by default."""
+    """Return what is counted by default: people, or visits if the unit is a record."""
     by_person = dataset.unit == Unit.PERSON.value
     return (Counting.PEOPLE if by_person else Counting.VISITS).value
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse name=value pairs. Raises CommandError."""
+    """Parse texts of the form name=value into a dictionary. Raises CommandError."""
     parameters: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         os.chdir(settings.BASE_DIR)  # where the child processes find the project
         programs = [
             Program("Web", web_command(host, port)),
-            # Celery prints how it shuts down
+            # Discard the worker's output: Celery prints how it shuts down.
             Program("Worker", worker_command(workers), quiet=True),
             Program("Reaper", manage_command("reap")),
         ]
