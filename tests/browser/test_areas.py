@@ -134,4 +134,5 @@ def test_an_area_that_the_server_refuses_shows_its_message(
     page = open_page(reverse("release", args=[gridded.pk]))
     ring = [[12.5, 55.6], [12.6, 55.7], [12.6, 55.6], [12.5, 55.7], [12.5, 55.6]]
     choose(page, json.dumps({"type": "Polygon", "coordinates": [ring]}))
-    page.wait_for_selector("#area [role=status]:has-text('Is not a valid polygon')", timeout=PATIENCE)
+    message = "#area [role=status]:has-text('Is not a valid polygon')"
+    page.wait_for_selector(message, timeout=PATIENCE)
