@@ -211,8 +211,14 @@ def draws_in_files(release: Any) -> int:
         return 0
     draws = {tuple(map(int, box_layers(released_of(release))[0].value))}
     if release.files.filter(name="cells.parquet").exists():
-        stored = stored_file(release, "cells.parquet")
-        with stored.storage.open(stored.name, "rb") as file:
+        try:
+            stored = stored_file(release, "cells.parquet")
+            file = stored.storage.open(stored.name, "rb")
+        except FileNotFoundError:
+            # The file was moved to the public storage after the lookup above: look it up again.
+            stored = stored_file(release, "cells.parquet")
+            file = stored.storage.open(stored.name, "rb")
+        with file:
             draws.add(tuple(map(int, geopandas.read_parquet(file)["estimate"])))
     return len(draws)
 
