@@ -309,7 +309,7 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """Read a polygon. Raises InvalidInput with the remedy."""
+    """Read a polygon. Raises InvalidInput, with advice, if it is not valid."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:

@@ -1,4 +1,4 @@
-"""A gunicorn worker that shares connections fairly and answers 414 as the API does."""
+"""A gunicorn worker that leaves connections to idle workers and explains a 414 as the API does."""
 
 from __future__ import annotations
 

@@ -33,10 +33,7 @@ def least_chance(share: float, trials: int) -> float:
     """Return a lower confidence bound on the probability of an event from its share of the trials.
 
     It is wrong with probability at most exp(LOG_FALSE_ALARM): P(such a share or more) <=
-    exp(-trials KL(share
-
-
-     p)) for p below the share (Chernoff).
+    exp(-trials KL(share || p)) for p below the share (Chernoff).
     """
     low, high = 0.0, share
     for _ in range(40):
