@@ -114,7 +114,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     """Replace all older versions by the new one; return their canonical files' names.
 
     Releases without a committed draw use the new version: its rows are the old rows without the
-    person, and nobody has seen a draw from the old ones.
+    person. A draw that was made from the old ones and not committed is not used (`releases.blobs`).
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)

@@ -13,16 +13,21 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Role
+from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, upload_preview
 from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.blobs import FOLDER, commit_blob
 from dpgeo.releases.models import Release
+from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.services import release_run
 from tests.makers import (
     make_dataset,
@@ -242,3 +247,79 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
     version = Upload.objects.get(erasing__isnull=False)
     assert upload_ingest(upload_id=version.pk)
     assert rows(Upload.objects.get(pk=version.pk)) == 1
+
+
+def stored_but_not_committed(release: Release, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Stop a worker between storing its draw and committing it; return the draw's name."""
+    before = set(stored_names(private_storage(), FOLDER))
+    with monkeypatch.context() as stopped:
+        stopped.setattr("dpgeo.releases.release_job.commit_blob", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            release_run(release_id=release.pk)
+    [name] = set(stored_names(private_storage(), FOLDER)) - before
+    return name
+
+
+def interrupt(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def spent_on(dataset: Dataset) -> int:
+    return Ledger.objects.get(pk=dataset.ledger_id).spent_units
+
+
+def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    old = stored_but_not_committed(release, monkeypatch)
+    erase(dataset, "ann")
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.job.state == JobState.DONE
+    assert release.blob_name not in ("", old)
+    assert spent_on(dataset) == release.cost_units
+    assert releases_sweep().debited == 1
+    assert spent_on(dataset) == 2 * release.cost_units
+    assert not private_storage().exists(old)
+    assert releases_sweep().debited == 0
+
+
+def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    old = stored_but_not_committed(release, monkeypatch)
+    unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"  # as 0.1.0 named its draws
+    with private_storage().open(old) as file:
+        private_storage().save(unnamed, file)
+    erase(dataset, "ann")
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (0, 2)
+    release.refresh_from_db()
+    assert release.blob_name == ""
+
+
+def test_a_draw_made_while_a_person_is_erased_is_not_committed(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    versions: list[Upload] = []
+
+    def erase_first(release: Release, name: str, blob: bytes) -> bool:
+        versions.append(erase(dataset, "ann"))
+        return commit_blob(release, name, blob)
+
+    with monkeypatch.context() as slow:
+        slow.setattr("dpgeo.releases.release_job.commit_blob", erase_first)
+        release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.blob_name, release.job.state) == ("", JobState.QUEUED)
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.upload, release.job.state) == (versions[0], JobState.DONE)
+    assert release.blob_name
+    assert spent_on(dataset) == release.cost_units
