@@ -143,6 +143,26 @@ def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
     return upload
 
 
+def upload_retry(*, upload: Upload) -> Upload:
+    """Read a file again whose job has failed, with the columns confirmed before.
+
+    Repeating it changes nothing. Raises Conflict if no columns are confirmed or the file is gone.
+    """
+    if upload.job_id is None:
+        raise Conflict("Confirm the columns of this upload first.")
+    if upload.state != UploadState.FAILED:
+        return upload
+    if not upload.raw_name:
+        raise Conflict("The uploaded file is not kept; upload it again.")
+    try:
+        return upload_confirm(upload=upload, columns=Columns.from_json(upload.dataset.columns))
+    except Conflict:
+        upload.refresh_from_db()
+        if upload.state == UploadState.FAILED:
+            raise
+        return upload  # the same request came twice at the same moment
+
+
 def upload_discard(*, upload: Upload, by: User | None) -> None:
     """Delete an unused upload and its file. `by` is None at the console.
 

@@ -52,7 +52,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
                 lease.set_drawing()  # an earlier attempt may have drawn: nothing is refunded
             raise
         if not recover_draw(release, lease):
-            commit(release, draw(release, lease))
+            commit(release, draw(release, lease), lease)
     sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
@@ -135,7 +135,7 @@ def _prior(release: Release) -> dict[str, str]:
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
-def commit(release: Release, released: Released) -> None:
+def commit(release: Release, released: Released, lease: JobLease | None = None) -> None:
     """Store a draw and commit it; delete it if another one was committed before.
 
     A draw is also deleted if a person was erased from the data while it was made: DataChanged is
@@ -151,6 +151,8 @@ def commit(release: Release, released: Released) -> None:
     except Exception as error:
         raise broken_off(release, error) from None
     name = store_draw(release, new_blob_name(release), blob)
+    if lease:
+        lease.unstored_draw = False
     if not commit_blob(release, name, blob):
         remove(private_storage(), name)
         if not release.blob_name:
