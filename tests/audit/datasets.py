@@ -17,6 +17,7 @@ from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.privacy.bounding import POPULAR_CELLS, Popularity
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.statistical.audit import Difference
 from tests.statistical.test_empirical_epsilon import AREA, BOUND, SIDE, TEN_CELLS, TILES
 
@@ -52,10 +53,12 @@ class Counted:
         if not callable(found) or name in ("preferring", "positions"):
             return found
 
-        def once(*keys: Any) -> Any:
-            if (name, *keys) not in self.answers:
-                self.answers[name, *keys] = found(*keys)
-            return self.answers[name, *keys]
+        def once(regions: Any) -> Any:
+            # Zones cannot be hashed; each dataset has one layer of them.
+            key = name, None if isinstance(regions, Zones) else regions
+            if key not in self.answers:
+                self.answers[key] = found(regions)
+            return self.answers[key]
 
         return once
 
