@@ -56,6 +56,10 @@ def read_secret_key() -> str:
 
 
 SECRET_KEY = read_secret_key()
+
+PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
+"""Key that encrypts the datasets' keys of person hashes; without it, PERSON_KEY_FILE holds one."""
+PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
 
@@ -218,6 +222,9 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHand
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 """Space that stays free: bytes, or per cent of each file system ("5%"); 0 is no limit."""
+
+DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
+"""Days after which uploaded files that a dataset keeps, or that nobody confirmed, are deleted."""
 
 env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.file_cache.CountsInFiles"
 CACHES = {

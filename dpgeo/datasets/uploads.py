@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from dpgeo.datasets.storage import local_path, private_storage, remove, work_fol
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns, Schema, field_of
 from dpgeo.jobs.services import job_create, job_wake
-from dpgeo.phrases import listed
+from dpgeo.phrases import Phrase, listed
 
 INGEST_TASK = "datasets.ingest"
 
@@ -189,6 +190,31 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
     uploads.update(raw_name="", preview="")
     for name in names:
         remove(private_storage(), name)
+
+
+def uploads_forget_old_raw() -> int:
+    """Delete original files that were kept, or not confirmed, for `DPGEO_RAW_DAYS` days.
+
+    An upload that was not confirmed fails. Returns how many files were deleted.
+    """
+    days: int = settings.DPGEO_RAW_DAYS
+    with transaction.atomic():
+        old = Upload.objects.select_for_update().filter(
+            created_at__lt=timezone.now() - timedelta(days=days)
+        )
+        old = old.exclude(raw_name="").exclude(state=UploadState.QUEUED)
+        names = dict(old.values_list("pk", "raw_name"))
+        stored = Upload.objects.filter(pk__in=names)
+        stored.filter(state__in=WAITING).update(
+            state=UploadState.FAILED,
+            failure=Phrase(
+                "It was not read within {days} days, so it was deleted; upload it again.", days=days
+            ),
+        )
+        stored.update(raw_name="", preview="")
+    for name in names.values():
+        remove(private_storage(), name)
+    return len(names)
 
 
 def upload_mark_failed(*, job_id: UUID) -> None:

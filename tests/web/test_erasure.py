@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.budgets.models import Ledger
@@ -22,7 +25,7 @@ from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_preview
+from dpgeo.datasets.uploads import upload_confirm, upload_preview, uploads_forget_old_raw
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import FOLDER, commit_blob
@@ -66,7 +69,7 @@ def rows(upload: Upload) -> int:
 
 @pytest.fixture
 def dataset() -> Dataset:
-    return make_dataset()
+    return make_dataset(keep_raw=True)
 
 
 def test_an_erased_person_is_in_no_file_any_more(
@@ -201,14 +204,45 @@ def test_the_erase_command_warns_that_it_cannot_be_undone(
         call_command("erase", "nowhere", "--person", "ann")
 
 
-def test_a_dataset_that_keeps_no_raw_files_deletes_them_once_they_are_read() -> None:
-    dataset = make_dataset(keep_raw=False)
+def test_raw_files_are_deleted_by_default_once_they_are_read() -> None:
+    dataset = make_dataset()
     upload = ingest(dataset)
     assert upload.raw_name == ""
     assert rows(upload) == 3
     with pytest.raises(Conflict, match="not kept"):
         upload_preview(upload=upload)
     assert make_release(dataset).blob_name
+
+
+def test_once_a_person_was_erased_no_raw_file_is_kept(dataset: Dataset) -> None:
+    ingest(dataset)
+    erase(dataset, "ann")
+    received = make_received(dataset)
+    upload_confirm(upload=received, columns=COLUMNS)
+    assert upload_ingest(upload_id=received.pk)
+    assert not private_storage().exists(received.raw_name)
+    received.refresh_from_db()
+    assert (received.state, received.raw_name) == (UploadState.READY, "")
+
+
+def test_raw_files_are_kept_for_a_number_of_days_and_unconfirmed_ones_no_longer(
+    dataset: Dataset, settings: Any
+) -> None:
+    settings.DPGEO_RAW_DAYS = 3
+    kept, waiting, recent = ingest(dataset), make_received(dataset), make_received(dataset)
+    Upload.objects.filter(pk__in=[kept.pk, waiting.pk]).update(
+        created_at=timezone.now() - timedelta(days=4)
+    )
+    assert uploads_forget_old_raw() == 2
+    assert not any(private_storage().exists(each.raw_name) for each in (kept, waiting))
+    assert private_storage().exists(recent.raw_name)
+    for upload in (kept, waiting):
+        upload.refresh_from_db()
+    assert (kept.state, rows(kept)) == (UploadState.READY, 3)
+    assert (waiting.state, waiting.raw_name) == (UploadState.FAILED, "")
+    with pytest.raises(InvalidInput, match="within 3 days"):
+        upload_confirm(upload=waiting, columns=COLUMNS)
+    assert uploads_forget_old_raw() == 0
 
 
 def test_whether_raw_files_are_kept_may_change(dataset: Dataset) -> None:
