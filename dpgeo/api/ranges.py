@@ -19,7 +19,7 @@ from dpgeo.api.documents import Document
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
@@ -213,6 +213,8 @@ class RangesView(DocumentView):
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release)
+        if not release.blob_name:
+            raise Conflict("This release has not been drawn yet.")
         answers = _ranges(release.pk, release.blob_sha256, layer).answer(
             [shape for _, shape in regions]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
@@ -16,7 +17,7 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.access import own_dataset
+from dpgeo.api.access import check_settled, is_key, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
@@ -29,7 +30,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
-from dpgeo.releases.selectors import releases_visible_to
+from dpgeo.releases.selectors import hide_unshown_end, releases_visible_to
 from dpgeo.releases.services import (
     release_cancel,
     release_publish,
@@ -152,7 +153,12 @@ class QuoteView(DocumentView):
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_quoted(request)
         guess = fields.pop("guess")
-        quote = release_quote(dataset=dataset, request=read_request(dataset, **fields), guess=guess)
+        quote = release_quote(
+            dataset=dataset,
+            request=read_request(dataset, **fields),
+            guess=guess,
+            refunds=not is_key(self.actor),
+        )
         return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
@@ -169,8 +175,18 @@ class ReleaseActionView(DocumentView):
         """Call `service` with the user's release, and answer with that release."""
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
-        service(release=release, by=self.actor, **fields)
+        self.decide(release, service, fields)
+        if is_key(self.actor):
+            hide_unshown_end(release)
         return self.answer(self.write(ReleaseSerializer, release), personal=True)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Call the service, for a key only once it may know that the release's job has ended."""
+        if not release.rules.known:
+            check_settled(self.actor, [release.job])
+        service(release=release, by=self.actor, **fields)
 
 
 class PublishView(ReleaseActionView):
@@ -234,8 +250,18 @@ class CancelView(ReleaseActionView):
 
     @decision("release_cancel", "Cancel a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Cancel a release before its job starts; its cost is refunded."""
+        """Cancel a release before its job starts; its cost is refunded.
+
+        A key is not told whether the job had started: wait until it is done.
+        """
         return self.act(request, release_id, release_cancel)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Cancel if it is not too late; a key learns of that when the job is done."""
+        with suppress(Conflict) if _is_hidden(self.actor, release) else nullcontext():
+            service(release=release, by=self.actor, **fields)
 
 
 class RetryView(ReleaseActionView):
@@ -341,6 +367,11 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
             "Another request for this dataset has this name; give each request its own.",
             field=IDEMPOTENCY_KEY,
         )
+
+
+def _is_hidden(user: User, release: Release) -> bool:
+    """Whether a user may not know yet if a release's job has ended."""
+    return is_key(user) and not release.job.is_end_shown
 
 
 def own_release(user: User, release_id: str) -> Release:

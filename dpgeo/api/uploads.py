@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api.access import own_dataset
+from dpgeo.api.access import check_settled, jobs_of, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
@@ -192,7 +192,9 @@ class UploadPreviewView(DocumentView):
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
         """The columns' names and a guess at their roles. Only the desk shows rows."""
-        preview = upload_preview(upload=whole_upload(self.actor, upload_id))
+        upload = whole_upload(self.actor, upload_id)
+        check_settled(self.actor, [upload.job])
+        preview = upload_preview(upload=upload)
         return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
@@ -218,6 +220,7 @@ class UploadConfirmView(DocumentView):
         """
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
+        check_settled(self.actor, jobs_of(upload.dataset))
         upload_confirm(upload=upload, columns=columns)
         return upload_answer(request, upload, status=202)
 
@@ -239,7 +242,9 @@ class UploadRetryView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Start the job again if it ended without a result; repeating it changes nothing."""
         read_body(request)
-        upload = upload_retry(upload=whole_upload(self.actor, upload_id))
+        upload = whole_upload(self.actor, upload_id)
+        check_settled(self.actor, [upload.job])
+        upload = upload_retry(upload=upload)
         return upload_answer(request, upload, status=202)
 
 
@@ -271,6 +276,7 @@ def discard(user: User, upload_id: UUID) -> None:
     if isinstance(file, Transfer):
         transfer_discard(transfer=file)
     else:
+        check_settled(user, [file.job])
         upload_discard(upload=file, by=user)
 
 

@@ -70,5 +70,16 @@ def units_paid(job: UUID) -> int:
     return total
 
 
+def debited_units(ledger: Ledger) -> int:
+    """Return everything that was ever debited, in whole units: refunds are not subtracted.
+
+    Programs see and are held to this sum. A refund would tell them that a job failed before it drew
+    noise, which may depend on the private data.
+    """
+    refunds = ledger.entries.filter(kind=EntryKind.REFUND)
+    refunded: int = refunds.aggregate(total=Sum("units", default=0))["total"]
+    return ledger.spent_units - refunded
+
+
 def _after_refund(job: UUID) -> UUID:
     return uuid5(job, "refunded")

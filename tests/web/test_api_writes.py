@@ -73,8 +73,8 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     assert (suggested["longitude"], suggested["latitude"]) == ("lon", "lat")
     columns = {**suggested, **COLUMNS}
     confirmed = program.ask("POST", f"{address}/confirm", {"columns": columns}, 202)
-    assert confirmed["state"] == "queued"
-    assert program.ask("GET", confirmed["job_url"])["state"] == "queued"
+    assert confirmed["state"] == "working"
+    assert program.ask("GET", confirmed["job_url"])["state"] == "working"
     upload_ingest(upload_id=confirmed["id"])
     assert program.ask("GET", confirmed["job_url"])["has_result"] is True
     assert program.ask("GET", address)["usable"] is True
@@ -83,7 +83,7 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     assert quote["forecast"]["margin"] > 0
     body = {"dataset": dataset["slug"], "title": "A map", **REQUEST}
     job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
-    assert job["state"] == "queued"
+    assert job["state"] == "working"
     do_job(job)
     assert program.ask("GET", job["url"])["state"] == "done"
     draft = program.ask("GET", job["release_url"])
@@ -975,7 +975,7 @@ def test_a_running_job_shows_neither_step_nor_progress(desk: Desk) -> None:
     )
     document = program.ask("GET", job["url"])
     assert set(document) == {"id", "url", "state", "release_url", "upload_url", "has_result"}
-    assert document["state"] == "running"
+    assert document["state"] == "working"
 
 
 def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:

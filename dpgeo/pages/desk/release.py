@@ -42,6 +42,12 @@ WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
 
 
 @login_required
+def publishes_at(release: Release) -> datetime | None:
+    """Return when a finished draft is published by itself; None if it is not."""
+    waits = release.state == ReleaseState.DRAFT and release.publish_when_done
+    return release.job.end_shown_at if waits and not release.job.is_end_shown else None
+
+
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show progress while the job runs, then the draft or the published release."""
@@ -64,6 +70,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "actions": actions,
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
+        "publishes_at": publishes_at(the_release),
     }
     context |= job_context(the_release.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
