@@ -48,6 +48,16 @@ OTHER_BUDGET = translatable(
     "its own, {total} in all. For people who are in both datasets the two budgets add up."
 )
 
+USED_LAYERS = translatable(
+    "That release used public layers itself; its statement says where they come from."
+)
+
+NOT_COVERED = (
+    "What a public layer itself gives away: the guarantee holds for what is drawn from the data "
+    "whatever the layers are, and public_layers says what is known of where each comes from."
+)
+"""What the guarantee does not hide where a layer may follow the data."""
+
 EXCHANGED = translatable(
     "After a file had been uploaded, and before its columns were confirmed, the study area was "
     "exchanged for another named place (times: {times}), last on {day}: {place}, with the outline "
@@ -73,7 +83,8 @@ def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
     order = UNKNOWN if before is None else BEFORE if before else AFTER
     declared = Phrase(order, day=layer["declared_on"])
     if release := layer["release"]:
-        return [declared, _from_release(release)]
+        nested = [Phrase(USED_LAYERS)] if release["used_layers"] else []
+        return [declared, _from_release(release), *nested]
     source = layer["public_source"]
     named = Phrase(SOURCE, **source) if source else Phrase(NO_SOURCE)
     return [declared, named] if before else [declared, named, Phrase(NO_CLAIM)]
@@ -85,6 +96,13 @@ def _from_release(release: Mapping[str, Any]) -> Phrase:
     if release["same_budget"]:
         return Phrase(SAME_BUDGET, **facts)
     return Phrase(OTHER_BUDGET, **facts, dataset=release["dataset"], total=release["total"])
+
+
+def not_covered(released: Released) -> list[str]:
+    """Return a sentence on what layers may give away, unless all are from releases without any."""
+    layers = json.loads(released.about.get(LAYERS, "[]"))
+    paid_for = [layer["release"] and not layer["release"]["used_layers"] for layer in layers]
+    return [] if all(paid_for) else [NOT_COVERED]
 
 
 def area_exchange(released: Released) -> AreaExchange | None:

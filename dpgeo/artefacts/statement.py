@@ -77,10 +77,13 @@ def statement(released: Released) -> form.Statement:
             *_post_processing(shown),
             *own_wording.steps(released.content, released),
         ],
-        "not_protected": own_wording.not_protected(
-            released.content,
-            wording.not_protected(released.guarantee.unit, released.guarantee.notion),
-        ),
+        "not_protected": [
+            *own_wording.not_protected(
+                released.content,
+                wording.not_protected(released.guarantee.unit, released.guarantee.notion),
+            ),
+            *declarations.not_covered(released),
+        ],
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),

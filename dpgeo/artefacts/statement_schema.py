@@ -186,6 +186,7 @@ class SourceRelease(TypedDict):
     cost: Words
     total: Words
     same_budget: bool
+    used_layers: bool
 
 
 class LayerUsed(TypedDict):

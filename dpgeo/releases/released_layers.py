@@ -143,4 +143,5 @@ def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
         "cost": source.cost_words,
         "total": source.ledger.words(source.ledger.total_units),
         "same_budget": source.dataset.ledger_id == dataset.ledger_id,
+        "used_layers": source.layers.exists(),
     }

@@ -103,6 +103,7 @@ def test_with_a_source_it_is_labelled_and_nothing_is_claimed(
     assert used["declared_on"] == layer.created_at.date().isoformat()
     text = json.dumps(document)
     assert "does not follow the data" not in text
+    assert "What a public layer itself gives away" in document["not_protected"][-1]
     assert "declared beforehand and" not in text
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
     for words in ("Crowd, 3 features", "after a file was uploaded", SOURCE["url"], "is not known"):
@@ -171,15 +172,16 @@ def published(dataset: Dataset, tmp_path: Path) -> Release:
 def test_the_software_makes_a_layer_from_a_release_itself(
     dataset: Dataset, published: Release
 ) -> None:
-    for field, given in {
+    wrong: dict[str, dict[str, Any]] = {
         "file": {},
         "public_source": {"content": None, "public_source": SOURCE},
-    }.items():
+    }
+    for field, given in wrong.items():
         with pytest.raises(InvalidInput, match="makes the layer from the release") as refused:
             crowd(dataset, release=published.pk, **given)
         assert refused.value.field == field
     layer = crowd(dataset, None, release=published.pk)
-    assert (layer.source_release, layer.before_upload, layer.features) == (published.pk, False, 64)
+    assert (layer.source_release, layer.before_upload) == (published.pk, False)
 
 
 def test_a_prior_from_the_same_people_says_who_paid_for_it(
@@ -195,9 +197,23 @@ def test_a_prior_from_the_same_people_says_who_paid_for_it(
         "cost": "epsilon 1",
         "total": "epsilon 4",
         "same_budget": True,
+        "used_layers": False,
     }
+    assert not any("public layer itself" in fact for fact in document["not_protected"])
     assert "release of the same people, Where all are" in used["meaning"]
     assert "whose cost, epsilon 1, is part of their total" in used["meaning"]
+
+
+def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: Path) -> None:
+    """Points that were remapped by the data's own places are no cleaner as a prior."""
+    make_ready(dataset, tmp_path)
+    crowd(dataset, public_source=SOURCE)
+    points = release_publish(release=make_release(dataset, **POINTS), by=None)
+    crowd(dataset, None, name="again", release=points.pk, release_layer="density")
+    again = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "again"}}
+    document: Any = statement(released_of(make_release(dataset, **again)))
+    assert "That release used public layers itself" in document["public_layers"][0]["meaning"]
+    assert "What a public layer itself gives away" in document["not_protected"][-1]
 
 
 def test_a_prior_from_other_people_says_that_budgets_add_up(
@@ -222,7 +238,7 @@ def test_only_published_releases_make_layers(dataset: Dataset, tmp_path: Path) -
         assert refused.value.field == "release"
     release_publish(release=draft, by=None)
     with pytest.raises(InvalidInput, match="choose from cells") as refused:
-        crowd(dataset, None, release=draft.pk, release_layer="estimate")
+        crowd(dataset, None, release=draft.pk, release_layer="density")
     assert refused.value.field == "release_layer"
     with pytest.raises(InvalidInput, match="or give the release"):
         crowd(dataset, release_layer="cells")
@@ -338,9 +354,7 @@ def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:
     named = {f"source_{part}": text for part, text in SOURCE.items()}
     assert b"Declared: crowd, 3 features." in send(**named).content
     assert "Taken from a public source, as its publisher says: Census of 2021" in desk.page(address)
-    assert (
-        b"Declared: shown, 64 features." in send(None, name="shown", release=published.pk).content
-    )
+    assert b"Declared: shown" in send(None, name="shown", release=published.pk).content
     assert "Where all are" in desk.page(address)
 
 
