@@ -25,7 +25,7 @@ def record_first_uploads(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("datasets", "0001_squashed_for_0_1_0")]
+    dependencies = [("datasets", "0010_raw_files_are_deleted")]
 
     operations = [
         migrations.AddField(
