@@ -18,8 +18,7 @@ from django.urls import reverse
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
-from dpgeo.datasets import uploads
-from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview
 from dpgeo.ingest.schema import Columns
@@ -351,7 +350,7 @@ def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:
     assert "could have been made from its rows" in refused.context["form"].errors["source_name"][0]
     assert "Lacks" in send(source_name="Census").context["form"].errors["source_name"][0]
     assert send(None).context["form"].errors["file"]
-    named = {f"source_{part}": text for part, text in SOURCE.items()}
+    named: Any = {f"source_{part}": text for part, text in SOURCE.items()}
     assert b"Declared: crowd, 3 features." in send(**named).content
     assert "Taken from a public source, as its publisher says: Census of 2021" in desk.page(address)
     assert b"Declared: shown" in send(None, name="shown", release=published.pk).content
@@ -423,7 +422,7 @@ def test_a_layer_waits_for_an_upload_that_is_arriving(
 ) -> None:
     if connection.vendor == "sqlite":
         return
-    create = uploads.Upload.objects.create
+    create = Upload.objects.create
     refusals: list[InvalidInput] = []
     waiting: list[threading.Thread] = []
 
@@ -437,7 +436,7 @@ def test_a_layer_waits_for_an_upload_that_is_arriving(
         waiting.append(meanwhile(declare))
         return create(**facts)
 
-    monkeypatch.setattr(uploads.Upload.objects, "create", slowly)
+    monkeypatch.setattr(Upload.objects, "create", slowly)
     make_received(dataset)
     waiting[0].join(30)
     assert [refusal.field for refusal in refusals] == ["public_source"]

@@ -20,7 +20,7 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds, privacy_sentence
 from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.released import Released
+from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
     examples,
@@ -181,6 +181,7 @@ def digest(document: Any) -> str:
 
 def test_a_prior_of_before_is_neither_called_independent_nor_lost() -> None:
     released = points_release()
+    assert isinstance(released.content, PointsRelease)
     content = dataclasses.replace(released.content, prior="crowd")
     about = {**released.about, "prior_title": "Census", "prior_sha256": "0" * 64}
     document = stated(dataclasses.replace(released, content=content, about=about))
