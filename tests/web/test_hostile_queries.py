@@ -146,7 +146,12 @@ PLAN = {
 
 BODIES: dict[str, dict[str, Any]] = {
     "api/v1/datasets": DECLARATION,
-    "api/v1/datasets/walks/layers": {"name": "wards", "kind": "zones", "layer": FEATURES},
+    "api/v1/datasets/walks/layers": {
+        "name": "wards",
+        "kind": "zones",
+        "layer": FEATURES,
+        "public_source": SOURCE,
+    },
     "api/v1/datasets/walks/quote": REQUEST,
     "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
     "api/v1/releases": {"dataset": "walks", **REQUEST},
