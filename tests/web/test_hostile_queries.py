@@ -22,6 +22,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from tests.hostile import THOROUGH, json_text, value, word
+from tests.makers import SOURCE
 from tests.unit.artefacts.releases import contour_release, grid_release, points_release
 from tests.web.api import DECLARATION, REQUEST, Program, program
 from tests.web.published import install, make_dataset, make_member
