@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext
 
+from dpgeo.accounts.mail import sends_mail
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import budget_of
@@ -15,6 +16,7 @@ register = template.Library()
 
 
 register.filter(say)
+register.simple_tag(sends_mail, name="mail_is_sent")
 
 
 @register.filter
