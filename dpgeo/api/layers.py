@@ -20,7 +20,12 @@ from dpgeo.api.request_bodies import Anything, Body, Schema, Text, read_body
 from dpgeo.api.serializers import DayField
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.layers import MAX_BYTES, public_layer_remove, source_of
+from dpgeo.datasets.layers import (
+    MAX_BYTES,
+    declared_before_upload,
+    public_layer_remove,
+    source_of,
+)
 from dpgeo.datasets.models import PublicLayer
 from dpgeo.releases.released_layers import layer_declare
 
@@ -113,7 +118,6 @@ class LayerSerializer(Document):
     sha256 = serializers.CharField(help_text="Of the layer as stored.")
     declared_on = DayField(source="created_at")
     declared_before_upload = serializers.BooleanField(
-        source="before_upload",
         allow_null=True,
         help_text="Whether it was declared before any file about the same people was uploaded; "
         "null for layers of version 0.1, which did not record it.",
@@ -129,6 +133,10 @@ class LayerSerializer(Document):
     def get_url(self, layer: PublicLayer) -> str:
         """Return the address at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
+
+    def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
+        """Return whether it came before any upload about these people."""
+        return declared_before_upload(layer)
 
     def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:
         """Return the public source that was named for the layer."""

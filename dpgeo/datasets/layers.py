@@ -115,7 +115,7 @@ def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict
     the datasets' rows order the layer and a first upload, which waits for the same lock. Raises
     InvalidInput if a file was uploaded and there is no provenance.
     """
-    list(same_people(dataset).select_for_update().order_by("pk"))
+    list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
     before_upload = not may_follow_data(dataset)
     if not before_upload and provenance is None:
         raise InvalidInput(NO_SOURCE, field="public_source")
@@ -133,12 +133,21 @@ def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict
 
 def same_people(dataset: Dataset) -> QuerySet[Dataset]:
     """Return the datasets that share a dataset's budget, and so are about the same people."""
-    return Dataset.objects.filter(ledger=dataset.ledger_id)
+    return Dataset.objects.filter(ledger__datasets=dataset.pk)
 
 
 def may_follow_data(dataset: Dataset) -> bool:
     """Whether a layer that is declared now may follow an uploaded file of these people."""
     return same_people(dataset).filter(first_upload_at__isnull=False).exists()
+
+
+def declared_before_upload(layer: PublicLayer) -> bool | None:
+    """Whether a layer was declared before any file of these people was uploaded; None if unknown.
+
+    Budgets can be merged later, so uploads to a dataset that came to share the budget count too.
+    """
+    earlier = same_people(layer.dataset).filter(first_upload_at__lt=layer.created_at)
+    return False if earlier.exists() else layer.before_upload
 
 
 def source_of(layer: PublicLayer) -> dict[str, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,8 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import may_grant_budget
+from dpgeo.accounts.selectors import may_administer, may_grant_budget
+from dpgeo.budgets.merging import ledger_lock, ledger_merge
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledger_set_total
@@ -30,6 +32,8 @@ from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
+
+logger = logging.getLogger(__name__)
 
 BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
@@ -108,7 +112,11 @@ def dataset_create(
     address = _free_slug(slug, facts["title"], organisation, exact=at_console)
     try:
         with transaction.atomic():
-            own = ledger or ledger_create(name=facts["title"], total=total or Fraction(0))
+            own = (
+                ledger_lock(ledger)  # it may be merged into another one meanwhile
+                if ledger
+                else ledger_create(name=facts["title"], total=total or Fraction(0))
+            )
             if points_budget is not None:
                 ledger_create_for_points(beside=own, total=points_budget)
             return Dataset.objects.create(
@@ -218,6 +226,35 @@ def dataset_discard(*, dataset: Dataset) -> None:
         ).delete()
     for name in names:
         remove(private_storage(), name)
+
+
+def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
+    """Merge another ledger about the same people into a dataset's, for good; return the latter.
+
+    All datasets of the other ledger draw on this one from then on. Ledgers are merged by those who
+    may set budgets, never by a key and never by the software. `by` is None at the console. Raises
+    NotAllowed, InvalidInput if the datasets protect different units, and Conflict.
+    """
+    organisation = dataset.organisation
+    others = ledger.datasets.all()
+    foreign = others.exclude(organisation=organisation).exists()
+    if by is not None and (
+        not may_administer(by, organisation)
+        or foreign
+        or (ledger.recovers and not by.is_superuser and ledger.recovers_for != organisation.name)
+    ):
+        raise NotAllowed("Only the administrators of this organisation may do this.")
+    if foreign:
+        raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
+    with transaction.atomic():
+        other = others.first()
+        if other:
+            _check_unit(dataset.ledger, other.unit, field="ledger")
+        merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
+        others.update(ledger=merged)
+    dataset.refresh_from_db()
+    logger.info("ledger %s was merged into ledger %s", ledger.pk, merged.pk)
+    return merged
 
 
 def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:

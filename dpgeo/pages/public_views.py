@@ -234,7 +234,7 @@ def release_context(release: Release) -> dict[str, Any]:
         "dataset": release.dataset,
         "publisher": release.dataset.organisation,
         "total_epsilon": release.dataset.ledger.total,
-        "points_total": ledger_words(points, points.total_units) if points else "",
+        "points_total": ledger_words(points, points.lifetime_units) if points else "",
         "is_draft": not release.rules.public,
     }
 

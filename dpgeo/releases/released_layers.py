@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from dpgeo.artefacts.declarations import EXCHANGE, LAYERS
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.layers import public_layer_add, source_of
+from dpgeo.datasets.layers import declared_before_upload, public_layer_add, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource, ReleaseSource
 from dpgeo.phrases import listed
@@ -125,7 +125,7 @@ def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
         "sha256": layer.sha256,
         "features": layer.features,
         "declared_on": layer.created_at.astimezone(UTC).date().isoformat(),
-        "declared_before_upload": layer.before_upload,
+        "declared_before_upload": declared_before_upload(layer),
         "public_source": source_of(layer),
         "release": _release_facts(layer.source_release, dataset),
     }
@@ -141,7 +141,7 @@ def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
         "title": source.title,
         "dataset": source.dataset.title,
         "cost": source.cost_words,
-        "total": source.ledger.words(source.ledger.total_units),
+        "total": source.ledger.words(source.ledger.lifetime_units),
         "same_budget": source.dataset.ledger_id == dataset.ledger_id,
         "used_layers": source.layers.exists(),
     }

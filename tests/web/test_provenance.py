@@ -18,12 +18,13 @@ from django.urls import reverse
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
+from dpgeo.datasets.layers import declared_before_upload
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
-from dpgeo.datasets.services import dataset_update
+from dpgeo.datasets.services import dataset_merge_ledgers, dataset_update
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
-from dpgeo.releases.released_layers import layer_declare
+from dpgeo.releases.released_layers import layer_declare, layer_facts
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
 from tests.makers import CSV, SOURCE, make_dataset, make_ready, make_received, make_release
@@ -129,6 +130,16 @@ def test_a_deleted_upload_and_one_of_the_same_people_count(dataset: Dataset) -> 
             crowd(each)
     assert crowd(sibling, public_source=SOURCE).before_upload is False
     assert crowd(make_dataset(dataset.organisation)).before_upload is True
+
+
+def test_uploads_count_from_a_budget_that_was_merged_later(dataset: Dataset) -> None:
+    older = make_dataset(dataset.organisation)
+    make_received(older)
+    layer = crowd(dataset)
+    assert declared_before_upload(layer) is True
+    dataset_merge_ledgers(dataset=dataset, ledger=older.ledger, by=None)
+    assert declared_before_upload(layer) is False
+    assert layer_facts(layer, dataset)["declared_before_upload"] is False
 
 
 def test_layers_of_before_are_said_to_be_unrecorded(dataset: Dataset, tmp_path: Path) -> None:

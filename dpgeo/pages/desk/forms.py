@@ -411,7 +411,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
     else:
         initial["outline"] = json.dumps(dataset.study_area)
-    initial["budget"] = format_epsilon(dataset.ledger.total)
+    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(dataset.ledger.total_units))
     points = points_ledger(dataset.ledger)
     if points:
         initial["points_level"] = points.amount(points.total_units)
