@@ -109,12 +109,20 @@ def is_key(viewer: Visitor) -> bool:
     return isinstance(viewer, User) and viewer.acting_key is not None
 
 
+def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
+    """Whether a user may know that all these jobs have ended, or that they have not.
+
+    A key may know only that they have, and only from the time on at which that is shown.
+    """
+    return not is_key(user) or all(job is None or job.is_end_shown for job in jobs)
+
+
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
     """Raise Conflict for a key while it may not know yet that all these jobs have ended.
 
     Otherwise whether an action succeeds would tell how long the work took.
     """
-    if is_key(user) and any(job is not None and not job.is_end_shown for job in jobs):
+    if not is_settled(user, jobs):
         raise Conflict("Work is not done; try again when the job is.")
 
 

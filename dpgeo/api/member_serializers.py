@@ -306,7 +306,7 @@ class PointsBudgetSerializer(WithSpending):
 
     def get_total(self, ledger: Ledger) -> LedgerUnits:
         """Return the declared budget."""
-        return LedgerUnits(ledger, ledger.total_units)
+        return LedgerUnits(ledger, ledger.lifetime_units)
 
     def get_spent(self, ledger: Ledger) -> LedgerUnits:
         """Return the sum of the ledger's entries."""
@@ -314,7 +314,7 @@ class PointsBudgetSerializer(WithSpending):
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
         """Return what is left of the budget."""
-        return LedgerUnits(ledger, ledger.total_units - self.spent_units(ledger))
+        return LedgerUnits(ledger, max(ledger.total_units - self.spent_units(ledger), 0))
 
 
 class BudgetSerializer(WithSpending):
@@ -337,7 +337,9 @@ class BudgetSerializer(WithSpending):
 
     def get_left(self, dataset: Dataset) -> Fraction:
         """Return what is left of the total."""
-        return dataset.ledger.total - self.get_spent(dataset)
+        ledger = dataset.ledger
+        left = max(ledger.total_units - self.spent_units(ledger), 0)
+        return ledger.epsilon_of(left)
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
         """Return the ledger for points."""

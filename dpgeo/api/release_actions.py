@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.access import check_settled, is_key, own_dataset
+from dpgeo.api.access import check_settled, is_key, is_settled, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
@@ -123,7 +123,7 @@ class Requested(Titled, Priced):
     """A request for a release."""
 
     publish_when_done = Flag(
-        "Whether to publish it as soon as it is drawn; needs the scope releases:publish.",
+        "Whether to publish it when its job is done; needs the scope releases:publish.",
         default=False,
     )
 
@@ -260,7 +260,8 @@ class CancelView(ReleaseActionView):
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
         """Cancel if it is not too late; a key learns of that when the job is done."""
-        with suppress(Conflict) if _is_hidden(self.actor, release) else nullcontext():
+        told = is_settled(self.actor, [release.job])
+        with nullcontext() if told else suppress(Conflict):
             service(release=release, by=self.actor, **fields)
 
 
@@ -367,11 +368,6 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
             "Another request for this dataset has this name; give each request its own.",
             field=IDEMPOTENCY_KEY,
         )
-
-
-def _is_hidden(user: User, release: Release) -> bool:
-    """Whether a user may not know yet if a release's job has ended."""
-    return is_key(user) and not release.job.is_end_shown
 
 
 def own_release(user: User, release_id: str) -> Release:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api.access import check_settled, jobs_of, own_dataset
+from dpgeo.api.access import check_settled, is_settled, jobs_of, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
@@ -243,8 +243,8 @@ class UploadRetryView(DocumentView):
         """Start the job again if it ended without a result; repeating it changes nothing."""
         read_body(request)
         upload = whole_upload(self.actor, upload_id)
-        check_settled(self.actor, [upload.job])
-        upload = upload_retry(upload=upload)
+        if is_settled(self.actor, [upload.job]):
+            upload = upload_retry(upload=upload)
         return upload_answer(request, upload, status=202)
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import debited_units, ledger_for
+from dpgeo.budgets.selectors import ledger_for, left_units
 from dpgeo.budgets.services import check_fits
 from dpgeo.core.advice import Guess, best_bound, expected_error
 from dpgeo.core.epsilon import format_epsilon
@@ -175,8 +175,7 @@ def release_quote(
     ledger.refresh_from_db()
     _check_step(ledger, forecast)
     check_fits(ledger=ledger, cost=cost, refunds=refunds)
-    spent = ledger.spent_units if refunds else debited_units(ledger)
-    left = ledger.epsilon_of(ledger.total_units - spent)
+    left = ledger.epsilon_of(left_units(ledger, refunds=refunds))
     return Quote(
         request=request,
         mechanism=chosen,

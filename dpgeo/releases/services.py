@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.selectors import current_ledger, points_ledger
 from dpgeo.budgets.services import budget_debit, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import whole_units
@@ -112,7 +112,8 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
     points = points_ledger(dataset.ledger)
     if fields["by_key"]:
         # Locked, so that a key cannot learn of refunds by two requests at the same moment.
-        ledger = Ledger.objects.select_for_update().get(pk=quote.ledger.pk)
+        current = current_ledger(quote.ledger)
+        ledger = Ledger.objects.select_for_update().get(pk=current.pk)
         check_fits(ledger=ledger, cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
@@ -127,8 +128,8 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         **columns_of(quote.request),
         notion=quote.cost.notion.value,
         cost_units=whole_units(quote.cost.notion, quote.cost.epsilon),
-        total_units=dataset.ledger.total_units,
-        points_total_units=points.total_units if points else None,
+        total_units=dataset.ledger.lifetime_units,
+        points_total_units=points.lifetime_units if points else None,
         job=job,
         salt=os.urandom(SALT_BYTES),
     )

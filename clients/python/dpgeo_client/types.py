@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-
 class Advice(TypedDict):
     """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
 
@@ -123,7 +122,7 @@ class Job(TypedDict):
     has_result: bool
 
 
-JobStateEnum = Literal["queued", "running", "done"]
+JobStateEnum = Literal["working", "done"]
 
 
 class Mechanism(TypedDict):
@@ -255,3 +254,4 @@ class TileJson(TypedDict):
 
 
 UnitEnum = Literal["person", "record"]
+

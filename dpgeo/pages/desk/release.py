@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +24,7 @@ from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
-from dpgeo.releases.states import ACTIONS
+from dpgeo.releases.states import ACTIONS, ReleaseState
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
