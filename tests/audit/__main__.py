@@ -24,8 +24,8 @@ Task = Callable[[], Finding]
 def tasks(cases: tuple[Case, ...], effort: float) -> Iterator[Task]:
     """Yield the audits; of faults larger than what has to be caught, a quarter of the draws."""
     for case in cases:
-        for factor in FACTORS:
-            if factor == 1 or factor >= min(case.catch, Fraction(5, 4)):
+        for factor in sorted({*FACTORS, case.catch}):
+            if factor == 1 or factor >= case.wanted:
                 share = 1.0 if factor <= case.catch else 0.25
                 yield partial(audit, case, factor, effort * share)
 

@@ -39,20 +39,25 @@ CHANCE = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A mechanism to audit, and the smallest planted fault that has to be caught.
+    """A mechanism to audit, with `runs` releases of each dataset.
 
-    `runs` is the number of releases of each dataset. `note` says what limits detection where
-    `catch` is larger than wanted.
+    The smallest planted fault that has to be caught is `catch`, which is `wanted` except where
+    `note` says what limits detection.
     """
 
     name: str
     key: str
-    catch: Fraction
+    wanted: Fraction
     runs: int
+    catch: Fraction = Fraction(0)
     epsilon: Fraction = Fraction(2)
     bounding: Bounding = Bounding.RANDOM
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.catch:
+            object.__setattr__(self, "catch", self.wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
