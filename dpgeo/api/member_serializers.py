@@ -122,6 +122,12 @@ class UploadSerializer(Document):
         return self.address("api:job", job_id) if job_id else None
 
 
+class OpenUploadsSerializer(Document):
+    """The open files of a dataset."""
+
+    results = UploadSerializer(many=True)
+
+
 class ColumnsSerializer(Document):
     """The column of each role, by name; "" if there is none."""
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,6 +15,7 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import check_settled, is_key, is_settled, own_dataset
 from dpgeo.api.base import DocumentView
+from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
@@ -26,7 +23,6 @@ from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting
-from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
@@ -39,17 +35,6 @@ from dpgeo.releases.services import (
     release_request,
     release_retry,
     release_withdraw,
-)
-
-IDEMPOTENCY_KEY = "Idempotency-Key"
-
-SAME_JOB = OpenApiParameter(
-    IDEMPOTENCY_KEY,
-    str,
-    OpenApiParameter.HEADER,
-    required=True,
-    description="A name of your choice for this request, such as a date or a UUID. If you "
-    "send the request again with this name, it gets the same job and is paid for only once.",
 )
 
 RELEASE_ID = in_path("release_id", "The release's id.")
@@ -320,7 +305,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
             "ask an approver to publish the draft.",
             field="publish_when_done",
         )
-    job_id = job_named(dataset, named)
+    job_id = id_named(dataset, "release", named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
     wanted = read_request(dataset, **{name: fields.pop(name) for name in map(str, Priced().fields)})
     release = release_request(
@@ -328,35 +313,6 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     )
     check_same(release, wanted, fields)
     return release, known
-
-
-def read_idempotency_key(request: Request) -> str:
-    """Read the name that the client gives to its request. Raises InvalidInput.
-
-    The name is required. Without one, a request that is sent again because its answer was lost
-    would be paid for twice, and what is spent never comes back.
-    """
-    name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
-    if not re.fullmatch(r"[!-~]{1,200}", name):
-        raise InvalidInput(
-            "Give this request a name of 1 to 200 letters, digits and signs. If no answer comes, "
-            "send it again with the same name: it is paid for only once.",
-            field=IDEMPOTENCY_KEY,
-        )
-    return name
-
-
-def job_named(dataset: Dataset, name: str) -> UUID:
-    """Return the id of the job of a request, from its dataset and the client's name for it.
-
-    The dataset is part of the id, so that no name refers to a job of another organisation. A draw
-    is found again by the id of its job, even after a backup was restored. After a restore a new
-    dataset may get the primary key of a lost one, and must not get the lost dataset's draws: the
-    time at which a dataset was declared is therefore part of the id too.
-    """
-    facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
-    digest = hashlib.sha256(facts.encode()).digest()
-    return UUID(bytes=digest[:16], version=5)
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:

@@ -16,13 +16,15 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
 from dpgeo.api.access import check_settled, is_settled, jobs_of, own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
+from dpgeo.api.idempotency import IDEMPOTENCY_KEY, SAME_FILE, id_named, read_idempotency_key
+from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
 from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.models import Transfer, Upload
+from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
+    files_open,
     transfer_append,
     transfer_begin,
     transfer_complete,
@@ -68,9 +70,21 @@ class Confirmation(Body):
 
 
 class UploadsView(DocumentView):
-    """Announcement of the files of a dataset."""
+    """The open files of a dataset, and announcement of others."""
 
     scopes: ClassVar = UPLOADING
+
+    @operation(
+        "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The files that are arriving or wait for their columns, newest first.
+
+        At most 500 are listed. DELETE gives one up.
+        """
+        dataset = own_dataset(self.actor, slug, "upload")
+        document = {"results": files_open(dataset)}
+        return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
 
     @operation(
         "upload_begin",
@@ -79,7 +93,7 @@ class UploadsView(DocumentView):
         deprecated=True,
         tag="uploads",
         status=201,
-        parameters=[SLUG],
+        parameters=[SLUG, SAME_FILE],
         body=Announcement,
         errors=[409, 507],
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
@@ -89,7 +103,9 @@ class UploadsView(DocumentView):
         dataset = own_dataset(self.actor, slug, "upload")
         fields = read_body(request, Announcement)
         check_size(fields["size"])
-        transfer = transfer_begin(dataset=dataset, by=self.actor, **fields)
+        transfer = transfer_begin(
+            dataset=dataset, by=self.actor, transfer_id=announced_id(request, dataset), **fields
+        )
         return upload_answer(request, transfer, status=201)
 
 
@@ -246,6 +262,13 @@ class UploadRetryView(DocumentView):
         if is_settled(self.actor, [upload.job]):
             upload = upload_retry(upload=upload)
         return upload_answer(request, upload, status=202)
+
+
+def announced_id(request: Request, dataset: Dataset) -> UUID | None:
+    """Return the id of the file that a request names; None without a name. Raises InvalidInput."""
+    if IDEMPOTENCY_KEY not in request.headers:
+        return None
+    return id_named(dataset, "upload", read_idempotency_key(request))
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
-from dpgeo.api.release_actions import job_named
+from dpgeo.api.idempotency import id_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
@@ -825,9 +825,11 @@ def test_a_name_is_separate_in_each_dataset(desk: Desk) -> None:
 def test_a_dataset_with_the_id_of_a_lost_one_has_other_jobs(desk: Desk) -> None:
     dataset = desk.declare()
     lost = Dataset(pk=dataset.pk, created_at=dataset.created_at - timedelta(days=1))
-    assert job_named(dataset, "monday") == job_named(Dataset.objects.get(), "monday")
-    assert job_named(dataset, "monday") != job_named(lost, "monday")
-    assert job_named(dataset, "monday") != job_named(dataset, "tuesday")
+    assert id_named(dataset, "release", "monday") == id_named(
+        Dataset.objects.get(), "release", "monday"
+    )
+    assert id_named(dataset, "release", "monday") != id_named(lost, "release", "monday")
+    assert id_named(dataset, "release", "monday") != id_named(dataset, "release", "tuesday")
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 201, "a b", "\xe9"])
@@ -987,3 +989,44 @@ def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
     upload = program.ask("GET", address)
     assert (upload["state"], upload["usable"]) == ("done", False)
     assert program.ask("GET", confirmed["job_url"])["has_result"] is False
+
+
+# Open transfers
+
+
+def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    other = desk.declare(title="Other")
+    home = f"/api/v1/datasets/{dataset.slug}/uploads"
+    announced = {"file_name": "a.csv", "size": len(CONTENT)}
+    arriving = program.ask("POST", home, announced, 201)
+    waiting = program.upload(dataset.slug)
+    program.upload(other.slug)
+    open_files = program.ask("GET", home)["results"]
+    assert [each["url"] for each in open_files] == [arriving["url"], waiting]
+    assert [each["state"] for each in open_files] == ["receiving", "received"]
+    for each in open_files:
+        program.ask("DELETE", each["url"], status=204)
+    assert program.ask("GET", home)["results"] == []
+    assert Transfer.objects.count() == 0
+    program_of(desk, Scope.JOBS_READ).ask("GET", home, status=403)
+
+
+def test_an_announcement_sent_twice_is_one_transfer(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    home = f"/api/v1/datasets/{dataset.slug}/uploads"
+    announced = {"file_name": "a.csv", "size": len(CONTENT)}
+    first, again = (
+        program.ask("POST", home, announced, 201, Idempotency_Key="march") for _ in range(2)
+    )
+    assert first == again
+    program.ask("PATCH", first["url"], CONTENT, Upload_Offset="0")
+    program.ask("POST", f"{first['url']}/complete")
+    complete = program.ask("POST", home, announced, 201, Idempotency_Key="march")
+    assert (complete["url"], complete["offset"]) == (first["url"], len(CONTENT))
+    program.ask("POST", home, {**announced, "size": 5}, 409, Idempotency_Key="march")
+    program.ask("POST", home, announced, 400, Idempotency_Key="with space")
+    assert program.ask("POST", home, announced, 201)["url"] != first["url"]
+    elsewhere = f"/api/v1/datasets/{desk.declare(title='Other').slug}/uploads"
+    named = program.ask("POST", elsewhere, announced, 201, Idempotency_Key="march")
+    assert named["url"] != first["url"]
