@@ -26,12 +26,13 @@ from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 
-MOST_REGIONS = 10_000
+MOST_REGIONS = 1_000
 
-MOST_CORNERS = 200_000
-"""Most corners of all regions of a request together; so many take seconds to count in."""
+MOST_CORNERS = 5_000
+"""Most corners of all regions of a request together: the time to find out whether a polygon is
+valid may grow with their square."""
 
-MAX_BODY_BYTES = 16 * 1024 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
 CONFIDENCE = 0.95
 
@@ -213,9 +214,12 @@ class RangesView(DocumentView):
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release)
-        answers = _ranges(release.pk, release.blob_sha256, layer).answer(
-            [shape for _, shape in regions]
-        )
+        try:
+            answers = _ranges(release.pk, release.blob_sha256, layer).answer(
+                [shape for _, shape in regions]
+            )
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field=error.field or field) from None
         document = {
             "release": release.pk,
             "counting": release.counting,
@@ -275,7 +279,8 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
             most=MOST_REGIONS,
             field="regions",
         )
-    regions = []
+    regions: list[tuple[Any, Any]] = []
+    corners = 0
     for number, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise InvalidInput(
@@ -288,15 +293,15 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
                 number=number,
                 field="regions",
             )
-        regions.append((name, _polygon(feature.get("geometry"), f"regions.features[{number}]")))
-    corners = int(shapely.get_num_coordinates([shape for _, shape in regions]).sum())
-    if corners > MOST_CORNERS:
-        raise InvalidInput(
-            "Has {corners:,} corners; simplify to at most {most:,}, or send several requests.",
-            corners=corners,
-            most=MOST_CORNERS,
-            field="regions",
-        )
+        shape = _polygon(feature.get("geometry"), f"regions.features[{number}]")
+        corners += int(shapely.get_num_coordinates(shape))
+        if corners > MOST_CORNERS:
+            raise InvalidInput(
+                "Has more than {most:,} corners; simplify them, or send several requests.",
+                most=MOST_CORNERS,
+                field="regions",
+            )
+        regions.append((name, shape))
     return regions
 
 
@@ -321,6 +326,10 @@ def _polygon(geometry: Any, field: str) -> Any:
             "Its coordinates cannot be read; give closed rings of [longitude, latitude].",
             field=field,
         )
+    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
+        raise InvalidInput(
+            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
+        )
     west, south, east, north = shape.bounds
     if not (west >= -180 and east <= 180 and south >= -90 and north <= 90):
         raise InvalidInput(
@@ -342,8 +351,4 @@ def _polygon(geometry: Any, field: str) -> Any:
         )
     if shape.area <= 0:
         raise InvalidInput("Has no area; give a region that has some.", field=field)
-    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
-        raise InvalidInput(
-            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
-        )
     return shape
