@@ -200,7 +200,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
         study_area=area.to_geojson(),
         **dict(zip(SIDES, area.bounds, strict=True)),
         ledger=ledger,
-        person_key=b"k" * 32,
+        sealed_person_key=b"k" * 60,
     )
 
 

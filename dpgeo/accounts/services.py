@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from contextlib import suppress
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import slugify
@@ -112,11 +113,15 @@ def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
 
 
 def key_mark_used(*, key: ApiKey) -> None:
-    """Record the day on which a key was last used, with one write a day."""
+    """Record the day on which a key was last used, with one write a day.
+
+    Where the database cannot be written for the moment, it is not recorded: a key can still read.
+    """
     today = timezone.now().date()
     if key.last_used_on != today:
         before = Q(last_used_on__isnull=True) | Q(last_used_on__lt=today)
-        ApiKey.objects.filter(before, pk=key.pk).update(last_used_on=today)
+        with suppress(OperationalError):
+            ApiKey.objects.filter(before, pk=key.pk).update(last_used_on=today)
 
 
 def _check_administers(user: User, organisation: Organisation) -> None:

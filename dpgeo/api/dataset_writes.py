@@ -71,7 +71,7 @@ class DatasetChanges(Body):
         required=False,
     )
     keep_raw = Flag(
-        "Whether uploaded files are kept after they are read; true by default.",
+        "Whether uploaded files are kept for some days after they are read; false by default.",
         required=False,
     )
 

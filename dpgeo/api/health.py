@@ -1,14 +1,20 @@
-"""Health checks; their answers depend on no data."""
+"""Health checks; their answers depend on no data, but for how full the disk is."""
 
 from __future__ import annotations
 
 from celery import current_app
-from django.db import Error, connection
+from django.db import Error, OperationalError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from kombu.exceptions import OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+
+from dpgeo.jobs.disk_space import read_disk_space
+from dpgeo.jobs.outages import Outage, outage_of
+
+LOCK_MILLISECONDS = 1_000
+"""How long another process may hold SQLite's write lock before it counts as locked."""
 
 
 @never_cache
@@ -26,20 +32,30 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if the database is migrated and the broker reachable, else 503.
+    """Answer 200 if there is space, the database is migrated and the broker reachable, else 503.
 
-    While the broker is unreachable, requests for jobs are still accepted; the jobs run once the
-    broker is back.
+    It fails for want of space before anything else does (`jobs.disk_space`). While the broker is
+    unreachable, requests for jobs are still accepted; the jobs run once the broker is back.
     """
-    parts = {"database": database_state(), "broker": broker_state()}
-    ready = parts == {"database": "migrated", "broker": "reachable"}
+    parts = {"disk": disk_state(), "database": database_state(), "broker": broker_state()}
+    ready = parts == {"disk": "enough space", "database": "migrated", "broker": "reachable"}
     answer = {"status": "ok" if ready else "unavailable", **parts}
     return JsonResponse(answer, status=200 if ready else 503)
+
+
+def disk_state() -> str:
+    """Return "enough space", or what is wrong with the file systems of this installation."""
+    reading = read_disk_space()
+    if not reading.writable:
+        return "read-only"
+    return "too little space" if reading.low else "enough space"
 
 
 def database_state() -> str:
     """Return "migrated" if the database has this version's tables, else what is wrong."""
     try:
+        if outage := writing_outage():
+            return outage
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except Error:
@@ -47,11 +63,42 @@ def database_state() -> str:
     return "not migrated" if missing else "migrated"
 
 
+def writing_outage() -> str:
+    """Return "locked" or "read-only" if the database cannot be written, else "".
+
+    SQLite is asked for its write lock, which an empty transaction takes and gives back, for no
+    longer than a moment; PostgreSQL says it. Raises Error.
+    """
+    if connection.vendor == "sqlite":
+        return _sqlite_writing_outage()
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_read_only")
+        return "read-only" if cursor.fetchone() == ("on",) else ""
+
+
+def _sqlite_writing_outage() -> str:
+    usual = int(1000 * connection.settings_dict["OPTIONS"].get("timeout", 5))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout={LOCK_MILLISECONDS}")
+        with transaction.atomic():
+            pass
+    except OperationalError as error:
+        outage = outage_of(error)
+        if outage is None:
+            raise
+        return {Outage.DATABASE: "locked", Outage.READ_ONLY: "read-only"}.get(outage, "full")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout={usual}")
+    return ""
+
+
 def broker_state() -> str:
     """Return "reachable" or "unreachable", after trying for a few seconds."""
     with current_app.connection_for_write() as broker:
         try:
             broker.ensure_connection(max_retries=1, interval_start=0, timeout=3)
-        except (*broker.connection_errors, OSError, OperationalError):
+        except (*broker.connection_errors, OSError, BrokerError):
             return "unreachable"
     return "reachable"

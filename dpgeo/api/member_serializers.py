@@ -42,7 +42,7 @@ UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 def state_shown(job: Job) -> str:
     """Return the state of a job as keys and members may see it."""
-    return SHOWN.get(JobState(job.state), "done")
+    return SHOWN.get(job.state_shown, "done")
 
 
 class JobSerializer(Document):

@@ -21,6 +21,7 @@ from drf_spectacular.utils import (
     OpenApiRequest,
     OpenApiResponse,
 )
+from rest_framework.permissions import SAFE_METHODS
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
 from dpgeo.api.problems import of_status
@@ -202,6 +203,9 @@ class OperationSchema(AutoSchema):
         usual = {400, 401, 429, *stated.errors}
         usual |= {403} if self.method in self.view.scopes else set()
         usual |= {413, 415} if stated.body else set()
+        usual |= (
+            {503} if self.method in self.view.scopes and self.method not in SAFE_METHODS else set()
+        )
         in_address = any(each.location == OpenApiParameter.PATH for each in stated.parameters)
         return usual | {404} if in_address else usual
 

@@ -24,6 +24,7 @@ from dpgeo.core.errors import (
     NotAllowed,
     PrivacyError,
 )
+from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
@@ -111,6 +112,18 @@ TOO_MANY_REQUESTS = Problem(
     "Too many requests",
     "Wait as long as the header Retry-After says.",
 )
+INSUFFICIENT_STORAGE = Problem(
+    HTTPStatus.INSUFFICIENT_STORAGE,
+    "insufficient-storage",
+    "No space for this file",
+    "This server has too little free space; nothing was stored. Send it again later.",
+)
+UNAVAILABLE = Problem(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "unavailable",
+    "Nothing can be stored at the moment",
+    "Send the request again after as many seconds as the header Retry-After says.",
+)
 SERVER_ERROR = Problem(
     HTTPStatus.INTERNAL_SERVER_ERROR,
     "server-error",
@@ -135,6 +148,8 @@ KINDS = (
     RANGE,
     TOO_MANY_REQUESTS,
     SERVER_ERROR,
+    UNAVAILABLE,
+    INSUFFICIENT_STORAGE,
 )
 """Every kind of problem."""
 
@@ -147,6 +162,12 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     DpgeoError: SERVER_ERROR,
 }
 """Kinds by class of error; the nearest class of an error decides."""
+
+RETRY_SECONDS = {Outage.SPACE: 300, Outage.READ_ONLY: 300, Outage.DATABASE: 30}
+"""When a request that failed for an outage may be sent again."""
+
+TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-upload"}
+"""Names of the addresses to which files are sent."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 """The first kind of each status."""
@@ -186,6 +207,14 @@ class TooLarge(exceptions.APIException):
         self.field = field
 
 
+class NoSpace(exceptions.APIException):
+    """A file that there is no space for, refused before it is sent."""
+
+    status_code = HTTPStatus.INSUFFICIENT_STORAGE
+    default_detail = INSUFFICIENT_STORAGE.remedy
+    wait = RETRY_SECONDS[Outage.SPACE]
+
+
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)
 """Django's errors for unreadable requests."""
 
@@ -214,10 +243,26 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
         return _framework_problem(error)
     if isinstance(error, UNREADABLE):
         return answer(INVALID_INPUT)
+    if outage := outage_of(error):
+        return outage_problem(outage, context["request"])
     if settings.DEBUG:
         return None
     logger.error("An API request failed", exc_info=error)
     return answer(SERVER_ERROR)
+
+
+def outage_problem(outage: Outage, request: Any) -> HttpResponse:
+    """Answer a request that could not be carried out because something is missing for now."""
+    full = takes_file(request) and outage is not Outage.DATABASE
+    kind = INSUFFICIENT_STORAGE if full else UNAVAILABLE
+    return answer(kind, headers={"Retry-After": str(RETRY_SECONDS[outage])})
+
+
+def takes_file(request: Any) -> bool:
+    """Whether a request sends a file, or announces one."""
+    match = request.resolver_match
+    named = match is not None and match.url_name in TAKES_FILES
+    return named or (request.content_type or "").startswith("multipart/")
 
 
 def of_status(status: int) -> Problem:

@@ -36,6 +36,7 @@ from dpgeo.releases.services import (
     release_quote,
     release_reject,
     release_request,
+    release_retry,
     release_withdraw,
 )
 
@@ -237,11 +238,27 @@ class CancelView(ReleaseActionView):
         return self.act(request, release_id, release_cancel)
 
 
+class RetryView(ReleaseActionView):
+    """Another attempt to finish a release."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
+
+    @decision("release_retry", "Finish a release")
+    def post(self, request: Request, release_id: str) -> Response:
+        """Finish a release from its draw if its job ended before its files were written.
+
+        It costs nothing, and repeating it changes nothing. A release without a draw is answered
+        with 409, because noise is never drawn again: request a new one.
+        """
+        return self.act(request, release_id, release_retry)
+
+
 ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
     "publish": PublishView,
     "reject": RejectView,
     "withdraw": WithdrawView,
     "cancel": CancelView,
+    "retry": RetryView,
 }
 """The decisions on a release, each at the address of its name."""
 

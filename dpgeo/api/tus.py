@@ -112,7 +112,7 @@ class TusUploadsView(TusView):
             ),
         ],
         responses={201: OpenApiResponse(description="Created")},
-        errors=[409, 412, 413, 415],
+        errors=[409, 412, 413, 415, 507],
     )
     def post(self, request: Request, slug: str) -> Response:
         """Announce a file; then send its bytes to the address in Location, as tus clients do.
@@ -157,7 +157,7 @@ class TusUploadView(TusView):
         ],
         request={MEDIA_TYPE: {"type": "string", "format": "binary"}},
         responses={204: OpenApiResponse(description="Stored")},
-        errors=[409, 411, 412, 415],
+        errors=[409, 411, 412, 415, 507],
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Send any number of bytes at a time.

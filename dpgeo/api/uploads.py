@@ -18,7 +18,7 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.problems import LengthRequired, TooLarge
+from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
 from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Transfer, Upload
@@ -29,8 +29,15 @@ from dpgeo.datasets.resumable_uploads import (
     transfer_discard,
 )
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
-from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
+from dpgeo.datasets.uploads import (
+    upload_confirm,
+    upload_discard,
+    upload_look,
+    upload_preview,
+    upload_retry,
+)
 from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.disk_space import read_disk_space
 
 SLUG = in_path("slug", "The dataset's short name.")
 UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
@@ -74,7 +81,7 @@ class UploadsView(DocumentView):
         status=201,
         parameters=[SLUG],
         body=Announcement,
-        errors=[409],
+        errors=[409, 507],
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
@@ -109,7 +116,7 @@ class UploadView(DocumentView):
             ),
         ],
         request={"application/octet-stream": {"type": "string", "format": "binary"}},
-        errors=[409, 411],
+        errors=[409, 411, 507],
         links=linked(["upload", "upload_append", "upload_complete"], upload_id=f"{BODY}/id"),
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
@@ -155,7 +162,7 @@ class UploadCompleteView(DocumentView):
         deprecated=True,
         tag="uploads",
         parameters=[UPLOAD_ID],
-        errors=[409],
+        errors=[409, 507],
         links=linked(
             ["upload", "upload_preview", "upload_confirm", "upload_discard"],
             upload_id=f"{BODY}/id",
@@ -215,6 +222,27 @@ class UploadConfirmView(DocumentView):
         return upload_answer(request, upload, status=202)
 
 
+class UploadRetryView(DocumentView):
+    """Another attempt to read a file."""
+
+    scopes: ClassVar = UPLOADING
+
+    @operation(
+        "upload_retry",
+        "Read a file again",
+        UploadSerializer,
+        tag="uploads",
+        status=202,
+        parameters=[UPLOAD_ID],
+        errors=[409],
+    )
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        """Start the job again if it ended without a result; repeating it changes nothing."""
+        read_body(request)
+        upload = upload_retry(upload=whole_upload(self.actor, upload_id))
+        return upload_answer(request, upload, status=202)
+
+
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
     """Return the upload or unfinished transfer with an id. Raises Http404."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
@@ -247,7 +275,10 @@ def discard(user: User, upload_id: UUID) -> None:
 
 
 def check_size(size: int, field: str = "size") -> None:
-    """Raise TooLarge if the file is larger than allowed."""
+    """Raise TooLarge if the file is larger than allowed, and NoSpace if it does not fit.
+
+    It has to fit twice: while its pieces are put together, both are there.
+    """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise TooLarge(
@@ -255,6 +286,8 @@ def check_size(size: int, field: str = "size") -> None:
             "as Parquet.",
             field=field,
         )
+    if read_disk_space().room < 2 * size:
+        raise NoSpace
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:

@@ -27,6 +27,7 @@ from dpgeo.api.uploads import (
     UploadCompleteView,
     UploadConfirmView,
     UploadPreviewView,
+    UploadRetryView,
     UploadsView,
     UploadView,
 )
@@ -53,6 +54,7 @@ urlpatterns = [
     path(f"{UPLOAD}/complete", UploadCompleteView.as_view(), name="upload-complete"),
     path(f"{UPLOAD}/preview", UploadPreviewView.as_view(), name="upload-preview"),
     path(f"{UPLOAD}/confirm", UploadConfirmView.as_view(), name="upload-confirm"),
+    path(f"{UPLOAD}/retry", UploadRetryView.as_view(), name="upload-retry"),
     path("v1/jobs/<uuid:job_id>", JobView.as_view(), name="job"),
     path("v1/budgets", BudgetsView.as_view(), name="budgets"),
     path("v1/releases", ReleasesView.as_view(), name="releases"),

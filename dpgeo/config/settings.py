@@ -56,6 +56,10 @@ def read_secret_key() -> str:
 
 
 SECRET_KEY = read_secret_key()
+
+PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
+"""Key that encrypts the datasets' keys of person hashes; without it, PERSON_KEY_FILE holds one."""
+PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
 
@@ -104,6 +108,8 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    # before anything reads a body, which would store its files
+    "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -139,6 +145,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # lost its debit, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        **DATABASES["default"].get("OPTIONS", {}),  # from the URL, such as ?timeout=5
     }
 else:
     # Test a kept connection before use: no request fails after a restart of the database server.
@@ -206,6 +213,11 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
+DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
+"""Space that stays free: bytes, or per cent of each file system ("5%"); 0 is no limit."""
+
+DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
+"""Days after which uploaded files that a dataset keeps, or that nobody confirmed, are deleted."""
 
 env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.file_cache.CountsInFiles"
 CACHES = {

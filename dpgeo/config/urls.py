@@ -13,3 +13,5 @@ urlpatterns = [
     path("ogc/", include("dpgeo.api.ogc.urls")),
     path("", include("dpgeo.pages.urls")),
 ]
+
+handler500 = "dpgeo.api.outages.server_error"

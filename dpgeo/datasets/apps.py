@@ -5,7 +5,7 @@ class DatasetsConfig(AppConfig):
     name = "dpgeo.datasets"
 
     def ready(self) -> None:
-        """Connect the receivers of failed ingestion jobs."""
-        from dpgeo.datasets import receivers
+        """Register the system checks; connect the receivers of failed ingestion jobs."""
+        from dpgeo.datasets import checks, receivers  # noqa: F401
 
         receivers.connect()

@@ -23,6 +23,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
+from dpgeo.datasets.person_keys import unseal
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
@@ -114,7 +115,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     """Replace all older versions by the new one; return their canonical files' names.
 
     Releases without a committed draw use the new version: its rows are the old rows without the
-    person, and nobody has seen a draw from the old ones.
+    person. A draw that was made from the old ones and not committed is not used (`releases.blobs`).
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -138,14 +139,17 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
 
 
 def _digest(dataset: Dataset, person: str) -> bytes:
-    """Return the keyed hash of an identifier, as in ingestion. Raises InvalidInput."""
+    """Return the keyed hash of an identifier, as in ingestion.
+
+    Raises InvalidInput, and Conflict if the key of the hashes is missing.
+    """
     import pyarrow as pa
 
     from dpgeo.ingest.persons import hash_persons
 
     tally = Tally()
     sieve = Sieve(np.ones(1, dtype=np.int64), tally)
-    high, low = hash_persons(pa.array([person]), bytes(dataset.person_key), sieve)
+    high, low = hash_persons(pa.array([person]), unseal(bytes(dataset.sealed_person_key)), sieve)
     if tally.report().refused:
         raise InvalidInput("This is not an identifier of a person.", field="person")
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")

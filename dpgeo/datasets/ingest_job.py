@@ -8,6 +8,7 @@ from uuid import UUID
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.erasure import erase
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.person_keys import unseal
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import schema_of, upload_forget_raw
 from dpgeo.ingest.ingestion import ingest
@@ -35,12 +36,13 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
 
 
 def _finish(upload: Upload) -> None:
-    """Delete the original file that an interrupted job left, unless it is to be kept.
+    """Delete the original file once it was read, unless it is to be kept.
 
-    The job was interrupted after its canonical file was stored. The reaper removes all other files
-    that the job could not delete: no row names them.
+    A dataset from which somebody was erased keeps none, since a file may name that person even in a
+    row that could not be read. If the job is interrupted here, its next attempt continues here.
     """
-    if not upload.dataset.keep_raw:
+    dataset = upload.dataset
+    if not dataset.keep_raw or dataset.suppressions.exists():
         upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
 
 
@@ -55,7 +57,7 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
             source,
             upload.file_name,
             schema,
-            bytes(dataset.person_key),
+            unseal(bytes(dataset.sealed_person_key)),
             target,
             lambda done, total: lease.step(Phrase("Reading rows"), done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
@@ -67,5 +69,5 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
     )
     if not updated:
         remove(storage, name)
-    elif not dataset.keep_raw:
-        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
+    else:
+        _finish(upload)

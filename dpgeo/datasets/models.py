@@ -60,11 +60,14 @@ class Dataset(models.Model):
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    person_key = models.BinaryField(
-        max_length=32, editable=False, help_text="Secret key of the person hashes."
+    sealed_person_key = models.BinaryField(
+        max_length=60,
+        editable=False,
+        help_text="Key of the person hashes, encrypted with a key apart from the database.",
     )
     keep_raw = models.BooleanField(
-        default=True, help_text="Keep uploaded files after they were read; releases need them not."
+        default=False,
+        help_text="Keep uploaded files for a while after they were read; releases need them not.",
     )
 
     class Meta:

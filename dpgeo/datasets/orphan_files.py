@@ -21,6 +21,7 @@ from django.utils import timezone
 from dpgeo.datasets.models import Piece, PublicLayer, Upload
 from dpgeo.datasets.resumable_uploads import FOLDER, transfers_sweep
 from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
+from dpgeo.datasets.uploads import uploads_forget_old_raw
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
@@ -28,14 +29,14 @@ SAFE_AGE = timedelta(days=1)
 
 
 def uploads_sweep() -> int:
-    """Delete abandoned uploads, transfers and work files; return how many."""
+    """Delete old raw files, abandoned uploads, transfers and work files; return how many."""
     named = {
         "uploads": Upload.objects.values_list("raw_name", flat=True),
         "canonical": Upload.objects.values_list("canonical_name", flat=True),
         FOLDER: Piece.objects.values_list("stored_name", flat=True),
         "layers": PublicLayer.objects.values_list("stored_name", flat=True),
     }
-    swept = transfers_sweep(safe_time())
+    swept = uploads_forget_old_raw() + transfers_sweep(safe_time())
     for folder, names in named.items():
         # List files before rows: a file that is stored in between is not on the list.
         stored = list(stored_names(private_storage(), folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
@@ -56,7 +56,7 @@ def dataset_create(
     ledger: Ledger | None = None,
     points_budget: Level | None = None,
     slug: str = "",
-    keep_raw: bool = True,
+    keep_raw: bool = False,
     public_attributes: Sequence[object] = (),
     at_console: bool = False,
 ) -> Dataset:
@@ -64,8 +64,8 @@ def dataset_create(
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
     for points is shared as well. `created_by` is None for the operator at the console. Raises
-    InvalidInput, which names the field, and NotAllowed if a user without the right to grant budgets
-    asks for one.
+    InvalidInput, which names the field; NotAllowed if a user without the right to grant budgets
+    asks for one; and Conflict if the key of the person hashes is missing.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -111,7 +111,7 @@ def dataset_create(
                 slug=address,
                 ledger=own,
                 created_by=created_by,
-                person_key=os.urandom(32),
+                sealed_person_key=new_sealed_key(first=not Dataset.objects.exists()),
             )
     except IntegrityError:
         raise InvalidInput(

@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, BinaryIO
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from dpgeo.datasets.storage import local_path, private_storage, remove, work_fol
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns, Schema, field_of
 from dpgeo.jobs.services import job_create, job_wake
-from dpgeo.phrases import listed
+from dpgeo.phrases import Phrase, listed
 
 INGEST_TASK = "datasets.ingest"
 
@@ -142,6 +143,26 @@ def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
     return upload
 
 
+def upload_retry(*, upload: Upload) -> Upload:
+    """Read a file again whose job has failed, with the columns confirmed before.
+
+    Repeating it changes nothing. Raises Conflict if no columns are confirmed or the file is gone.
+    """
+    if upload.job_id is None:
+        raise Conflict("Confirm the columns of this upload first.")
+    if upload.state != UploadState.FAILED:
+        return upload
+    if not upload.raw_name:
+        raise Conflict("The uploaded file is not kept; upload it again.")
+    try:
+        return upload_confirm(upload=upload, columns=Columns.from_json(upload.dataset.columns))
+    except Conflict:
+        upload.refresh_from_db()
+        if upload.state == UploadState.FAILED:
+            raise
+        return upload  # the same request came twice at the same moment
+
+
 def upload_discard(*, upload: Upload, by: User | None) -> None:
     """Delete an unused upload and its file. `by` is None at the console.
 
@@ -169,6 +190,31 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
     uploads.update(raw_name="", preview="")
     for name in names:
         remove(private_storage(), name)
+
+
+def uploads_forget_old_raw() -> int:
+    """Delete original files that were kept, or not confirmed, for `DPGEO_RAW_DAYS` days.
+
+    An upload that was not confirmed fails. Returns how many files were deleted.
+    """
+    days: int = settings.DPGEO_RAW_DAYS
+    with transaction.atomic():
+        old = Upload.objects.select_for_update().filter(
+            created_at__lt=timezone.now() - timedelta(days=days)
+        )
+        old = old.exclude(raw_name="").exclude(state=UploadState.QUEUED)
+        names = dict(old.values_list("pk", "raw_name"))
+        stored = Upload.objects.filter(pk__in=names)
+        stored.filter(state__in=WAITING).update(
+            state=UploadState.FAILED,
+            failure=Phrase(
+                "It was not read within {days} days, so it was deleted; upload it again.", days=days
+            ),
+        )
+        stored.update(raw_name="", preview="")
+    for name in names.values():
+        remove(private_storage(), name)
+    return len(names)
 
 
 def upload_mark_failed(*, job_id: UUID) -> None:

@@ -18,6 +18,8 @@ from structlog.contextvars import bound_contextvars
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs import services
+from dpgeo.jobs.disk_space import read_disk_space
+from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.phrases import Phrase
 
@@ -29,8 +31,15 @@ HEARTBEAT_SECONDS = 15.0
 LONGEST_HOLD_SECONDS = 12 * 3600.0
 """Seconds after which the lease is not renewed any more, so that a hung worker is replaced."""
 
+POSTPONE_SECONDS = 5.0
+"""Seconds between two attempts to write that a job waits for space."""
+
 REPORT_SECONDS = 1.0
 """Shortest time in seconds between two progress reports within one step."""
+
+
+WAITS = (Outage.SPACE, Outage.READ_ONLY)
+"""What a job waits for without a count of its attempts."""
 
 
 class ProgressCallback(Protocol):
@@ -52,6 +61,8 @@ class JobLease:
     ) -> None:
         self.job_id = job_id
         self.token = token
+        self.unstored_draw = False
+        """Whether noise was drawn that is not stored yet: another attempt would draw again."""
         self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
@@ -125,8 +136,12 @@ def job_run(
 
     A DpgeoError, which a person can act on, fails the job, and its message is stored as the reason.
     After any other error the job returns to the queue for another attempt. Only that error's type
-    and traceback are logged, because its message may quote private data.
+    and traceback are logged, because its message may quote private data. A job for which the disk
+    has no space waits in the queue, and its attempt is not counted; it would be if a draw was lost,
+    because attempts bound how often noise is drawn.
     """
+    if read_disk_space().short:
+        return False
     token = services.job_lease(job_id=job_id)
     if token is None:
         return False
@@ -145,6 +160,8 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
     names = {"job_id": lease.job_id, "lease": lease.token}
     try:
         work(lease)
+        services.job_finish(**names)
+        logger.info("a job was done")
     except DpgeoError as error:
         services.job_fail(**names, reason=error.phrase)
         logger.info("a job was refused; the reason is on its page")
@@ -156,7 +173,19 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
     except Exception as error:
         place = "".join(traceback.format_tb(error.__traceback__))
         logger.error("a job broke down: %s\n%s", type(error).__name__, place)
-        services.job_return(**names)
-    else:
-        services.job_finish(**names)
-        logger.info("a job was done")
+        if outage_of(error) in WAITS and not lease.unstored_draw:
+            _postpone(lease)
+        else:
+            services.job_return(**names)
+
+
+def _postpone(lease: JobLease) -> None:
+    """Return a job to the queue, as soon as the database can be written. Raises LeaseLost."""
+    while True:
+        try:
+            services.job_postpone(job_id=lease.job_id, lease=lease.token)
+            return
+        except DatabaseError as error:
+            if outage_of(error) is None:
+                raise
+            time.sleep(POSTPONE_SECONDS)

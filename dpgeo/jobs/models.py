@@ -63,6 +63,16 @@ class Job(models.Model):
         return f"{self.task} {self.state}"
 
     @property
+    def state_shown(self) -> JobState:
+        """The state for those who may not see private facts: what began runs until it ends.
+
+        They do not see a job return to the queue, for want of space or after a breakdown, which may
+        depend on the data.
+        """
+        begun = self.state == JobState.QUEUED and self.started_at is not None
+        return JobState.RUNNING if begun else JobState(self.state)
+
+    @property
     def step_phrase(self) -> Phrase:
         """The current step as a phrase, which can be shown in any language."""
         return read_phrase(self.step)

@@ -42,6 +42,7 @@ MAX_ATTEMPTS = 5
 """Number of attempts after which a job that is still unfinished is failed."""
 
 DONE = Phrase("Done")
+WAITING_FOR_SPACE = Phrase("Waiting for free space")
 
 LONGEST_STEP = 100
 
@@ -137,6 +138,20 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
     _release_lease(job_id, lease, state=JobState.QUEUED)
 
 
+def job_postpone(*, job_id: UUID, lease: UUID) -> None:
+    """Return a job to the queue because space is missing; the attempt does not count.
+
+    Raises LeaseLost.
+    """
+    _release_lease(
+        job_id,
+        lease,
+        state=JobState.QUEUED,
+        attempts=F("attempts") - 1,
+        step=_stored_step(WAITING_FOR_SPACE),
+    )
+
+
 def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
     """Fail a job, and refund it if it drew no noise. Raises LeaseLost.
 
@@ -157,7 +172,7 @@ def job_cancel(*, job: Job) -> None:
 def job_retry(*, job: Job) -> None:
     """Retry a failed job that drew noise; it is not charged again.
 
-    Raises Conflict if the job did not fail, or was refunded when it failed.
+    Raises Conflict if the job did not fail, was refunded when it failed, or is retried already.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
         state=JobState.QUEUED, attempts=0, failure=Phrase(""), finished_at=None

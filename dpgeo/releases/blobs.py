@@ -4,12 +4,19 @@ These names make it possible to recover a draw that no row names, because the da
 from a backup or the worker was killed before the commit point. Such a draw is used instead of
 drawing again: files made from it may have been published, and a second draw would be a second
 measurement for the price of one.
+
+A draw's name also states the version of the data that it was made from. Once that version was
+replaced because a person was erased, the draw is neither recovered nor committed: it holds the
+person's share. The release is drawn from the new version instead, and the sweep debits the older
+draw by itself before it deletes it. Nobody can tell whether a restored database had published that
+draw, so both draws are paid for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -32,6 +39,23 @@ def blob_prefix(job_id: UUID) -> str:
     return f"{FOLDER}/{job_id}-"
 
 
+def new_blob_name(release: Release) -> str:
+    """Return a fresh name for a draw from a release's current version of the data."""
+    return f"{blob_prefix(release.job_id)}{release.upload_id.hex}-{secrets.token_hex(16)}"
+
+
+def is_from_replaced_data(release: Release, name: str) -> bool:
+    """Whether a blob was drawn from a version of the data that an erasure has replaced.
+
+    Names without a version were given before version 0.2.0. Of these, all that belong to a release
+    from data that were rewritten by an erasure count as drawn before it.
+    """
+    version, hyphen, _ = name.removeprefix(blob_prefix(release.job_id)).partition("-")
+    if hyphen:
+        return version != release.upload_id.hex
+    return "erased" in (release.upload.report or {})
+
+
 def has_stored_blob(job_id: UUID) -> bool:
     """Return whether a job has stored a blob, be it complete or cut short."""
     prefix = blob_prefix(job_id)
@@ -42,11 +66,11 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     """Commit a blob to its release; return whether the release names this blob.
 
     The update is the commit point: it names a blob only in a row that names none, so the first blob
-    committed is final.
+    committed is final. It names none either if the version of the data that `release` was read with
+    has been replaced since.
     """
-    Release.objects.filter(pk=release.pk, blob_name="").update(
-        blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
-    )
+    current = Release.objects.filter(pk=release.pk, blob_name="", upload=release.upload_id)
+    current.update(blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest())
     release.refresh_from_db()
     return release.blob_name == name
 
@@ -62,7 +86,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
     for name in stored_names(storage, FOLDER):
-        if name.startswith(prefix):
+        if name.startswith(prefix) and not is_from_replaced_data(release, name):
             with storage.open(name, "rb") as file:
                 blob = file.read()
             try:
@@ -75,8 +99,8 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
             if not is_draw_of(release, released):
                 continue  # the draw of another request, which the sweep debits separately
             _set_drawing(release, lease)
-            commit_blob(release, name, blob)
-            return True
+            if commit_blob(release, name, blob) or release.blob_name:
+                return True
     return False
 
 

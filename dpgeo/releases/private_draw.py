@@ -18,6 +18,11 @@ uses the most. If draws were discarded in this way, the probability of any outpu
 `MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore hold only arrays whose sizes are
 public or grow with measurements that were paid for.
 
+A full disk is another such cause. So no noise is drawn while the disk has less than the least free
+space; what was drawn and does not fit waits in memory, up to `SPACE_SECONDS`, and is never drawn
+again on its account; and an attempt that lost a draw is counted (`JobLease.unstored_draw`), though
+attempts are not counted for want of space otherwise.
+
 What is charged. A failure before a draw, such as a count that does not fit into memory, may reveal
 the size of the data. Members see exact totals anyway, so their epsilon is refunded. API keys see no
 totals, and could find them out for nothing by repeated requests. Therefore the request of an API
@@ -26,6 +31,7 @@ key is not refunded once the data are opened.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import time
@@ -43,7 +49,9 @@ from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.jobs.lease import JobLease
+from dpgeo.jobs.disk_space import read_disk_space
+from dpgeo.jobs.lease import WAITS, JobLease
+from dpgeo.jobs.outages import outage_of
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
@@ -58,6 +66,11 @@ COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
 """Seconds between attempts to store a draw, which cannot be drawn again."""
+
+SPACE_SECONDS = 6 * 3600.0
+"""Seconds that a draw waits for space: half of what a worker may hold a job."""
+
+SPACE_POLL_SECONDS = 15.0
 
 T = TypeVar("T")
 
@@ -74,9 +87,15 @@ class AnnouncedEntropy:
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """Return a new stream of random words. Raises LeaseLost."""
+        """Return a new stream of random words.
+
+        Raises LeaseLost, and OSError before the first stream if the disk has no space.
+        """
         if not self.announced:
+            if read_disk_space().short:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._lease.set_drawing()
+            self._lease.unstored_draw = True
             self.announced = True
         self._lease.step(Phrase("Drawing noise"))
         return self._entropy.stream()
@@ -135,19 +154,23 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
     """Store a draw in the private storage; return the name that it has there.
 
-    After a failure the same bytes are offered again, after each of the waits in `STORING_WAITS`.
-    Raises Conflict if the last attempt fails too.
+    After a failure the same bytes are offered again, after each of the waits in `STORING_WAITS`;
+    for want of space, until there is some or `SPACE_SECONDS` have passed. Raises Conflict if the
+    last attempt fails too.
     """
-    for wait in STORING_WAITS:
+    waits = list(reversed(STORING_WAITS))
+    end = time.monotonic() + SPACE_SECONDS
+    while True:
         try:
             return _store(name, drawn)
         except Exception as error:
             logger.error("release %s: not stored yet: %s", release.pk, type(error).__name__)
-            time.sleep(wait)
-    try:
-        return _store(name, drawn)
-    except Exception as error:
-        raise broken_off(release, error) from None
+            if outage_of(error) in WAITS and time.monotonic() < end:
+                time.sleep(SPACE_POLL_SECONDS)
+            elif waits:
+                time.sleep(waits.pop())
+            else:
+                raise broken_off(release, error) from None
 
 
 def _store(name: str, drawn: bytes) -> str:

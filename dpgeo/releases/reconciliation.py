@@ -25,9 +25,14 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Guarantee
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names, sweep
-from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.storage import private_storage, public_storage, remove
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.blobs import is_anothers, recover_draw, stored_blobs
+from dpgeo.releases.blobs import (
+    is_anothers,
+    is_from_replaced_data,
+    recover_draw,
+    stored_blobs,
+)
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.sharding import sweep_shards
@@ -73,12 +78,15 @@ def _settle_blobs() -> tuple[int, int]:
     the same. It is debited under an id that is derived from its name, because the job's own id pays
     for the release's draw.
     """
-    releases = {release.job_id: release for release in Release.objects.select_related("job")}
+    stored = Release.objects.select_related("job", "upload")
+    releases = {release.job_id: release for release in stored}
     adopted = debited = 0
     for job, name in stored_blobs():
         release = releases.get(job)
         if release is None:
             debited += _debit_unknown(job, name)
+        elif name != release.blob_name and is_from_replaced_data(release, name):
+            debited += _debit_replaced(uuid5(job, name), name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
         elif release.job.state == JobState.CANCELLED:  # cancelled after a restore lost its draw
@@ -87,6 +95,14 @@ def _settle_blobs() -> tuple[int, int]:
             logger.error("release %s: its draw was found again and adopted", release.pk)
             adopted += 1
     return adopted, debited
+
+
+def _debit_replaced(paying: UUID, name: str) -> int:
+    """Debit and delete a draw from data that still held a person who was erased since."""
+    debited = _debit_unknown(paying, name)
+    if is_debited(paying_id(paying)):
+        remove(private_storage(), name)
+    return debited
 
 
 def _adopted(release: Release) -> bool:

@@ -7,7 +7,6 @@ never the data. Discarded draws are never logged.
 
 from __future__ import annotations
 
-import secrets
 from contextlib import suppress
 from datetime import UTC
 
@@ -20,12 +19,13 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.released import Released
+from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
-from dpgeo.releases.blobs import blob_prefix, commit_blob, has_stored_blob, recover_draw
+from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.publication import publish
@@ -52,7 +52,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
                 lease.set_drawing()  # an earlier attempt may have drawn: nothing is refunded
             raise
         if not recover_draw(release, lease):
-            commit(release, draw(release, lease))
+            commit(release, draw(release, lease), lease)
     sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
@@ -135,8 +135,12 @@ def _prior(release: Release) -> dict[str, str]:
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
-def commit(release: Release, released: Released) -> None:
+def commit(release: Release, released: Released, lease: JobLease | None = None) -> None:
     """Store a draw and commit it; delete it if another one was committed before.
+
+    A draw is also deleted if a person was erased from the data while it was made: DataChanged is
+    then raised, and the job draws again from the new version. That costs nothing more, as after a
+    kill (`private_draw`): nobody saw the draw, and the erasure did not depend on its noise.
 
     Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
     failure may depend on the noise and on the data, so a refund would reveal something. Whatever
@@ -146,10 +150,13 @@ def commit(release: Release, released: Released) -> None:
         blob = encode(released)
     except Exception as error:
         raise broken_off(release, error) from None
-    prefix = blob_prefix(release.job_id)
-    name = store_draw(release, f"{prefix}{secrets.token_hex(16)}", blob)
+    name = store_draw(release, new_blob_name(release), blob)
+    if lease:
+        lease.unstored_draw = False
     if not commit_blob(release, name, blob):
         remove(private_storage(), name)
+        if not release.blob_name:
+            raise DataChanged
 
 
 def build_files(release: Release, lease: JobLease) -> None:

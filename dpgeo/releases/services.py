@@ -240,13 +240,15 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Raises Conflict if there is no committed draw: drawing again would be a second draw for one
-    debit.
+    Repeating it changes nothing. Raises Conflict if there is no committed draw: drawing again would
+    be a second draw for one debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
         raise Conflict("There is no draw to finish; request a new release.")
-    job_retry(job=release.job)
+    release.job.refresh_from_db()
+    if release.job.state == JobState.FAILED:
+        job_retry(job=release.job)
     return release
 
 

@@ -97,6 +97,16 @@ def request(dataset: int) -> dict[str, Any]:
     return {"release": release.pk}
 
 
+def erase(dataset: int) -> dict[str, Any]:
+    """Erase a person, in this process."""
+    from dpgeo.datasets.erasure import person_erase
+    from dpgeo.datasets.ingest_job import upload_ingest
+    from dpgeo.datasets.models import Dataset
+
+    version = person_erase(dataset=Dataset.objects.get(pk=dataset), person="ann", by=None)
+    return {"erased": upload_ingest(upload_id=version.pk)}
+
+
 def request_unheard(dataset: int) -> dict[str, Any]:
     """Request a release whose message to the workers is lost."""
     from celery import current_app
@@ -291,7 +301,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
         *(prepare_points, request_points, look_at_points),
-        *(prepare, request, request_unheard, look, stored, sign_in),
+        *(prepare, request, request_unheard, erase, look, stored, sign_in),
         *(lapse, exhaust, age, debits, total, announce),
     )
 }

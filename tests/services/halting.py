@@ -67,6 +67,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "drawn": (release_job, "commit", before),
         "part drawn": (sharding, "_commit_shard", before),
         "part written": (sharding, "_commit_shard", after),
+        "stored": (release_job, "commit_blob", before),
         "committed": (release_job, "commit", after),
         "one file stored": (files, "keep_file", after),
         "files stored": (release_job, "publish", before),

@@ -89,6 +89,23 @@ def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
         assert killed["files"].items() <= seen["files"].items()
 
 
+@pytest.mark.parametrize("installation", ["embedded"], indirect=True)
+def test_a_draw_stored_by_a_killed_worker_is_not_used_after_an_erasure(
+    installation: Installation, dataset: int, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    with installation.halting("worker", "stored", gate) as worker:
+        release = str(installation.ask("request", dataset=dataset)["release"])
+        wait_until_exists(gate, worker, installation.folder / "log")
+        kill(worker)
+    assert installation.ask("erase", dataset=dataset)["erased"]
+    installation.ask("lapse")
+    with installation.reaper(), installation.worker():
+        seen = installation.wait_for(release, job="done", spent=2_000_000)
+    check_finished(seen)
+    assert seen["attempts"] == 2
+
+
 def test_of_two_living_holders_one_commits(
     installation: Installation, dataset: int, tmp_path: Path
 ) -> None:

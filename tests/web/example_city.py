@@ -265,6 +265,7 @@ def _declare(city: City) -> None:
     city.ask("upload", "GET", upload)
     city.ask("upload_preview", "GET", f"{upload}/preview")
     city.ask("upload_confirm", "POST", f"{upload}/confirm", 202)
+    city.ask("upload_retry", "POST", f"{upload}/retry", 202)
     layer = city.ask("layer_add", "POST", f"{address}/layers", 201)["url"]
     city.ask("layers", "GET", f"{address}/layers")
     city.ask("layer_remove", "DELETE", layer)
@@ -287,6 +288,7 @@ def _request(city: City) -> None:
     drawn = city.request()
     release_run(release_id=drawn.pk)
     city.ask("job", "GET", f"/api/v1/jobs/{drawn.job_id}")
+    city.ask("release_retry", "POST", f"/api/v1/releases/{drawn.pk}/retry")
     city.ask("release_publish", "POST", f"/api/v1/releases/{drawn.pk}/publish")
     city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
     noisy = city.request()

@@ -101,8 +101,8 @@ def test_strangers_on_the_staff_see_nothing_of_others(release: Release, tmp_path
 @pytest.mark.parametrize(
     ("name", "lookup"),
     [
-        ("datasets_dataset", "person_key__regex=."),
-        ("datasets_dataset", "person_key__startswith=a"),
+        ("datasets_dataset", "sealed_person_key__regex=."),
+        ("datasets_dataset", "sealed_person_key__startswith=a"),
         ("releases_release", "salt__regex=."),
         ("releases_release", "blob_name__startswith=b"),
         ("datasets_upload", "raw_name__startswith=u"),

@@ -17,6 +17,7 @@ from dpgeo.api.documentation import schema
 from dpgeo.api.ogc.description import description
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG
 from dpgeo.artefacts.statement_schema import VERSION
+from dpgeo.jobs.disk_space import Reading
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.api import REQUEST, Program, program_of
@@ -167,6 +168,12 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
             Client().get(f"{files}/map.bin", headers={"range": "bytes=9999999-"}),
         ),
     ]
+    with pytest.MonkeyPatch.context() as patched:
+        full = Reading(-1, low=True, writable=True)
+        patched.setattr("dpgeo.api.outages.read_disk_space", lambda: full)
+        announced = {"file_name": "a.csv", "size": 9}
+        met.append(("upload_begin", 507, program.send("POST", uploads, announced)))
+        met.append(("dataset_create", 503, program.send("POST", "/api/v1/datasets", {})))
     throttled.DPGEO_REQUESTS_A_MINUTE = 1
     asks = [Client().get(releases, REMOTE_ADDR="192.0.2.9") for _ in range(2)]
     met.append(("releases", 429, asks[1]))

@@ -71,6 +71,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/releases/{release_id}/query",
         "/api/v1/releases/{release_id}/refuse",
         "/api/v1/releases/{release_id}/reject",
+        "/api/v1/releases/{release_id}/retry",
         "/api/v1/releases/{release_id}/tiles/{layer}.json",
         "/api/v1/releases/{release_id}/tiles/{layer}/{z}/{x}/{y}.pbf",
         "/api/v1/releases/{release_id}/withdraw",
@@ -78,6 +79,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/uploads/{upload_id}/complete",
         "/api/v1/uploads/{upload_id}/confirm",
         "/api/v1/uploads/{upload_id}/preview",
+        "/api/v1/uploads/{upload_id}/retry",
         "/api/v1/uploads/{upload_id}/tus",
     }
     assert schema()["openapi"].startswith("3.1")
@@ -175,7 +177,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 27
+    assert text.count("with a key</span>") == 29
     assert "Example of a body" in text
 
 

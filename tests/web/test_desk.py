@@ -232,7 +232,7 @@ def test_the_owner_chooses_whether_uploaded_files_are_kept(desk: Desk) -> None:
     assert not dataset.keep_raw
     assert "deleted once read" in desk.page(f"/desk/datasets/{dataset.slug}/")
     edit = f"/desk/datasets/{dataset.slug}/edit/"
-    assert 'value="no" id="id_keep_raw_1" checked' in " ".join(
+    assert 'value="no" id="id_keep_raw_0" checked' in " ".join(
         desk.page(edit).replace("required", "").split()
     )
     desk.client.post(edit, desk.declaration(keep_raw="yes"))

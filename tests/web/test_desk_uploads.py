@@ -181,7 +181,7 @@ def test_the_preview_of_a_file_is_stored_until_it_is_read(desk: Desk) -> None:
 
 
 def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
+    dataset = desk.declare(ready=True, keep_raw=True)
     upload = dataset.uploads.get()
     address = f"/desk/uploads/{upload.pk}/columns/"
     assert address in desk.page(f"/desk/uploads/{upload.pk}/")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,18 +13,24 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from dpgeo.accounts.models import Role
+from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_preview
+from dpgeo.datasets.uploads import upload_confirm, upload_preview, uploads_forget_old_raw
 from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.blobs import FOLDER, commit_blob
 from dpgeo.releases.models import Release
+from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.services import release_run
 from tests.makers import (
     make_dataset,
@@ -61,7 +69,7 @@ def rows(upload: Upload) -> int:
 
 @pytest.fixture
 def dataset() -> Dataset:
-    return make_dataset()
+    return make_dataset(keep_raw=True)
 
 
 def test_an_erased_person_is_in_no_file_any_more(
@@ -196,14 +204,45 @@ def test_the_erase_command_warns_that_it_cannot_be_undone(
         call_command("erase", "nowhere", "--person", "ann")
 
 
-def test_a_dataset_that_keeps_no_raw_files_deletes_them_once_they_are_read() -> None:
-    dataset = make_dataset(keep_raw=False)
+def test_raw_files_are_deleted_by_default_once_they_are_read() -> None:
+    dataset = make_dataset()
     upload = ingest(dataset)
     assert upload.raw_name == ""
     assert rows(upload) == 3
     with pytest.raises(Conflict, match="not kept"):
         upload_preview(upload=upload)
     assert make_release(dataset).blob_name
+
+
+def test_once_a_person_was_erased_no_raw_file_is_kept(dataset: Dataset) -> None:
+    ingest(dataset)
+    erase(dataset, "ann")
+    received = make_received(dataset)
+    upload_confirm(upload=received, columns=COLUMNS)
+    assert upload_ingest(upload_id=received.pk)
+    assert not private_storage().exists(received.raw_name)
+    received.refresh_from_db()
+    assert (received.state, received.raw_name) == (UploadState.READY, "")
+
+
+def test_raw_files_are_kept_for_a_number_of_days_and_unconfirmed_ones_no_longer(
+    dataset: Dataset, settings: Any
+) -> None:
+    settings.DPGEO_RAW_DAYS = 3
+    kept, waiting, recent = ingest(dataset), make_received(dataset), make_received(dataset)
+    Upload.objects.filter(pk__in=[kept.pk, waiting.pk]).update(
+        created_at=timezone.now() - timedelta(days=4)
+    )
+    assert uploads_forget_old_raw() == 2
+    assert not any(private_storage().exists(each.raw_name) for each in (kept, waiting))
+    assert private_storage().exists(recent.raw_name)
+    for upload in (kept, waiting):
+        upload.refresh_from_db()
+    assert (kept.state, rows(kept)) == (UploadState.READY, 3)
+    assert (waiting.state, waiting.raw_name) == (UploadState.FAILED, "")
+    with pytest.raises(InvalidInput, match="within 3 days"):
+        upload_confirm(upload=waiting, columns=COLUMNS)
+    assert uploads_forget_old_raw() == 0
 
 
 def test_whether_raw_files_are_kept_may_change(dataset: Dataset) -> None:
@@ -242,3 +281,79 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
     version = Upload.objects.get(erasing__isnull=False)
     assert upload_ingest(upload_id=version.pk)
     assert rows(Upload.objects.get(pk=version.pk)) == 1
+
+
+def stored_but_not_committed(release: Release, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Stop a worker between storing its draw and committing it; return the draw's name."""
+    before = set(stored_names(private_storage(), FOLDER))
+    with monkeypatch.context() as stopped:
+        stopped.setattr("dpgeo.releases.release_job.commit_blob", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            release_run(release_id=release.pk)
+    [name] = set(stored_names(private_storage(), FOLDER)) - before
+    return name
+
+
+def interrupt(*_: object) -> bool:
+    raise KeyboardInterrupt
+
+
+def spent_on(dataset: Dataset) -> int:
+    return Ledger.objects.get(pk=dataset.ledger_id).spent_units
+
+
+def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    old = stored_but_not_committed(release, monkeypatch)
+    erase(dataset, "ann")
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.job.state == JobState.DONE
+    assert release.blob_name not in ("", old)
+    assert spent_on(dataset) == release.cost_units
+    assert releases_sweep().debited == 1
+    assert spent_on(dataset) == 2 * release.cost_units
+    assert not private_storage().exists(old)
+    assert releases_sweep().debited == 0
+
+
+def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    old = stored_but_not_committed(release, monkeypatch)
+    unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"  # as 0.1.0 named its draws
+    with private_storage().open(old) as file:
+        private_storage().save(unnamed, file)
+    erase(dataset, "ann")
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (0, 2)
+    release.refresh_from_db()
+    assert release.blob_name == ""
+
+
+def test_a_draw_made_while_a_person_is_erased_is_not_committed(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(dataset)
+    release = make_request(dataset)
+    versions: list[Upload] = []
+
+    def erase_first(release: Release, name: str, blob: bytes) -> bool:
+        versions.append(erase(dataset, "ann"))
+        return commit_blob(release, name, blob)
+
+    with monkeypatch.context() as slow:
+        slow.setattr("dpgeo.releases.release_job.commit_blob", erase_first)
+        release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.blob_name, release.job.state) == ("", JobState.QUEUED)
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.upload, release.job.state) == (versions[0], JobState.DONE)
+    assert release.blob_name
+    assert spent_on(dataset) == release.cost_units

@@ -20,6 +20,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.plugin import DjangoDbBlocker
 
 from dpgeo.budgets.models import Ledger
+from dpgeo.datasets.person_keys import unseal
 
 OURS = [each.label for each in apps.get_app_configs() if each.name.startswith("dpgeo.")]
 
@@ -201,10 +202,30 @@ def test_migration_keeps_every_row(tmp_path: Path) -> None:
     with empty_database(tmp_path, "older"):
         fill(migrate_as_before(-1))
         columns = columns_of_tables()
+        same = [
+            each for each in columns["datasets_dataset"].split(", ") if "person_key" not in each
+        ]
+        columns["datasets_dataset"] = ", ".join(same)
         before = rows(columns)
         assert all(before.values()), [table for table, found in before.items() if not found]
         call_command("migrate", verbosity=0)
         assert rows(columns) == before
+
+
+def test_migration_leaves_no_key_of_person_hashes_in_the_database(
+    tmp_path: Path, settings: Any
+) -> None:
+    key = bytes(range(100, 132))
+    settings.PERSON_KEY_FILE = str(tmp_path / "person-key")
+    with empty_database(tmp_path, "older"):
+        old = migrate_as_before(-1)
+        fill(old)
+        old.get_model("datasets", "Dataset").objects.update(person_key=key)
+        call_command("migrate", verbosity=0)
+        [(sealed,)] = select("SELECT sealed_person_key FROM datasets_dataset")
+        assert unseal(bytes(sealed)) == key
+        if connection.vendor == "sqlite":
+            assert not any(key in path.read_bytes() for path in tmp_path.iterdir())
 
 
 @pytest.mark.django_db

@@ -374,6 +374,7 @@ def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
 
     monkeypatch.setattr("dpgeo.releases.private_draw.store", full)
     monkeypatch.setattr("dpgeo.releases.private_draw.STORING_WAITS", (0, 0, 0, 0))
+    monkeypatch.setattr("dpgeo.releases.private_draw.SPACE_SECONDS", 0)
     failed, kept = make_request(dataset), make_request(dataset)
     for _ in range(3):
         release_run(release_id=failed.pk)
@@ -464,7 +465,7 @@ def test_a_discarded_draw_is_not_logged(
     release = make_request(dataset, parameters={"cells": 3})
     drawn: list[Any] = []
 
-    def break_down(_: Release, released: Any) -> None:
+    def break_down(_: Release, released: Any, __: JobLease) -> None:
         drawn.append(released.content.counts)
         raise RuntimeError(str(released.content.counts))
 

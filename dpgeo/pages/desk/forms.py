@@ -186,10 +186,16 @@ class DatasetForm(DeskForm):
     keep_raw = forms.TypedChoiceField(
         label=_("Uploaded files, after they are read"),
         widget=forms.RadioSelect,
-        initial="yes",
-        choices=[("yes", _("Keep them")), ("no", _("Delete each as soon as it is read"))],
+        initial="no",
+        choices=[
+            ("no", _("Delete each as soon as it is read")),
+            ("yes", _("Keep them for some days")),
+        ],
         coerce=lambda value: value == "yes",
-        help_text=_("Releases don't need them. Files kept so far stay."),
+        help_text=_(
+            "Releases don't need them. Once a person was erased, none is kept. Files kept so far "
+            "stay for as long as whoever runs this site has set."
+        ),
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
+from dpgeo.jobs.services import WAITING_FOR_SPACE
 from dpgeo.pages.desk.access import dataset_of_job, need, person
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
@@ -35,7 +36,11 @@ STEPS = {
 }
 """The words with which the steps of each task begin, in order."""
 
-OTHER_STEPS = (_("Moving points"), _("Deleting older versions"))
+OTHER_STEPS = (
+    _("Moving points"),
+    _("Deleting older versions"),
+    _("Waiting for free space"),
+)
 """Further steps, not drawn as parts of the progress bar; listed to be translated."""
 
 
@@ -70,7 +75,8 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
 
     Without `sees_private` it says only whether the job waits, runs or is done.
     """
-    state = JobState(job.state)
+    state = JobState(job.state) if sees_private else job.state_shown
+    has_step = state is JobState.RUNNING or job.step_phrase == WAITING_FOR_SPACE
     done, total = job.progress_done, job.progress_total
     counted = sees_private and state is JobState.RUNNING and total > 0
     percent = min(100, 100 * done // total) if counted else 0
@@ -78,7 +84,7 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
         id=job.id,
         state=state.value,
         active=state in UNFINISHED,
-        step=(say(job.step_phrase) if sees_private and state is JobState.RUNNING else "")
+        step=(say(job.step_phrase) if sees_private and state in UNFINISHED and has_step else "")
         or gettext(STATE_WORDS[state]),
         detail=so_far(done, total) if counted and not job.step_phrase.values else "",
         percent=percent,

@@ -1,0 +1,96 @@
+"""Requests that cannot be carried out for want of space, a database or a writable folder.
+
+A request that would store something is refused before its body is read: a file with 507, anything
+else with 503. What only reads, signs in or frees space is let through while it can be; whatever
+then fails for an outage is answered in the same way.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils.translation import gettext
+from django.views.defaults import server_error as plain_server_error
+
+from dpgeo.api.problems import ADDRESSES, RETRY_SECONDS, outage_problem, takes_file
+from dpgeo.jobs.disk_space import read_disk_space
+from dpgeo.jobs.outages import Outage, outage_of
+
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
+"""Methods that store nothing; deleting makes space."""
+
+LET_THROUGH = {
+    *("quote", "plan", "release-query", "desk-quote"),
+    *("login", "logout", "desk-key-revoke"),
+    *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
+    *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
+}
+"""Names of addresses where POST reads, signs in or out, or takes something away."""
+
+LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
+"""The same for the desk's actions on releases."""
+
+
+class OutageMiddleware:
+    """Middleware that refuses to store what there is no space for."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self._get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+        """Answer a request that there is no space for; None for any other."""
+        return outage_answer(request, outage) if (outage := _missing(request)) else None
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer an unexpected error with 500, or one of an outage with 503 or 507."""
+    outage = outage_of(sys.exc_info()[1])
+    return outage_answer(request, outage) if outage else plain_server_error(request)
+
+
+def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
+    """Answer as a problem to programs, as JSON to the desk's scripts, as a page to people."""
+    if request.path.startswith(ADDRESSES):
+        return outage_problem(outage, request)
+    upload = takes_file(request) and outage is not Outage.DATABASE
+    status = 507 if upload else 503
+    if request.headers.get("Accept") == "application/json":
+        words = gettext("There is too little free space on the server; try again later.")
+        if outage is Outage.DATABASE:
+            words = gettext("The server is busy; try again in a minute.")
+        answer: HttpResponse = JsonResponse({"errors": [words]}, status=status)
+    else:
+        answer = render(request, "503.html", {"full": upload}, status=status)
+    answer.headers["Retry-After"] = str(RETRY_SECONDS[outage])
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _missing(request: HttpRequest) -> Outage | None:
+    """Return what is missing for a request, from its address and headers alone."""
+    if request.method in SAFE or _is_let_through(request):
+        return None
+    reading = read_disk_space()
+    if not reading.writable:
+        return Outage.READ_ONLY
+    length = request.META.get("CONTENT_LENGTH") or ""
+    wanted = int(length) if length.isascii() and length.isdigit() else 0
+    return Outage.SPACE if reading.room < (wanted if takes_file(request) else 0) else None
+
+
+def _is_let_through(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    if match is None:
+        return True
+    deletes = request.headers.get("X-HTTP-Method-Override", "").upper() == "DELETE"
+    administration = match.app_names[:1] == ["admin"]
+    action = match.kwargs.get("action") in LET_THROUGH_ACTIONS
+    return deletes or administration or action or match.url_name in LET_THROUGH

@@ -1,0 +1,84 @@
+"""Causes outside the program: a full disk, a locked or absent database, a read-only folder.
+
+An error is recognised by the codes of the operating system and of the database, here and in what
+caused it, so that requests are answered with "try again" and jobs wait instead of failing.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from enum import Enum
+
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
+
+
+class Outage(Enum):
+    """What is missing for the moment."""
+
+    SPACE = "space"
+    READ_ONLY = "read-only"
+    DATABASE = "database"
+
+
+OF_ERRNO = {
+    errno.ENOSPC: Outage.SPACE,
+    errno.EDQUOT: Outage.SPACE,
+    errno.EFBIG: Outage.SPACE,
+    errno.EROFS: Outage.READ_ONLY,
+}
+
+OF_SQLITE = {
+    sqlite3.SQLITE_FULL: Outage.SPACE,
+    sqlite3.SQLITE_IOERR: Outage.SPACE,
+    sqlite3.SQLITE_READONLY: Outage.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: Outage.READ_ONLY,
+    sqlite3.SQLITE_BUSY: Outage.DATABASE,
+    sqlite3.SQLITE_LOCKED: Outage.DATABASE,
+}
+"""Primary result codes. SQLite reports a full disk as an I/O error when a log cannot grow."""
+
+OF_SQLSTATE = {
+    "53100": Outage.SPACE,  # disk_full
+    "25006": Outage.READ_ONLY,  # read_only_sql_transaction
+    "40P01": Outage.DATABASE,  # deadlock_detected
+    "55P03": Outage.DATABASE,  # lock_not_available
+}
+BEGINNINGS = ("08", "53", "57P")
+"""Further classes of PostgreSQL's states: no connection, no resources, stopped by an operator."""
+
+NO_SPACE = "No space left on device"
+"""The operating system's words in messages of libraries that do not pass its code on."""
+
+
+def outage_of(error: BaseException | None) -> Outage | None:
+    """Return what was missing when an error was raised; None for any other error."""
+    return next((each for link in _chain(error) if (each := _outage(link))), None)
+
+
+def _outage(error: BaseException) -> Outage | None:
+    if isinstance(error, OSError) and error.errno in OF_ERRNO:
+        return OF_ERRNO[error.errno]
+    if isinstance(error, sqlite3.Error):
+        return OF_SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    state = getattr(error, "sqlstate", None)
+    if isinstance(state, str):
+        return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
+    if isinstance(error, OperationalError | InterfaceError):
+        # Those of SQLite and those with a state are decided by what caused them.
+        known = isinstance(error.__cause__, sqlite3.Error) or getattr(
+            error.__cause__, "sqlstate", None
+        )
+        return None if known else Outage.DATABASE
+    is_library = not isinstance(error, DatabaseError) and NO_SPACE in str(error)
+    return Outage.SPACE if is_library else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

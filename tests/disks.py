@@ -1,0 +1,55 @@
+"""Small and read-only file systems for tests, real ones where the machine allows mounting."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system of its own at `folder`."""
+
+    folder: Path
+
+    def fill(self, leave: int = 0) -> None:
+        """Leave `leave` bytes free."""
+        self.clear()
+        seen = os.statvfs(self.folder)
+        with (self.folder / "filler").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, seen.f_bavail * seen.f_frsize - leave)
+
+    def clear(self) -> None:
+        """Delete what fills it."""
+        (self.folder / "filler").unlink(missing_ok=True)
+
+    def set_read_only(self) -> None:
+        """Refuse every write from now on."""
+        _mount("-o", "remount,ro", str(self.folder))
+
+
+@contextmanager
+def small_disk(folder: Path, size: int = 8 * MIB) -> Iterator[Disk]:
+    """Mount a file system of `size` bytes at a new folder; skip the test where that is refused."""
+    folder.mkdir()
+    if not _mount("-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)):
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield Disk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _mount(*words: str) -> bool:
+    try:
+        return subprocess.run(["mount", *words], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
