@@ -68,7 +68,9 @@ def quadtree(cells: int) -> TreeRelease:
 def zones(along: int = 32, corners: int = 100) -> ZonesRelease:
     """Return about a thousand round zones."""
     west, south, east, north = serving_data.AREA.bounds
-    x, y = np.meshgrid(np.linspace(west, east, along + 2)[1:-1], np.linspace(south, north, along + 2)[1:-1])
+    x, y = np.meshgrid(
+        np.linspace(west, east, along + 2)[1:-1], np.linspace(south, north, along + 2)[1:-1]
+    )
     angle = np.linspace(0, 2 * np.pi, corners, endpoint=False)
     radius = (north - south) / (along + 2)
     rings = np.stack(

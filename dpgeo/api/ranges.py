@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.documents import Document
+from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
@@ -180,15 +181,16 @@ class RangesView(DocumentView):
         AnswersSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        errors=[409, 410],
+        errors=[409, 410, 503],
         example="release_query",
     )
+    @heavy
     def get(self, request: Request, release_id: str) -> Response:
         """An estimate of the count in a box, with the 95 % interval of its noise."""
         if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
-            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"]
+            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"], "bbox"
         )
 
     @operation(
@@ -198,18 +200,25 @@ class RangesView(DocumentView):
         tag="releases",
         parameters=[RELEASE_ID],
         body=Regions,
-        errors=[409, 410],
+        errors=[409, 410, 503],
     )
+    @heavy
     def post(self, request: Request, release_id: str) -> Response:
         """Estimates for a box, a polygon or a collection of regions.
 
         Answers spend nothing: they follow from what is published.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
-        return self._answer(request, release_id, read_regions(fields), fields["layer"] or "")
+        field = next((name for name in SHAPES if fields[name] is not None), "")
+        return self._answer(request, release_id, read_regions(fields), fields["layer"] or "", field)
 
     def _answer(
-        self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]], layer: str
+        self,
+        request: Request,
+        release_id: str,
+        regions: Sequence[tuple[Any, Any]],
+        layer: str,
+        field: str,
     ) -> Response:
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)

@@ -148,10 +148,7 @@ def _reward(value: Any) -> float:
 
 def _name(task: Any, number: int) -> str:
     name = task.get("name") if isinstance(task, dict) else None
-    return str(name)[:MOST_SEARCHED = 10_000
-"""Most regions that are searched for the tasks of a request, about 0.3 s of a processor."""
-
-LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
+    return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
 
 
 def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:

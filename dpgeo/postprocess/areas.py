@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import TreeRelease
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.coverage import Coverage, Lines, as_array, coverage, distinct, edges_of
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.zones import Zones
 
 Shares = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,19 +32,8 @@ CORNER = 1e-6
 """Of a box of which less than this share lies in the study area, shares are computed by clipping
 shapes: sums along a row would have too few digits."""
 
-SLIVER = 1e-6
-"""Zones that overlap by less than this part of the smaller one count as disjoint.
-
-Published borders are imprecise, so zones that meet often overlap by as little as that.
-"""
-
-MOST_PIECES = 800_000
+MOST_PIECES = 900_000
 """Most pieces into which cells divide the outlines of a request, about 0.2 s of a processor."""
-
-MOST_CLIPPED = 1_000_000
-"""Most corners of zones and regions that are clipped with each other in a request."""
-
-UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -174,8 +161,8 @@ def check_work(work: int, most: int) -> None:
 
 
 class Covering:
-    """Coverage of a grid's cells by query regions, and by the study area, where there is nobody
-    outside."""
+    """Coverage of a grid's cells by query regions, and by the study area, beyond which there is
+    nobody."""
 
     def __init__(self, grid: Grid, area: StudyArea) -> None:
         self.grid, self.area, self.lines = grid, area, Lines(grid)
@@ -207,9 +194,11 @@ class Covering:
 
     def clipped(self, boxes: Ints, regions: Shapes, region: Ints) -> Shares:
         """Return the shares of small corners (n,), from what is in each region's row of boxes."""
-        rows, which = np.unique(np.column_stack([region, boxes[:, :2]]), axis=0, return_inverse=True)
-        bands = np.column_stack([rows[:, 1:], np.zeros(len(rows), int), np.full(len(rows), self.grid.columns)])
-        near = shapely.intersection(squares(self.grid, bands), regions[rows[:, 0]])
+        rows = np.column_stack([region, boxes[:, :2]])
+        rows, which = np.unique(rows, axis=0, return_inverse=True)
+        sides = np.tile([0, self.grid.columns], (len(rows), 1))
+        bands = squares(self.grid, np.column_stack([rows[:, 1:], sides]))
+        near = shapely.intersection(bands, regions[rows[:, 0]])
         return clipped_shares(squares(self.grid, boxes), near[which.ravel()], self.area)
 
 
@@ -264,8 +253,10 @@ class Cells(Areas):
 
     def _numbers(self, cell: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the index of each cell's count (n,), and whether it has one."""
-        if self._cells is None or not len(self._cells):
-            return cell * 0 if self._cells is not None else cell, np.full(len(cell), self._cells is None)
+        if self._cells is None:
+            return cell, np.ones(len(cell), dtype=np.bool_)
+        if not len(self._cells):
+            return cell, np.zeros(len(cell), dtype=np.bool_)
         number = np.minimum(np.searchsorted(self._cells, cell), len(self._cells) - 1)
         return number, self._cells[number] == cell
 
@@ -292,19 +283,17 @@ class Boxes:
         x = self._lines.x
         return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
 
-    def covered(self, regions: Shapes) -> tuple[Coverage, Ints, Ints, Shares]:
+    def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
         """Return the coverage of cells, and region, box and share of the boxes in question.
 
         These are the boxes that a region's outline touches. Raises InvalidInput.
         """
-        covered = self._covering.of(regions)
+        covered = self._covering.of(regions, weight)
         region, box, ground = self._touched(covered)
         share = snapped(ground / np.maximum(self.ground[box], 1e-300))
         corner = np.flatnonzero(self._corner[box])
         if corner.size:
-            share[corner] = self._covering.clipped(
-                self.boxes[box[corner]], regions, region[corner]
-            )
+            share[corner] = self._covering.clipped(self.boxes[box[corner]], regions, region[corner])
         return covered, region, box, share
 
     def _touched(self, covered: Coverage) -> tuple[Ints, Ints, NDArray[np.float64]]:
@@ -331,7 +320,9 @@ class Boxes:
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
         """Return the ground to the right of what polygons cover of boxes' left sides (n,)."""
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
-        starts = np.searchsorted(covered.key, np.arange(covered.polygons + 1) * self._lines.grid.size)
+        starts = np.searchsorted(
+            covered.key, np.arange(covered.polygons + 1) * self._lines.grid.size
+        )
         low, high = rows[np.minimum(starts[:-1], len(rows) - 1)], rows[starts[1:] - 1]
         top, bottom, left, right = self.boxes[box].T
         first = np.maximum(top, low[polygon])
@@ -383,244 +374,3 @@ class Listed(Areas):
             share=share[part],
         )
         return covers_of([self._noise], totals, wholes, parts)
-
-
-class Tree(Areas):
-    """A tree of boxes, of which an answer adds up leaves.
-
-    If the boxes do not depend on the data (`fixed`), a larger box is used instead of the boxes
-    below it where its noise is no higher than theirs together.
-    """
-
-    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
-        self._content = content
-        order = np.argsort(content.parent, kind="stable")
-        parents = content.parent[order]
-        size = len(content.parent)
-        self._children = order
-        self._first = np.searchsorted(parents, np.arange(size), side="left")
-        self._after = np.searchsorted(parents, np.arange(size), side="right")
-        self._leaf = self._first == self._after
-        self._leaves = np.flatnonzero(self._leaf)
-        self._boxes = Boxes(content.grid, content.boxes[self._leaves], area)
-        self._anchors = content.boxes[:, 0].astype(np.int64) * content.grid.columns
-        self._anchors += content.boxes[:, 2]
-        self._levels = [
-            np.flatnonzero(content.level == each) for each in range(int(content.level[-1]) + 1)
-        ]
-        self._ground = self._up(self._on_leaves(self._boxes.ground))
-        answers = self._leaf | (self._better() if fixed else False)
-        self._total, self._number = self._best(answers)
-
-    def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of leaves (n, ...) as values of nodes, 0 for the others."""
-        spread = np.zeros((len(self._leaf), *values.shape[1:]), dtype=values.dtype)
-        spread[self._leaves] = values
-        return spread
-
-    def _up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-        """Add the values of nodes (n, ...) to those of their parents, in place, level by level.
-
-        Nodes of `keep` keep their own.
-        """
-        parent = self._content.parent
-        for nodes in self._levels[:0:-1]:
-            above = parent[nodes]
-            if keep is not None:
-                nodes, above = nodes[~keep[above]], above[~keep[above]]
-            np.add.at(values, above, values[nodes])
-        return values
-
-    def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best nodes below them together."""
-        content = self._content
-        own = np.array([noise.variance for noise in content.noises])[content.level]
-        own = np.where(content.measured, own, np.inf)
-        best = own.copy()
-        below = np.zeros(len(own))
-        for nodes in self._levels[::-1]:
-            inner = nodes[~self._leaf[nodes]]
-            best[inner] = np.minimum(own[inner], below[inner])
-            above = content.parent[nodes]
-            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
-        return np.asarray(content.measured & (own <= below))
-
-    def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Return the sum (n,) of the counts that answer for each whole node, and their numbers by
-        noise (n, k)."""
-        content = self._content
-        used = answers & ((self._ground > 0) | ~self._leaf)
-        totals = np.where(used, content.counts, 0)
-        numbers = np.zeros((len(used), len(content.noises)), dtype=np.int32)
-        numbers[used, content.level[used]] = 1
-        return self._up(totals, answers), self._up(numbers, answers)
-
-    def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions from the roots down; only leaves are used in part."""
-        covered, region, leaf, share = self._boxes.covered(regions)
-        visited = self._visited(covered, region, self._leaves[leaf])
-        key, inside = visited.key, visited.inside
-        size = len(self._leaf)
-        where, nodes = np.divmod(key, size)
-        ground = np.where(inside, self._ground[nodes], 0.0)
-        shares = np.where(inside, 1.0, 0.0)
-        touched = np.searchsorted(key, region * size + self._leaves[leaf])
-        shares[touched] = share
-        ground[touched] = share * self._ground[self._leaves[leaf]]
-        above = np.searchsorted(key, where * size + self._content.parent[nodes])  # 0 for roots
-        level = self._content.level[nodes]
-        levels = [np.flatnonzero(level == each) for each in range(len(self._levels))]
-        inner = visited.touched & ~self._leaf[nodes]
-        for each in levels[:0:-1]:
-            np.add.at(ground, above[each], ground[each])
-        shares[inner] = snapped(ground[inner] / np.maximum(self._ground[nodes[inner]], 1e-300))
-        # Below a node that is used whole, none is used again.
-        free = np.ones(len(key), dtype=np.bool_)
-        for each in levels[1:]:
-            free[each] = free[above[each]] & (shares[above[each]] < 1.0)
-        whole = np.flatnonzero(free & (shares == 1.0))
-        part = np.flatnonzero(free & self._leaf[nodes] & (shares > 0.0) & (shares < 1.0))
-        totals = np.zeros(len(regions))
-        wholes = np.zeros((len(regions), len(self._content.noises)), dtype=np.int64)
-        np.add.at(totals, where[whole], self._total[nodes[whole]])
-        single = self._number[nodes[whole]]
-        for column in range(wholes.shape[1]):
-            np.add.at(wholes[:, column], where[whole], single[:, column])
-        parts = Parts(
-            region=where[part],
-            value=self._content.counts[nodes[part]],
-            noise=self._content.level[nodes[part]].astype(np.int64),
-            share=shares[part],
-        )
-        return covers_of(self._content.noises, totals, wholes, parts)
-
-    def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to look at: those that an outline touches, their children, the roots."""
-        content, size = self._content, len(self._leaf)
-        current = region * size + leaf
-        reached = [current]
-        while current.size:
-            parent = content.parent[current % size]
-            current = distinct((current - current % size + parent)[parent >= 0])
-            reached.append(current)
-        touched = distinct(np.concatenate(reached))
-        inner = touched[~self._leaf[touched % size]]
-        below, which = self._children_of(inner % size)
-        roots = np.flatnonzero(content.parent < 0)
-        start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # What is touched below a root is a child of what is touched.
-        key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
-        is_touched = np.zeros(len(key), dtype=np.bool_)
-        is_touched[np.searchsorted(key, touched)] = True
-        inside = np.zeros(len(key), dtype=np.bool_)
-        region, node = np.divmod(key[~is_touched], size)
-        inside[~is_touched] = covered.untouched_inside(region, self._anchors[node])
-        return _Visited(key=key, touched=is_touched, inside=inside)
-
-    def _children_of(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the children of nodes (n,), and the index of each one's parent in `nodes`."""
-        sizes = self._after[nodes] - self._first[nodes]
-        which = np.repeat(np.arange(len(nodes)), sizes)
-        offset = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self._children[self._first[nodes][which] + offset], which
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Visited:
-    """Nodes of a tree for query regions: `key`, int64 (n,) ascending, is region * nodes + node.
-
-    `touched` says whether the region's outline touches the node, `inside` whether the node lies
-    in the region without that.
-    """
-
-    key: Ints
-    touched: NDArray[np.bool_]
-    inside: NDArray[np.bool_]
-
-
-class ZoneAreas(Areas):
-    """Zones, which may overlap; an answer adds up only disjoint ones."""
-
-    def __init__(
-        self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
-    ) -> None:
-        self._counts, self._noise, self._area = counts, noise, area
-        self._shapes = zones.shapes.copy()
-        self._tree = shapely.STRtree(self._shapes)
-        self._ground = ground_of(self._shapes)
-        self._corners = shapely.get_num_coordinates(self._shapes)
-
-    def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover as much as possible of each region by disjoint zones that touch it."""
-        region, zone = self._tree.query(regions)
-        corners = shapely.get_num_coordinates(regions)
-        check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
-        order = np.lexsort((zone, region))
-        ends = np.searchsorted(region[order], np.arange(len(regions) + 1))
-        zones = zone[order]
-        return [
-            self._cover(regions[index], zones[ends[index] : ends[index + 1]])
-            for index in range(len(regions))
-        ]
-
-    def _cover(self, region: Any, number: Ints) -> Cover:
-        shapely.prepare(region)
-        shares = clipped_shares(self._shapes[number], as_array([region] * len(number)), self._area)
-        number, shares = number[shares > 0], shares[shares > 0]
-        ground = self._ground[number] * shares
-        overlaps = self._overlaps_among(number)
-        most = np.bincount(overlaps.ravel(), minlength=len(number))
-        choices = [
-            _disjoint(np.lexsort(keys), overlaps)
-            for keys in ((-ground, shares < 1.0), (-ground, most), (-ground, most, shares < 1.0))
-        ]
-        whole = float(ground_of(as_array([region]))[0])
-
-        def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the share of the region that is covered, and the ground in whole zones."""
-            in_whole = float(ground[choice & (shares == 1.0)].sum())
-            return round(float(ground[choice].sum()) / whole, 6), in_whole
-
-        best = max(choices, key=covered)
-        notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
-        chosen, share = number[best], shares[best]
-        part = share < 1.0
-        parts = Parts(
-            region=np.zeros(np.count_nonzero(part), dtype=np.int64),
-            value=self._counts[chosen[part]],
-            noise=np.zeros(np.count_nonzero(part), dtype=np.int64),
-            share=share[part],
-        )
-        total, wholes = self._counts[chosen[~part]].sum(), np.count_nonzero(~part)
-        return covers_of([self._noise], np.array([total]), np.array([[wholes]]), parts, notes)[0]
-
-    @cached_property
-    def _overlaps(self) -> Ints:
-        """Pairs (m, 2) of zones that share ground."""
-        shapes = self._shapes
-        first, second = self._tree.query(shapes, predicate="intersects")
-        pair = first < second
-        first, second = first[pair], second[pair]
-        shared = shapely.area(shapely.intersection(shapes[first], shapes[second]))
-        smaller = np.minimum(shapely.area(shapes[first]), shapely.area(shapes[second]))
-        pairs = np.column_stack([first, second])[shared > SLIVER * smaller]
-        return np.asarray(pairs, dtype=np.int64)
-
-    def _overlaps_among(self, number: Ints) -> Ints:
-        """Return the overlapping pairs (m, 2) among some zones, as indices into `number`."""
-        rank = np.full(len(self._shapes), -1)
-        rank[number] = np.arange(len(number))
-        pairs = rank[self._overlaps]
-        return pairs[(pairs >= 0).all(axis=1)]
-
-
-def _disjoint(order: NDArray[np.intp], overlaps: Ints) -> NDArray[np.bool_]:
-    """Choose disjoint regions (n,) greedily, in the given order."""
-    others: dict[int, list[int]] = {}
-    for one, other in overlaps.tolist():
-        others.setdefault(one, []).append(other)
-        others.setdefault(other, []).append(one)
-    chosen = np.zeros(len(order), dtype=np.bool_)
-    for index in order.tolist():
-        chosen[index] = not chosen[others.get(index, [])].any()
-    return chosen

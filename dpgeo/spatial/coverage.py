@@ -220,7 +220,7 @@ class Coverage:
         touched = self.key[np.minimum(index, len(self.key) - 1)] == key
         index -= 1
         known = (index >= 0) & (self.key[index] >= key - cell % grid.columns)
-        return known & ~touched & (self.after[index] > 0.5)
+        return np.asarray(known & ~touched & (self.after[index] > 0.5))
 
 
 def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:

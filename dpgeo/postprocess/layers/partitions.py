@@ -170,4 +170,6 @@ def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float6
 def _areas(content: PartitionRelease, area: StudyArea, mechanism: str) -> Areas:
     sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
     listed = np.flatnonzero(sizes)
-    return Listed(content.grid, content.boxes[listed], content.totals[listed], content.totals_noise, area)
+    return Listed(
+        content.grid, content.boxes[listed], content.totals[listed], content.totals_noise, area
+    )

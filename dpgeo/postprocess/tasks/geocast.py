@@ -50,7 +50,7 @@ class Geocast:
     notified: float
     success: float
     reached: bool
-    searched: int
+    searched: int = 0
 
 
 @dataclass(frozen=True, eq=False)
