@@ -6,6 +6,10 @@ class AccountsConfig(AppConfig):
     name = "dpgeo.accounts"
     default = True
 
+    def ready(self) -> None:
+        """Register the system checks."""
+        from dpgeo.accounts import mail  # noqa: F401
+
 
 class AdministrationConfig(apps.AdminConfig):
     default = False

@@ -4,7 +4,8 @@ Attempts are counted by source address and by account name, whether or not the a
 are counted before the password is checked, so that many concurrent attempts cannot pass together. A
 successful attempt is subtracted again, and only that one: a user who signs in between guesses gains
 no further guesses at other accounts. Anybody who knows an account's name can block its sign-in for
-one window; this is the price of bounding guesses that come from many addresses.
+one window; this is the price of bounding guesses that come from many addresses. Devices on which
+the account has signed in before are counted by themselves (`devices`), so they still get in.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
+from dpgeo.accounts.devices import device_of, remember_device
+from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
 WINDOW = 15 * 60
@@ -58,9 +61,12 @@ class CountedForm(AuthenticationForm):
         """Return each counter's key and limit.
 
         The counter of the address comes first: an address beyond its limit creates no further
-        counters of account names.
+        counters of account names. A device that the account has signed in from before has a counter
+        of its own, and only that.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
+        if self.request and (device := device_of(self.request, name)):
+            return {device: math.ceil(limit / 2)}
         return {
             f"signing in from {address_of(self.request)}": limit,
             f"signing in as {name.casefold()}": math.ceil(limit / 2),
@@ -77,6 +83,12 @@ class SignIn(LoginView):
     form_class = CountedForm
     redirect_authenticated_user = True
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Sign in, and remember the device."""
+        response = super().form_valid(form)
+        remember_device(self.request, response, form.get_user())
+        return response
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Show the errors; answer 429 with Retry-After beyond the limits."""
         return refusal(super().form_invalid(form))
@@ -88,8 +100,11 @@ class Administration(AdminSite):
     login_form = CountedAdminForm
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show Django's sign-in page; answer 429 beyond the limits."""
-        return refusal(super().login(request, extra_context))
+        """Show Django's sign-in page; answer 429 beyond the limits. Remembers the device."""
+        response = refusal(super().login(request, extra_context))
+        if request.method == "POST" and isinstance(request.user, User):
+            remember_device(request, response, request.user)
+        return response
 
 
 def refusal(answer: HttpResponse) -> HttpResponse:

@@ -9,6 +9,7 @@ wrote them.
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import structlog
@@ -23,6 +24,9 @@ GUNICORN_WORDS = {
     "Error handling request": "a request could not be answered",
 }
 """Replacements for gunicorn's messages, which quote clients' addresses, headers and URIs."""
+
+
+RESET_LINK = re.compile(r"(/accounts/password/)[^/\s]+/[^/\s]+")
 
 
 def places(error: BaseException) -> str:
@@ -78,6 +82,21 @@ class NoClients(logging.Filter):
         return True
 
 
+class NoResetLinks(logging.Filter):
+    """Removes the secret part of addresses that set a password, whatever logs them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Shorten such addresses; keep every record."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                RESET_LINK.sub(r"\1...", each) if isinstance(each, str) else each
+                for each in record.args
+            )
+        if isinstance(record.msg, str):
+            record.msg = RESET_LINK.sub(r"\1...", record.msg)
+        return True
+
+
 def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
     """Return the settings of `logging.config.dictConfig` for all processes."""
     renderer: Any = structlog.processors.JSONRenderer()
@@ -105,7 +124,11 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"task_facts_only": {"()": TaskFactsOnly}, "no_clients": {"()": NoClients}},
+        "filters": {
+            "task_facts_only": {"()": TaskFactsOnly},
+            "no_clients": {"()": NoClients},
+            "no_reset_links": {"()": NoResetLinks},
+        },
         "formatters": {
             "line": {
                 "()": structlog.stdlib.ProcessorFormatter,
@@ -120,7 +143,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "line",
-                "filters": ["task_facts_only", "no_clients"],
+                "filters": ["task_facts_only", "no_clients", "no_reset_links"],
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},

@@ -74,7 +74,13 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
-SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "dpgeo_session", "dpgeo_csrf"
+COOKIE_PREFIX = "__Host-" if HTTPS else ""
+"""With this prefix browsers take a cookie from this very host alone, and only by https."""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
+    f"{COOKIE_PREFIX}dpgeo_session",
+    f"{COOKIE_PREFIX}dpgeo_csrf",
+)
+DPGEO_DEVICE_COOKIE = f"{COOKIE_PREFIX}dpgeo_device"
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
@@ -161,7 +167,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"
 
-vars().update(env.email_url("DPGEO_EMAIL_URL", default="consolemail://"))
+# Not on the console: links that set a password would be in the log.
+vars().update(env.email_url("DPGEO_EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
 LANGUAGE_CODE = env.str("DPGEO_LANGUAGE", default="en-gb")

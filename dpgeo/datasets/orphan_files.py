@@ -2,7 +2,8 @@
 
 A file is stored before the row that names it, so a file without a row may be about to get one.
 Files younger than `SAFE_AGE` or than the oldest unfinished job are therefore kept: a machine that
-slept for a weekend continues in the middle of its work.
+slept for a weekend continues in the middle of its work. Work folders say themselves whether their
+process lives, and are deleted within minutes of its end.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.utils import timezone
 
 from dpgeo.datasets.models import Piece, PublicLayer, Upload
 from dpgeo.datasets.resumable_uploads import FOLDER, transfers_sweep
-from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
+from dpgeo.datasets.storage import WORK_FOLDER, is_abandoned, private_storage, remove
 from dpgeo.datasets.uploads import uploads_forget_old_raw
 from dpgeo.jobs.models import UNFINISHED, Job
 
@@ -42,6 +43,20 @@ def uploads_sweep() -> int:
         stored = list(stored_names(private_storage(), folder))
         swept += sweep(private_storage(), stored, keep=set(names))
     return swept + _sweep_local()
+
+
+def work_sweep() -> int:
+    """Delete what killed processes of this machine left in work folders; return how many."""
+    folders = [path for base in _work_bases() for path in base.iterdir() if path.is_dir()]
+    abandoned = [folder for folder in folders if is_abandoned(folder)]
+    for folder in abandoned:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(abandoned)
+
+
+def _work_bases() -> list[Path]:
+    bases = (Path(settings.INCOMING_DIR), Path(settings.VAR_DIR) / WORK_FOLDER)
+    return [base for base in bases if base.is_dir()]
 
 
 def stored_names(storage: Storage, folder: str) -> Iterator[str]:
@@ -83,8 +98,7 @@ def _older(storage: Storage, name: str, before: datetime) -> bool:
 def _sweep_local() -> int:
     """Delete abandoned files in this machine's folders for work in progress."""
     oldest = time.time() - SAFE_AGE.total_seconds()
-    folders = (Path(settings.INCOMING_DIR), Path(settings.VAR_DIR) / WORK_FOLDER)
-    left = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+    left = [path for base in _work_bases() for path in base.iterdir()]
     # Add the embedded queue's messages that a killed worker had taken, or that a killed sender had
     # not yet renamed.
     messages = Path(settings.QUEUE_DIR) / "messages"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import secrets
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,7 +25,7 @@ from dpgeo.accounts.models import User
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload
-from dpgeo.datasets.storage import private_storage, remove, store
+from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import upload_receive
 
 FOLDER = "incoming"
@@ -159,8 +158,8 @@ def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
 @contextmanager
 def _arrived(stream: IO[bytes], length: int) -> Iterator[Path]:
     """Yield up to `length` bytes of a request as a temporary local file."""
-    with tempfile.TemporaryDirectory(dir=settings.INCOMING_DIR) as folder:
-        path = Path(folder) / "piece"
+    with work_folder(Path(settings.INCOMING_DIR)) as folder:
+        path = folder / "piece"
         with path.open("wb") as file, contextlib.suppress(UnreadablePostError):
             while length and (read := stream.read(min(length, READ_BYTES))):
                 file.write(read)

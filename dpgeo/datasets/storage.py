@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +19,12 @@ from django.core.files.storage import Storage, storages
 
 WORK_FOLDER = "work"
 """Folder beside the storages for files that are still being written."""
+
+LOCK = "lock"
+"""The file in a work folder that its process holds locked."""
+
+LOCKING_SECONDS = 30.0
+"""Time within which the lock of a new work folder is taken, with much to spare."""
 
 
 class LocalFile(File):  # type: ignore[type-arg]
@@ -113,12 +122,37 @@ class _Remote(io.RawIOBase):
 
 
 @contextmanager
-def work_folder() -> Iterator[Path]:
-    """Create a temporary folder for this process beside the storages."""
-    base = Path(settings.VAR_DIR) / WORK_FOLDER
+def work_folder(base: Path | None = None) -> Iterator[Path]:
+    """Create a temporary folder for this process, by default beside the storages.
+
+    The process holds a lock in it as long as it lives. The sweep deletes folders whose lock nobody
+    holds, so what a killed process leaves is gone within minutes.
+    """
+    base = base or Path(settings.VAR_DIR) / WORK_FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=base) as folder:
-        yield Path(folder)
+    with (
+        tempfile.TemporaryDirectory(dir=base) as outer,
+        (Path(outer) / LOCK).open("wb") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = Path(outer) / "files"
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Whether the process that made a work folder has ended.
+
+    A folder without a lock, or with one that was made a moment ago, may be about to be locked. So
+    may all folders where files cannot be locked.
+    """
+    try:
+        with (folder / LOCK).open("r+b") as lock:
+            made = os.fstat(lock.fileno()).st_mtime
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return time.time() - made > LOCKING_SECONDS
 
 
 @contextmanager

@@ -3,3 +3,7 @@ from django.apps import AppConfig
 
 class JobsConfig(AppConfig):
     name = "dpgeo.jobs"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from dpgeo.jobs import disk_space  # noqa: F401

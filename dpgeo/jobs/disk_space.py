@@ -22,8 +22,10 @@ import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,22 @@ def read_disk_space() -> Reading:
         if _kept[1].short:
             logger.warning("there is too little free space, or a folder is read-only; jobs wait")
     return _kept[1]
+
+
+@register()
+def check_least_free(**_: Any) -> list[CheckMessage]:
+    """Refuse a setting that is neither a number of bytes nor a percentage."""
+    try:
+        least_free(0)
+    except ValueError:
+        return [
+            Error(
+                "DPGEO_LEAST_FREE is neither a number of bytes nor a percentage.",
+                hint="Give a number such as 536870912, or per cent such as 5%.",
+                id="dpgeo.jobs.E001",
+            )
+        ]
+    return []
 
 
 def least_free(total: int) -> int:

@@ -118,6 +118,7 @@ def test_deployment_checks_are_clean_behind_https(tmp_path: Path) -> None:
             **os.environ,
             "DPGEO_VAR": str(tmp_path),
             "DPGEO_HTTPS": "1",
+            "DPGEO_EMAIL_URL": "smtp://mail.example.org:25",
             "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
         },
         capture_output=True,

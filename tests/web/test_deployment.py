@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -89,8 +90,42 @@ def test_the_deployment_check_finds_nothing_under_production_settings(tmp_path: 
         *("check", "--deploy", "--fail-level", "WARNING"),
         DPGEO_HTTPS="1",
         DPGEO_HOSTS="maps.example.org",
+        DPGEO_EMAIL_URL="smtp+tls://user:word@mail.example.org:587",
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_the_deployment_check_tells_of_missing_mail_and_a_mistyped_setting(tmp_path: Path) -> None:
+    words = ("check", "--deploy", "--fail-level", "WARNING")
+    checked = manage(tmp_path, *words, DPGEO_HTTPS="1", DPGEO_LEAST_FREE="much")
+    assert checked.returncode == 1
+    assert "dpgeo.accounts.W001" in checked.stderr
+    assert "DPGEO_EMAIL_URL" in checked.stderr
+    assert "dpgeo.jobs.E001" in checked.stderr
+
+
+COOKIES = """
+import json
+from django.conf import settings as s
+names = [s.SESSION_COOKIE_NAME, s.CSRF_COOKIE_NAME, s.DPGEO_DEVICE_COOKIE]
+secure = [s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE]
+elsewhere = [s.SESSION_COOKIE_DOMAIN, s.CSRF_COOKIE_DOMAIN]
+paths = [s.SESSION_COOKIE_PATH, s.CSRF_COOKIE_PATH]
+print(json.dumps([names, secure, elsewhere, paths]))
+"""
+
+
+@pytest.mark.parametrize(("https", "prefix"), [("1", "__Host-"), ("0", "")])
+def test_cookies_are_bound_to_this_host_under_https(
+    tmp_path: Path, https: str, prefix: str
+) -> None:
+    """Browsers refuse a cookie of that prefix unless it is secure, of this host and for `/`."""
+    shown = manage(tmp_path, *("shell", "--no-imports", "-c", COOKIES), DPGEO_HTTPS=https)
+    assert shown.returncode == 0, shown.stderr
+    names, secure, elsewhere, paths = json.loads(shown.stdout)
+    assert names == [f"{prefix}dpgeo_{each}" for each in ("session", "csrf", "device")]
+    assert secure == [https == "1"] * 2
+    assert (elsewhere, paths) == ([None, None], ["/", "/"])
 
 
 SHOW = """
@@ -101,8 +136,6 @@ print(json.dumps([s.CELERY_BROKER_TRANSPORT_OPTIONS, s.STORAGES, s.DATABASES["de
 
 
 def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
-    import json
-
     shown = manage(
         tmp_path,
         *("shell", "--no-imports", "-c", SHOW),

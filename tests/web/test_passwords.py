@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from dpgeo.accounts.models import User
+from dpgeo.config.logs import NoResetLinks
 from tests.web.published import install, make_dataset, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -80,10 +83,47 @@ def test_an_unsuitable_password_is_refused(client: Client, first: str, second: s
     assert user.check_password("old secret words")
 
 
-def test_mail_goes_to_the_console_unless_a_server_is_named(settings: Any) -> None:
+@pytest.mark.parametrize("backend", ["console", "dummy"])
+def test_without_mail_there_is_no_page_for_forgotten_passwords(
+    client: Client, settings: Any, backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link that sets a password would be lost, or would be in the log."""
+    user = User.objects.create_user("ann", "ann@example.org", "old secret words")
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    assert client.get(ASK).status_code == 404
+    assert client.post(ASK, {"email": user.email}).status_code == 404
+    page = client.get("/accounts/login/").content.decode()
+    assert ASK not in page
+    assert "Whoever runs this site can set a new one" in page
+    assert ASK not in client.get(f"{ASK}MQ/x-y/").content.decode()
+    assert "MQ" not in capsys.readouterr().out
+
+
+def test_mail_is_sent_only_where_a_server_is_named() -> None:
     from dpgeo.config import settings as production
 
-    assert production.EMAIL_BACKEND.endswith("console.EmailBackend")  # type: ignore[attr-defined]
+    assert production.EMAIL_BACKEND.endswith("dummy.EmailBackend")  # type: ignore[attr-defined]
+
+
+def test_a_link_that_sets_a_password_is_never_logged(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("django.contrib.auth.views.PasswordResetConfirmView.get_user", fail)
+    client.raise_request_exception = False
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(NoResetLinks())
+    logger = logging.getLogger("django.request")
+    logger.addHandler(handler)
+    try:
+        assert client.get(f"{ASK}MQ/cafe12-secret/").status_code == 500
+    finally:
+        logger.removeHandler(handler)
+    logged = capfd.readouterr().err
+    assert "/accounts/password/..." in logged
+    assert "cafe12" not in logged
 
 
 def test_pages_name_the_publishers_contact(client: Client) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -19,11 +21,12 @@ from django.utils import timezone
 
 from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.commands.management.commands import reap
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Content
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep
-from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep, work_sweep
+from dpgeo.datasets.storage import LOCKING_SECONDS, private_storage, public_storage
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
@@ -123,6 +126,54 @@ def test_abandoned_transfers_and_work_files_are_deleted() -> None:
     assert busy.exists()
     (busy / "part").unlink()
     busy.rmdir()
+
+
+HOLDER = """
+import os, signal, sys, django
+django.setup()
+from pathlib import Path
+from dpgeo.datasets.storage import work_folder
+with work_folder(Path(sys.argv[1])) as folder:
+    (folder / "rows").write_text("somebody's rows")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_work_folder_of_a_killed_reader_is_deleted_within_minutes() -> None:
+    base = Path(settings.INCOMING_DIR)
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings"}
+    reader = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(base)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    assert reader.stdout is not None
+    folder = Path(reader.stdout.readline().decode().strip())
+    minutes_ago = time.time() - 60
+    os.utime(folder.parent / "lock", (minutes_ago, minutes_ago))
+    assert work_sweep() == 0
+    assert (folder / "rows").exists()
+    reader.kill()
+    reader.communicate()
+    assert (folder / "rows").exists()
+    assert work_sweep() == 1
+    assert not folder.parent.exists()
+
+
+def test_a_work_folder_that_is_being_made_is_kept() -> None:
+    made = Path(settings.INCOMING_DIR) / "made"
+    made.mkdir()
+    assert work_sweep() == 0
+    (made / "lock").touch()
+    assert work_sweep() == 0
+    (made / "lock").unlink()
+    made.rmdir()
+
+
+def test_the_reaper_looks_for_work_folders_every_minute() -> None:
+    assert reap.WORK_SWEEP_SECONDS + LOCKING_SECONDS <= 120
 
 
 def test_a_second_draw_is_deleted_and_the_committed_one_kept(tmp_path: Path) -> None:

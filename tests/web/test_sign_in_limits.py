@@ -6,13 +6,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import caches
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 
+from dpgeo.accounts import devices
 from dpgeo.accounts.file_cache import CountsInFiles
 from dpgeo.accounts.models import User
 
@@ -82,6 +85,100 @@ def test_no_limit_counts_nothing(settings: Any) -> None:
     for _ in range(8):
         assert attempt("ann", "wrong").status_code == 200
     assert attempt("ann", PASSWORD).status_code == 302
+
+
+def signed_in_before(door: str = DESK) -> Client:
+    """Return a browser in which ann has signed in and out."""
+    device = Client(REMOTE_ADDR="192.0.2.1")
+    assert device.post(door, {"username": "ann", "password": PASSWORD}).status_code == 302
+    device.post("/accounts/logout/")
+    assert "dpgeo_device" in device.cookies
+    return device
+
+
+def lock_out() -> None:
+    for number in range(9):
+        attempt("ann", "wrong", address=f"198.51.100.{number}")
+        attempt("nobody", "wrong")
+    assert attempt("ann", PASSWORD, address="203.0.113.7").status_code == 429
+
+
+def enter(device: Client, password: str = PASSWORD, door: str = DESK, name: str = "ann") -> int:
+    return int(device.post(door, {"username": name, "password": password}).status_code)
+
+
+@pytest.mark.parametrize("door", [DESK, ADMINISTRATION])
+def test_a_locked_account_can_be_entered_from_a_device_that_signed_in_before(door: str) -> None:
+    device = signed_in_before(door)
+    lock_out()
+    assert enter(device, door=door) == 302
+
+
+def test_a_known_device_has_no_more_attempts_than_anybody() -> None:
+    device = signed_in_before()
+    assert [enter(device, "wrong") for _ in range(4)] == [200, 200, 200, 429]
+    assert enter(device) == 429
+    assert enter(Client(REMOTE_ADDR="192.0.2.9")) == 302  # nobody else is locked out by it
+
+
+def test_a_device_is_known_to_one_account_and_one_password() -> None:
+    User.objects.create_superuser("bob", "bob@example.org", PASSWORD)
+    device = signed_in_before()
+    lock_out()
+    for _ in range(3):
+        attempt("bob", "wrong", address="203.0.113.9")
+    assert enter(device, name="bob") == 429
+    user = User.objects.get(username="ann")
+    user.set_password("other secret words")
+    user.save()
+    assert enter(device, "other secret words") == 429
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "ann", "eyJ1c2VyIjoxfQ:1xVGO0:QZEcZes8"])
+def test_a_forged_cookie_is_no_device(cookie: str) -> None:
+    signed_in_before()
+    lock_out()
+    stranger = Client(REMOTE_ADDR="203.0.113.7")
+    stranger.cookies["dpgeo_device"] = cookie
+    assert enter(stranger) == 429
+
+
+def test_a_device_is_forgotten_after_its_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = signed_in_before()
+    lock_out()
+    with monkeypatch.context() as patched:
+        patched.setattr(devices, "LIFETIME", timedelta(seconds=-1))
+        assert enter(device) == 429
+    assert enter(device) == 302
+
+
+def test_the_cookies_of_one_account_count_as_few_devices() -> None:
+    """However many cookies somebody collects, guesses stay bounded."""
+    ann = User.objects.get(username="ann")
+    keys = set()
+    for _ in range(200):
+        answer = HttpResponse()
+        devices.remember_device(RequestFactory().get("/"), answer, ann)
+        cookie = answer.cookies["dpgeo_device"]
+        assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
+        request = RequestFactory().get("/")
+        request.COOKIES["dpgeo_device"] = cookie.value
+        keys.add(devices.device_of(request, "Ann"))
+    assert 1 < len(keys) <= devices.DEVICES
+    assert None not in keys
+
+
+def test_a_device_keeps_its_number_when_it_signs_in_again() -> None:
+    device = signed_in_before()
+
+    def number() -> object:
+        request = RequestFactory().get("/")
+        request.COOKIES["dpgeo_device"] = device.cookies["dpgeo_device"].value
+        return devices.device_of(request, "ann")
+
+    before = number()
+    assert enter(device) == 302
+    assert number() == before
 
 
 ADDING = """

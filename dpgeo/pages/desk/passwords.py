@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.views import PasswordResetView
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.translation import ngettext
 
+from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
@@ -25,7 +27,16 @@ TOO_MANY_REQUESTS = 429
 
 
 class AskForPassword(PasswordResetView):
-    """Django's page with counters for the sender's address and for the mailbox."""
+    """Django's page with counters for the sender's address and for the mailbox.
+
+    It exists only where mail can be sent.
+    """
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Raise Http404 where no mail can be sent."""
+        if not sends_mail():
+            raise Http404
+        return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """Answer 429 with Retry-After if the sender's address is over its limit."""

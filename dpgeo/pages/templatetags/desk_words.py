@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext
 
+from dpgeo.accounts.mail import sends_mail
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import budget_of
@@ -15,6 +16,7 @@ register = template.Library()
 
 
 register.filter(say)
+register.simple_tag(sends_mail, name="mail_is_sent")
 
 
 @register.filter
@@ -38,4 +40,4 @@ def points_more(ledger: Ledger, dataset: Dataset) -> str:
 @register.filter
 def points_total(ledger: Ledger) -> str:
     """Format a whole budget for points: "level ln 16 within 200 m"."""
-    return ledger_words(ledger, ledger.total_units)
+    return ledger_words(ledger, ledger.lifetime_units)

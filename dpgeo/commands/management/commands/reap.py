@@ -14,12 +14,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
-from dpgeo.datasets.orphan_files import uploads_sweep
+from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
 """Seconds between two searches for orphan files; waking jobs is more urgent."""
+
+WORK_SWEEP_SECONDS = 60.0
+"""Seconds between two searches for the work folders of processes that were killed."""
 
 
 class Command(BaseCommand):
@@ -42,23 +45,28 @@ class Command(BaseCommand):
         if not once:
             signal.signal(signal.SIGTERM, stop)
             signal.signal(signal.SIGINT, stop)
-        sweep_due = time.monotonic()
+        sweep_due = work_sweep_due = time.monotonic()
         while True:
-            sweeps = time.monotonic() >= sweep_due
+            now = time.monotonic()
+            sweeps, sweeps_work = now >= sweep_due, now >= work_sweep_due
             if sweeps:
                 sweep_due += SWEEP_SECONDS
-            self._round(sweeps)
+            if sweeps_work:
+                work_sweep_due = now + WORK_SWEEP_SECONDS
+            self._round(sweeps, sweeps_work)
             if once or stopping.wait(interval):
                 return
             close_old_connections()
 
-    def _round(self, sweeps: bool) -> None:
+    def _round(self, sweeps: bool, sweeps_work: bool) -> None:
         """Recover lost draws, and only then wake jobs, which would otherwise draw again."""
         done: dict[str, int] = {}
         try:
             if sweeps:
                 done = asdict(releases_sweep())
                 done["files"] += uploads_sweep()
+            if sweeps_work:
+                done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")

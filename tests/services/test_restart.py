@@ -1,0 +1,104 @@
+"""The site after its supervisor was killed, started again as systemd starts it."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shlex
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.servers import free_port
+from tests.services.installation import ROOT, Installation, Process, kill
+from tests.services.sites import Site
+
+pytestmark = pytest.mark.services
+
+READY_SECONDS = 20.0
+"""The promise: ready this long after the supervisor was killed."""
+
+HOME = "/srv/dpgeo"
+
+
+def unit() -> configparser.ConfigParser:
+    """Read the unit."""
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment,method-assign]
+    parsed.read(ROOT / "deploy" / "dpgeo.service")
+    return parsed
+
+
+def words_of(command: str, port: int) -> list[str]:
+    """Return the arguments of a command of the unit after Python, with another port."""
+    python, *words = shlex.split(command)
+    assert python == f"{HOME}/.venv/bin/python"
+    return [str(port) if word == "8000" else word for word in words]
+
+
+def wait_until_ready(port: int, seconds: float) -> None:
+    """Wait for `/readyz` to answer 200."""
+    deadline = time.monotonic() + seconds
+    while not is_ready(port):
+        assert time.monotonic() < deadline, "the site is not ready"
+        time.sleep(0.05)
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return Site(port, {}).ask("GET", "/readyz").status == 200
+    except OSError:
+        return False
+
+
+def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) -> None:
+    service = unit()["Service"]
+    assert service["Restart"] == "always"
+    assert unit()["Unit"]["StartLimitIntervalSec"] == "0"
+    port = free_port()
+    command = words_of(service["ExecStart"], port)
+    installation = Installation(tmp_path)
+    assert installation.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    started = [installation.start(*command)]
+    try:
+        wait_until_ready(port, 60)
+        leave_stale_files(tmp_path / "var")
+        for _ in range(2):
+            os.kill(started[-1].pid, signal.SIGKILL)
+            killed = time.monotonic()
+            started[-1].wait(timeout=10)
+            while started[-1].poll() is not None:  # as systemd does, until it runs
+                time.sleep(float(service["RestartSec"]))
+                started.append(installation.start(*command))
+                wait_until_ready_or_ended(started[-1], port)
+                assert time.monotonic() - killed < READY_SECONDS
+        started[-1].send_signal(signal.SIGTERM)
+        assert started[-1].wait(timeout=float(service["TimeoutStopSec"])) == 0
+    finally:
+        for process in started:
+            kill(process)
+
+
+def leave_stale_files(var: Path) -> None:
+    """Leave what a killed process may leave, beside what these processes do leave."""
+    for name in ("throttle/lock", "secret-key.4711", "worker.pid", "gunicorn.sock"):
+        (var / name).parent.mkdir(exist_ok=True)
+        (var / name).touch()
+    (var / "queue" / "messages" / "0_1.part").touch()
+
+
+def wait_until_ready_or_ended(process: Process, port: int) -> None:
+    """Wait until the site is ready, or the command has ended, as with a port that is taken."""
+    deadline = time.monotonic() + READY_SECONDS
+    while process.poll() is None and not is_ready(port):
+        assert time.monotonic() < deadline, "the site is not ready"
+        time.sleep(0.05)
+
+
+def test_every_service_of_the_compose_file_is_started_again() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    restarted = {name for name, each in services.items() if each["restart"] == "unless-stopped"}
+    assert set(services) - restarted == {"migrate"}
