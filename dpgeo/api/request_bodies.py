@@ -47,11 +47,9 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
 
 def check_text(text: str, field: str) -> str:
-    """Return a text that can be stored. Raises InvalidInput for one that cannot."""
+    """Return a text of whole characters. Raises InvalidInput for any other."""
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         raise InvalidInput("Contains half of a surrogate pair; send whole characters.", field=field)
-    if "\0" in text:
-        raise InvalidInput("Contains a null character; remove it.", field=field)
     return text
 
 

@@ -331,7 +331,7 @@ def test_programs_name_the_provenance_of_layers(published: Release) -> None:
 
 @pytest.mark.parametrize(
     ("field", "sent"),
-    [("release", {"release": "a\0"}), ("layer", {"layer": "\ud800"}), ("layer", {"layer": "\0"})],
+    [("release", {"release": "a\0"}), ("layer", {"layer": "\ud800"}), ("file", {"layer": "\0"})],
 )
 def test_texts_that_no_database_stores_are_refused(field: str, sent: dict[str, str]) -> None:
     desk = make_desk()
