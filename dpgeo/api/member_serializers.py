@@ -291,7 +291,7 @@ class PointsBudgetSerializer(Document):
 
     def get_total(self, ledger: Ledger) -> LedgerUnits:
         """Return the declared budget."""
-        return LedgerUnits(ledger, ledger.total_units)
+        return LedgerUnits(ledger, ledger.lifetime_units)
 
     def get_spent(self, ledger: Ledger) -> LedgerUnits:
         """Return the sum of the ledger's entries."""
@@ -299,7 +299,7 @@ class PointsBudgetSerializer(Document):
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
         """Return what is left of the budget."""
-        return LedgerUnits(ledger, ledger.total_units - ledger.spent_units)
+        return LedgerUnits(ledger, ledger.left_units)
 
 
 class BudgetSerializer(Document):

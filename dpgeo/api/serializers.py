@@ -191,7 +191,7 @@ class PrivacySerializer(Document):
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:
         """Return the budget for points."""
         points = points_ledger(dataset.ledger)
-        return LedgerUnits(points, points.total_units) if points else None
+        return LedgerUnits(points, points.lifetime_units) if points else None
 
 
 class FileSerializer(Document):

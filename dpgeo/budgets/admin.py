@@ -51,8 +51,8 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Format the whole budget, exactly."""
-        return ledger.words(ledger.total_units)
+        """Format the lifetime figure, exactly."""
+        return ledger.words(ledger.lifetime_units)
 
     @admin.display(description="Spent", ordering="spent_units")
     def spent(self, ledger: Ledger) -> str:
@@ -62,7 +62,7 @@ class LedgerAdmin(OrganisationScoped):
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
         """Format the unspent amount, exactly."""
-        return ledger.words(ledger.total_units - ledger.spent_units)
+        return ledger.words(ledger.left_units)
 
 
 @admin.register(Entry)

@@ -3,7 +3,9 @@
 Datasets about the same people share one ledger for each notion of privacy. Its amounts are whole
 units: millionths of epsilon or, for perturbed points, pico-epsilon per metre
 (`core.guarantees.SCALE`). A conditional update changes `spent_units` in the same transaction that
-adds the entry, so `spent_units` always equals the sum of the entries.
+adds the entry, so `spent_units` always equals the sum of the entries. Ledgers can be merged
+(`budgets.merging`); draws of datasets that a restored database does not know are debited to ledgers
+of their own.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ class Ledger(models.Model):
     levels of a points budget hold, and is never changed. `input_step` is the largest step, in
     millimetres, of the grids to which positions are snapped before they are perturbed. `beside`,
     `radius` and `input_step` are null in a budget for counts.
+
+    `merged_into` is the ledger in which this one is continued; it is then closed. A ledger with
+    `recovers` adds up draws of an unknown dataset, has no limit, and pays for nothing new.
     """
 
     name = models.CharField(max_length=200)
@@ -54,6 +59,23 @@ class Ledger(models.Model):
         editable=False,
         help_text="First publication that rests on the total; from then on it is never raised.",
     )
+    merged_into = models.ForeignKey(
+        "self", null=True, editable=False, on_delete=models.PROTECT, related_name="merged"
+    )
+    merged_units = models.BigIntegerField(
+        default=0,
+        editable=False,
+        help_text="What was spent when ledgers were merged, if that is more than the total.",
+    )
+    recovers = models.CharField(
+        max_length=80,
+        blank=True,
+        editable=False,
+        help_text="Slug of the unknown dataset whose draws were found after a restore.",
+    )
+    recovers_for = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="The publisher that such draws name."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -62,8 +84,19 @@ class Ledger(models.Model):
                 condition=models.Q(spent_units__gte=0), name="ledger_spent_not_negative"
             ),
             models.CheckConstraint(
-                condition=models.Q(spent_units__lte=models.F("total_units")),
+                condition=models.Q(spent_units__lte=models.F("total_units"))
+                | models.Q(spent_units__lte=models.F("merged_units"))
+                | ~models.Q(recovers=""),
                 name="ledger_never_overspent",
+            ),
+            models.UniqueConstraint(
+                fields=["recovers", "notion"],
+                condition=~models.Q(recovers=""),
+                name="ledger_once_per_unknown_dataset",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(merged_into__isnull=True) | models.Q(spent_units=0),
+                name="ledger_merged_is_closed",
             ),
             models.CheckConstraint(
                 condition=models.Q(total_units__gt=0), name="ledger_total_positive"
@@ -90,9 +123,22 @@ class Ledger(models.Model):
         return self.input_step or 1000 * grid_step(self.radius or 0)
 
     @property
+    def lifetime_units(self) -> int:
+        """Return the most that is ever spent on these people: the budget, or more after a merger.
+
+        It is no less when something is refunded after the merger, so that no private debit shows.
+        """
+        return max(self.total_units, self.merged_units)
+
+    @property
+    def left_units(self) -> int:
+        """Return what is neither spent nor reserved, in whole units."""
+        return max(self.total_units - self.spent_units, 0)
+
+    @property
     def total(self) -> Fraction:
-        """Return the whole budget, exactly: epsilon, or epsilon per metre."""
-        return self.epsilon_of(self.total_units)
+        """Return the lifetime figure, exactly: epsilon, or epsilon per metre."""
+        return self.epsilon_of(self.lifetime_units)
 
     @property
     def spent(self) -> Fraction:
@@ -102,7 +148,7 @@ class Ledger(models.Model):
     @property
     def left(self) -> Fraction:
         """Return what is neither spent nor reserved, exactly."""
-        return self.total - self.spent
+        return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
         """Convert whole units of this ledger to epsilon, or to epsilon per metre."""
@@ -124,7 +170,7 @@ class Ledger(models.Model):
     @property
     def left_words(self) -> str:
         """Format the unspent amount."""
-        return self.rest(self.total_units - self.spent_units)
+        return self.rest(self.left_units)
 
     def words(self, units: int) -> str:
         """Format whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
@@ -142,10 +188,14 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """Kinds of entry: a debit when a job is accepted, a refund if it ends without noise."""
+    """Kinds of entry: a debit when a job is accepted, a refund if it ends without noise, a merger.
+
+    A merger is entered twice: with what the merged ledger had spent, and with the negative of it.
+    """
 
     DEBIT = "debit", "Debit"
     REFUND = "refund", "Refund"
+    MERGER = "merger", "Merger"
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -165,7 +215,7 @@ class Entry(models.Model):
     """
 
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
-    job = models.UUIDField(help_text="The job that was paid for.")
+    job = models.UUIDField(help_text="The job that was paid for; a random id for a merger.")
     kind = models.CharField(max_length=10, choices=EntryKind.choices)
     units = models.BigIntegerField(
         help_text="Signed whole units of the ledger; refunds are negative."
@@ -183,7 +233,8 @@ class Entry(models.Model):
             models.UniqueConstraint(fields=["job", "kind"], name="entry_once_per_job_and_kind"),
             models.CheckConstraint(
                 condition=models.Q(kind=EntryKind.DEBIT, units__gt=0)
-                | models.Q(kind=EntryKind.REFUND, units__lt=0),
+                | models.Q(kind=EntryKind.REFUND, units__lt=0)
+                | models.Q(kind=EntryKind.MERGER),
                 name="entry_sign_fits_kind",
             ),
         ]

@@ -13,9 +13,19 @@ from dpgeo.core.guarantees import Notion
 
 
 def entries_of(ledger: Ledger) -> QuerySet[Entry]:
-    """Return the entries of a budget for counts and of its people's budget for points."""
-    both = Q(ledger=ledger) | Q(ledger__beside=ledger)
-    return Entry.objects.filter(both).select_related("ledger")
+    """Return the entries of a budget for counts and of its people's budget for points.
+
+    The entries of ledgers that were merged into these are among them.
+    """
+    own = Q(ledger=ledger) | Q(ledger__beside=ledger)
+    merged = Q(ledger__merged_into=ledger) | Q(ledger__merged_into__beside=ledger)
+    return Entry.objects.filter(own | merged).select_related("ledger")
+
+
+def current_ledger(ledger: Ledger) -> Ledger:
+    """Return the stored ledger, or the one into which it was merged."""
+    stored = Ledger.objects.select_related("merged_into").get(pk=ledger.pk)
+    return stored.merged_into or stored
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:

@@ -10,11 +10,12 @@ from fractions import Fraction
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.selectors import current_ledger
 from dpgeo.core.epsilon import parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
@@ -62,7 +63,7 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 
 
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
-    """Change a budget: never below what is spent, never up after a publication.
+    """Change a budget: never below what is spent, never up after a publication or a merger.
 
     Raises Conflict, which states the reason and the amounts, if the change is not allowed.
     """
@@ -70,10 +71,11 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     field = "budget" if ledger.radius is None else "points_budget"
     changeable = Ledger.objects.filter(pk=ledger.pk, spent_units__lte=units)
     changed = (
-        changeable.filter(promised_at__isnull=True) | changeable.filter(total_units__gte=units)
+        changeable.filter(promised_at__isnull=True, merged__isnull=True)
+        | changeable.filter(total_units__gte=units)
     ).update(total_units=units)
     ledger.refresh_from_db()
-    if changed:
+    if changed or ledger.total_units == units:
         return ledger
     if ledger.spent_units > units:
         spent = Figure(ledger.amount(ledger.spent_units))
@@ -111,7 +113,8 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
     `total_units` is the total that the publication states. Raises Conflict if the ledger's total is
     higher.
     """
-    updated = Ledger.objects.filter(pk=ledger.pk, total_units__lte=total_units).update(
+    stated = {"total_units__lte": total_units, "merged_units__lte": total_units}
+    updated = Ledger.objects.filter(pk=ledger.pk, **stated).update(
         promised_at=Coalesce("promised_at", timezone.now())
     )
     if not updated:
@@ -125,7 +128,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
     """Raise BudgetExceeded, which states what is left, if a cost exceeds what is left."""
     units = _units(ledger, cost)
-    left = ledger.total_units - ledger.spent_units
+    left = ledger.left_units
     if units <= left:
         return
     raise BudgetExceeded(
@@ -134,21 +137,23 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
         else "You asked for {asked}, but the budget of {total} is spent.",
         asked=ledger.phrase(units),
         left=Figure(ledger.rest(left)),
-        total=Figure(ledger.amount(ledger.total_units)),
+        total=Figure(ledger.amount(ledger.lifetime_units)),
         field="epsilon" if ledger.radius is None else "level",
     )
 
 
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
-    """Debit a job once. Raises BudgetExceeded, and Conflict for a second debit.
+    """Debit a job once; after a merger, from the ledger that continues this one.
 
-    Raises TypeError if the ledger is for another notion of privacy than the cost.
+    Raises BudgetExceeded, and Conflict for a second debit. Raises TypeError if the ledger is for
+    another notion of privacy than the cost.
     """
     units = _units(ledger, cost)
+    enough = Q(total_units__gte=F("spent_units") + units) | ~Q(recovers="")
     try:
         with transaction.atomic():
             paid = Ledger.objects.filter(
-                pk=ledger.pk, notion=cost.notion.value, total_units__gte=F("spent_units") + units
+                enough, pk=ledger.pk, notion=cost.notion.value, merged_into__isnull=True
             ).update(spent_units=F("spent_units") + units)
             if paid:
                 return Entry.objects.create(
@@ -162,6 +167,8 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     except IntegrityError:
         raise Conflict("This job has been paid for already; it is not charged twice.") from None
     ledger.refresh_from_db()
+    if ledger.merged_into:
+        return budget_debit(ledger=ledger.merged_into, job=job, cost=cost, what=what, who=who)
     check_fits(ledger=ledger, cost=cost)
     # `check_fits` raised nothing: another job was refunded between the update and that check.
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
@@ -188,6 +195,7 @@ def budget_debit_found(
     coarsest grid, so the ledger's `input_step` is raised to the step of that grid.
     """
     who = "found after a restore"
+    ledger = current_ledger(ledger)
     if radius and ledger.radius is not None:
         step = max(ledger.snapping, 1000 * grid_step(radius))
         Ledger.objects.filter(pk=ledger.pk).update(
@@ -207,24 +215,62 @@ def budget_debit_found(
 def budget_refund(*, job: UUID) -> Entry | None:
     """Refund a job's debit once. The caller guarantees that no noise was drawn.
 
-    Returns None if there was no debit, or if it was refunded before.
+    After a merger the refund goes to the ledger that continues the one that paid. Returns None
+    if there was no debit, or if it was refunded before.
     """
     debit = Entry.objects.filter(job=job, kind=EntryKind.DEBIT).first()
     if debit is None:
         return None
     try:
         with transaction.atomic():
-            entry = Entry.objects.create(
-                ledger_id=debit.ledger_id,
+            return Entry.objects.create(
+                ledger_id=_give_back(debit),
                 job=job,
                 kind=EntryKind.REFUND,
                 units=-debit.units,
                 what=debit.what,
                 who=debit.who,
             )
-            Ledger.objects.filter(pk=debit.ledger_id).update(
-                spent_units=F("spent_units") - debit.units
-            )
     except IntegrityError:
         return None
-    return entry
+
+
+def _give_back(debit: Entry) -> int:
+    """Subtract a debit from what is spent on its ledger; return the id of the ledger.
+
+    The update locks the row: a merger comes before it, which shows, or waits for it.
+    """
+    ledger = debit.ledger
+    while not Ledger.objects.filter(pk=ledger.pk, merged_into__isnull=True).update(
+        spent_units=F("spent_units") - debit.units
+    ):
+        ledger = current_ledger(ledger)
+    return ledger.pk
+
+
+def ledger_recovering(
+    *, slug: str, title: str, publisher: str, notion: Notion, radius: int
+) -> Ledger:
+    """Return the ledger for draws of a dataset that this database does not know.
+
+    It is made with the first draw, and has no limit. `radius` is that of drawn points.
+    """
+    counts_ledger, _ = Ledger.objects.get_or_create(
+        recovers=slug[:80],
+        notion=Notion.PURE_DP.value,
+        defaults={"name": title[:200], "recovers_for": publisher[:200], "total_units": 1},
+    )
+    if notion is Notion.PURE_DP:
+        return counts_ledger
+    points, _ = Ledger.objects.get_or_create(
+        recovers=slug[:80],
+        notion=notion.value,
+        defaults={
+            "name": f"{title}: points"[:200],
+            "beside": counts_ledger,
+            "radius": radius,
+            "input_step": 1000 * grid_step(radius),
+            "total_units": 1,
+        },
+    )
+    return points

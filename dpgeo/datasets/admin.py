@@ -28,7 +28,7 @@ EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns", "public_attributes"),
-    *("budget", "frozen_at", "created_at", "created_by"),
+    *("budget", "first_upload_at", "frozen_at", "created_at", "created_by"),
 )
 
 
@@ -48,8 +48,7 @@ class DatasetAdmin(OrganisationScoped):
         """Return in words how much of each budget is left."""
         ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
         return "; ".join(
-            f"{each.amount(each.total_units - each.spent_units)} of "
-            f"{each.words(each.total_units)} left"
+            f"{each.amount(each.left_units)} of {each.words(each.lifetime_units)} left"
             for each in ledgers
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 
 from django.db.models import Q, QuerySet
@@ -45,8 +46,9 @@ def near(box: Box, path: str = "") -> Q:
 
 def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
     """Return the entries of all ledgers, for counts and for points, of the datasets."""
-    theirs = Q(ledger__datasets__in=datasets) | Q(ledger__beside__datasets__in=datasets)
-    return Entry.objects.filter(theirs).distinct().select_related("ledger")
+    paths = ("", "beside__", "merged_into__", "merged_into__beside__")
+    theirs = [Q(**{f"ledger__{path}datasets__in": datasets}) for path in paths]
+    return Entry.objects.filter(reduce(Q.__or__, theirs)).distinct().select_related("ledger")
 
 
 def datasets_readable_by(user: Visitor) -> QuerySet[Dataset]:

@@ -29,6 +29,7 @@ DATASET_FACTS = (
     *("west", "south", "east", "north"),
     *("organisation__slug", "organisation__name", "organisation__contact"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
+    *("ledger__merged_units", "ledger__geo__merged_units"),
 )
 """The columns that lists show of a dataset, except its study area."""
 

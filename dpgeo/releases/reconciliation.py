@@ -18,9 +18,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from dpgeo.artefacts.codec import UnreadableRelease, decode
-from dpgeo.budgets.models import Entry, EntryKind
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
-from dpgeo.budgets.services import budget_debit_found
+from dpgeo.budgets.services import budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Guarantee
 from dpgeo.datasets.models import Dataset
@@ -116,7 +116,9 @@ def _adopted(release: Release) -> bool:
 def _debit_unpaid() -> int:
     """Debit committed draws that are missing in the ledger."""
     entries = Entry.objects.filter(job=OuterRef("job_id"))
-    paid, given_back = (Exists(entries.filter(kind=kind)) for kind in EntryKind)
+    paid, given_back = (
+        Exists(entries.filter(kind=kind)) for kind in (EntryKind.DEBIT, EntryKind.REFUND)
+    )
     unpaid = Release.objects.exclude(blob_name="").filter(~paid | given_back)
     return sum(
         _debit(release.dataset, paying, release.cost, release.title, release.parameters)
@@ -139,11 +141,18 @@ def _debit_unknown(job: UUID, name: str) -> int:
         return 0
     slug = released.about.get("dataset_slug", "")
     dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
-    if dataset is None:
-        logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
-        return 0
     title = released.about.get("title", "")
-    return _debit(dataset, paying, released.guarantee, title, released.parameters)
+    if dataset is not None:
+        return _debit(dataset, paying, released.guarantee, title, released.parameters)
+    logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
+    ledger = ledger_recovering(
+        slug=slug,
+        title=released.about.get("dataset", slug),
+        publisher=released.about.get("publisher", ""),
+        notion=released.guarantee.notion,
+        radius=int(released.parameters.get("radius", 0)),
+    )
+    return _debit_found(ledger, paying, released.guarantee, title, released.parameters)
 
 
 def _debit(
@@ -154,6 +163,12 @@ def _debit(
     except Conflict:
         logger.error("job %s: points were drawn, and there is no budget for them", job)
         return 0
+    return _debit_found(ledger, job, cost, title, parameters)
+
+
+def _debit_found(
+    ledger: Ledger, job: UUID, cost: Guarantee, title: str, parameters: Mapping[str, Any]
+) -> int:
     try:
         entry = budget_debit_found(
             ledger=ledger,

@@ -121,8 +121,8 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         **columns_of(quote.request),
         notion=quote.cost.notion.value,
         cost_units=whole_units(quote.cost.notion, quote.cost.epsilon),
-        total_units=dataset.ledger.total_units,
-        points_total_units=points.total_units if points else None,
+        total_units=dataset.ledger.lifetime_units,
+        points_total_units=points.lifetime_units if points else None,
         job=job,
         salt=os.urandom(SALT_BYTES),
     )

@@ -264,6 +264,20 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
     return {"paid": paid, "refused": refused}
 
 
+def merge(ledger: int, into: int) -> dict[str, Any]:
+    """Merge two ledgers, unless somebody else has."""
+    from dpgeo.budgets.merging import ledger_merge
+    from dpgeo.budgets.models import Ledger
+    from dpgeo.core.errors import Conflict
+
+    one, other = (Ledger.objects.get(pk=each) for each in (ledger, into))
+    try:
+        ledger_merge(ledger=one, into=other, who="")
+    except Conflict:
+        return {"merged": False}
+    return {"merged": True}
+
+
 def total(ledger: int) -> dict[str, Any]:
     """Return what a ledger reports as spent, and the sum of its entries."""
     from django.db.models import Sum
@@ -302,7 +316,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     for action in (
         *(prepare_points, request_points, look_at_points),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
-        *(lapse, exhaust, age, debits, total, announce),
+        *(lapse, exhaust, age, debits, merge, total, announce),
     )
 }
 

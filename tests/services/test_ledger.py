@@ -37,3 +37,23 @@ def test_ten_thousand_concurrent_debits_never_overspend(installation: Installati
     sums = installation.ask("total", ledger=ledger)
     assert sums["spent"] == sums["summed"] == paid * int(Fraction(EPSILON) * 1_000_000)
     assert sums["spent"] <= sums["total"] == 4_000_000
+
+
+def test_mergers_under_concurrent_debits_lose_none(installation: Installation) -> None:
+    """Two ledgers are merged both ways at once, while processes debit each of them."""
+    ledgers = [installation.ask("prepare", rows=1)["ledger"] for _ in range(2)]
+    debits = [
+        installation.begin("debits", ledger=ledger, count=60, epsilon="0.05")
+        for ledger in ledgers
+        for _ in range(2)
+    ]
+    mergers = [
+        installation.begin("merge", ledger=one, into=other)
+        for one, other in (ledgers, ledgers[::-1])
+    ]
+    assert sum(installation.answer(merger)["merged"] for merger in mergers) == 1
+    paid = sum(installation.answer(process)["paid"] for process in debits)
+    sums = [installation.ask("total", ledger=ledger) for ledger in ledgers]
+    assert all(each["spent"] == each["summed"] for each in sums)
+    assert sorted(each["spent"] for each in sums) == [0, 50_000 * paid]
+    assert 80 <= paid <= 160

@@ -22,6 +22,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from tests.hostile import THOROUGH, json_text, value, word
+from tests.makers import SOURCE
 from tests.unit.artefacts.releases import contour_release, grid_release, points_release
 from tests.web.api import DECLARATION, REQUEST, Program, program
 from tests.web.published import install, make_dataset, make_member
@@ -146,7 +147,12 @@ PLAN = {
 
 BODIES: dict[str, dict[str, Any]] = {
     "api/v1/datasets": DECLARATION,
-    "api/v1/datasets/walks/layers": {"name": "wards", "kind": "zones", "layer": FEATURES},
+    "api/v1/datasets/walks/layers": {
+        "name": "wards",
+        "kind": "zones",
+        "layer": FEATURES,
+        "public_source": SOURCE,
+    },
     "api/v1/datasets/walks/quote": REQUEST,
     "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
     "api/v1/releases": {"dataset": "walks", **REQUEST},

@@ -40,4 +40,4 @@ def points_more(ledger: Ledger, dataset: Dataset) -> str:
 @register.filter
 def points_total(ledger: Ledger) -> str:
     """Format a whole budget for points: "level ln 16 within 200 m"."""
-    return ledger_words(ledger, ledger.total_units)
+    return ledger_words(ledger, ledger.lifetime_units)

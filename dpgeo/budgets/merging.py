@@ -1,0 +1,87 @@
+"""Merging of ledgers that turned out to be about the same people.
+
+The entries of both stay. The merged ledger is closed by an entry over what it had spent, and that
+amount is entered in the other: what was spent is added up, and the smaller total holds from then
+on. So more may be spent than the total, and the figure that bounds the loss of the people is then
+the larger of both (`Ledger.lifetime_units`). A merger is never undone.
+
+Budgets for points belong to the same people, so they are merged as well, one with the other, and
+never with those for counts.
+"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.db import transaction
+from django.db.models import Q
+
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.selectors import current_ledger, points_ledger
+from dpgeo.core.errors import Conflict
+
+
+def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
+    """Merge a budget for counts, and the one for points beside it, into another; return that one.
+
+    Every row that a merger changes is locked in the order of the ids, so that two at once wait for
+    each other. Raises Conflict if one of both was merged before, or if the budgets for points have
+    different radii.
+    """
+    with transaction.atomic():
+        concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
+        rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")
+        locked = {row.pk: row for row in rows}
+        source, target = locked[ledger.pk], locked[into.pk]
+        if source == target or source.merged_into_id or target.merged_into_id or target.recovers:
+            raise Conflict("These budgets are one already, or one of them was merged meanwhile.")
+        points, other = points_ledger(source), points_ledger(target)
+        _merge(source, target, who)
+        if points and other:
+            if points.radius != other.radius:
+                raise Conflict(
+                    "The levels of these budgets for points hold within different radii, "
+                    "{one:,} m and {other:,} m, so the budgets cannot be merged.",
+                    one=points.radius or 0,
+                    other=other.radius or 0,
+                )
+            other.input_step = max(points.snapping, other.snapping)
+            _merge(points, other, who)
+        elif points:
+            Ledger.objects.filter(pk=points.pk).update(beside=target)
+    target.refresh_from_db()
+    return target
+
+
+def ledger_lock(ledger: Ledger) -> Ledger:
+    """Lock a ledger, or the one that continues it, until the transaction ends; return it."""
+    while True:
+        stored = Ledger.objects.select_for_update().get(pk=current_ledger(ledger).pk)
+        if stored.merged_into_id is None:
+            return stored
+
+
+def _merge(source: Ledger, target: Ledger, who: str) -> None:
+    """Close one ledger with an entry and continue it in another of the same notion."""
+    for ledger, units, what in (
+        (source, -source.spent_units, target.name),
+        (target, source.spent_units, source.name),
+    ):
+        Entry.objects.create(
+            ledger=ledger,
+            job=uuid4(),
+            kind=EntryKind.MERGER,
+            units=units,
+            what=what,
+            who=who[:200],
+        )
+    target.spent_units += source.spent_units
+    target.merged_units = max(target.spent_units, target.merged_units, source.merged_units)
+    if not source.recovers:
+        target.total_units = min(source.total_units, target.total_units)
+    promises = [each for each in (source.promised_at, target.promised_at) if each]
+    target.promised_at = min(promises, default=None)
+    source.spent_units, source.merged_into = 0, target
+    source.save()
+    target.save()
+    Ledger.objects.filter(merged_into=source).update(merged_into=target)

@@ -1,0 +1,233 @@
+"""Ledgers of the same people are merged, never undone, and every debit follows."""
+
+from __future__ import annotations
+
+import uuid
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from dpgeo.accounts.models import ApiKey, Role
+from dpgeo.budgets.merging import ledger_merge
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.selectors import entries_of, points_ledger
+from dpgeo.budgets.services import (
+    budget_debit,
+    budget_refund,
+    ledger_create,
+    ledger_create_for_points,
+    ledger_promise,
+    ledger_set_total,
+)
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
+from dpgeo.core.guarantees import GeoInd, PureDP, Unit
+from dpgeo.core.levels import make_level
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.services import dataset_create, dataset_merge_ledgers
+from dpgeo.releases.reconciliation import releases_sweep
+from tests.makers import (
+    AREA,
+    make_dataset,
+    make_organisation,
+    make_ready,
+    make_release,
+    make_request,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def make_ledger(total: int, spent: str = "0") -> Ledger:
+    ledger = ledger_create(name=f"people of {total}", total=Fraction(total))
+    if Fraction(spent):
+        debit(ledger, spent)
+    ledger.refresh_from_db()
+    return ledger
+
+
+def debit(ledger: Ledger, epsilon: str, job: uuid.UUID | None = None) -> Entry:
+    cost = PureDP(Fraction(epsilon), Unit.PERSON)
+    return budget_debit(ledger=ledger, job=job or uuid.uuid4(), cost=cost, what="A map", who="ann")
+
+
+def assert_sums(*ledgers: Ledger) -> None:
+    for ledger in ledgers:
+        ledger.refresh_from_db()
+        summed = ledger.entries.aggregate(sum=Sum("units", default=0))["sum"]
+        assert ledger.spent_units == summed
+
+
+def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
+    ledger, into = make_ledger(2, "1.5"), make_ledger(4, "1.75")
+    promised = timezone.now()
+    Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
+    merged = ledger_merge(ledger=ledger, into=into, who="ann")
+    assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
+    assert merged.total == Fraction(13, 4)  # the lifetime figure
+    assert merged.promised_at == promised
+    assert_sums(ledger, into)
+    assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units
+    assert set(entries_of(merged).values_list("kind", flat=True)) == {"debit", "merger"}
+    with pytest.raises(BudgetExceeded, match=r"3\.25 is spent"):
+        debit(into, "0.1")
+
+
+def test_a_merger_within_the_smaller_total_leaves_the_rest() -> None:
+    ledger, into = make_ledger(4, "0.5"), make_ledger(3, "1")
+    merged = ledger_merge(ledger=ledger, into=into, who="ann")
+    assert (merged.lifetime_units, merged.left_units) == (3_000_000, 1_500_000)
+    debit(merged, "1.5")
+    assert_sums(ledger, into)
+
+
+def test_debits_and_refunds_of_a_merged_ledger_reach_the_one_that_continues_it() -> None:
+    ledger, between, into = make_ledger(4), make_ledger(4), make_ledger(4)
+    before, after = uuid.uuid4(), uuid.uuid4()
+    debit(ledger, "1", before)
+    ledger_merge(ledger=ledger, into=between, who="ann")
+    ledger_merge(ledger=between, into=into, who="ann")
+    entry = debit(ledger, "0.5", after)  # requested before the merger, paid afterwards
+    assert entry.ledger_id == into.pk
+    assert budget_refund(job=before) is not None
+    assert budget_refund(job=before) is None
+    assert_sums(ledger, between, into)
+    assert into.spent == Fraction(1, 2)
+    assert entries_of(into).aggregate(sum=Sum("units"))["sum"] == into.spent_units
+
+
+def test_a_refund_after_a_merger_does_not_lower_the_lifetime_figure() -> None:
+    ledger, into, job = make_ledger(2), make_ledger(2, "2"), uuid.uuid4()
+    debit(ledger, "1", job)
+    ledger_merge(ledger=ledger, into=into, who="ann")
+    budget_refund(job=job)
+    into.refresh_from_db()
+    assert (into.spent_units, into.lifetime_units) == (2_000_000, 3_000_000)
+
+
+def test_a_merger_is_never_undone_or_repeated_and_no_total_rises_after_it() -> None:
+    ledger, into = make_ledger(2), make_ledger(4)
+    ledger_merge(ledger=ledger, into=into, who="ann")
+    for pair in ((ledger, into), (into, ledger), (into, into)):
+        with pytest.raises(Conflict):
+            ledger_merge(ledger=pair[0], into=pair[1], who="ann")
+    into.refresh_from_db()
+    with pytest.raises(Conflict):
+        ledger_set_total(ledger=into, total=Fraction(3))
+    ledger_set_total(ledger=into, total=Fraction(2))
+    ledger_set_total(ledger=into, total=Fraction(1))
+
+
+def test_the_database_itself_refuses_to_spend_on_a_merged_ledger() -> None:
+    ledger = make_ledger(2)
+    ledger_merge(ledger=ledger, into=make_ledger(2), who="ann")
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Ledger.objects.filter(pk=ledger.pk).update(spent_units=1)
+
+
+def test_a_publication_states_no_less_than_the_lifetime_figure() -> None:
+    ledger, into = make_ledger(2, "2"), make_ledger(2, "1")
+    ledger_merge(ledger=ledger, into=into, who="ann")
+    with pytest.raises(Conflict):
+        ledger_promise(ledger=into, total_units=2_000_000)
+    ledger_promise(ledger=into, total_units=3_000_000)
+
+
+def test_budgets_for_points_are_merged_with_each_other_and_never_with_those_for_counts() -> None:
+    ledger, into = make_ledger(4, "1"), make_ledger(4)
+    first = ledger_create_for_points(beside=ledger, total=make_level("ln(16)", 200))
+    second = ledger_create_for_points(beside=into, total=make_level("ln(4)", 200))
+    cost = GeoInd(second.total_units, Unit.PERSON)
+    for points in (first, second):
+        budget_debit(ledger=points, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
+    ledger_merge(ledger=ledger, into=into, who="ann")
+    assert_sums(ledger, into, first, second)
+    assert (into.spent_units, second.total_units) == (1_000_000, second.total_units)
+    assert second.spent_units == second.lifetime_units == 2 * second.total_units
+    assert points_ledger(into) == second
+    assert entries_of(into).count() == 7
+
+
+def test_a_budget_for_points_moves_to_the_ledger_that_has_none() -> None:
+    ledger, into = make_ledger(4), make_ledger(4)
+    points = ledger_create_for_points(beside=ledger, total=make_level("ln(16)", 200))
+    ledger_merge(ledger=ledger, into=into, who="ann")
+    assert points_ledger(into) == points
+
+
+def test_budgets_for_points_with_different_radii_are_not_merged() -> None:
+    ledger, into = make_ledger(4, "1"), make_ledger(4)
+    ledger_create_for_points(beside=ledger, total=make_level("ln(16)", 200))
+    ledger_create_for_points(beside=into, total=make_level("ln(16)", 100))
+    with pytest.raises(Conflict, match="200 m and 100 m"):
+        ledger_merge(ledger=ledger, into=into, who="ann")
+    assert_sums(ledger, into)
+    assert not Entry.objects.filter(kind=EntryKind.MERGER).exists()
+
+
+def test_datasets_follow_their_ledger_and_waiting_releases_are_paid(tmp_path: Path) -> None:
+    first = make_dataset()
+    second = make_dataset(first.organisation)
+    make_ready(second, tmp_path)
+    waiting = make_request(second)
+    merged = dataset_merge_ledgers(dataset=first, ledger=second.ledger, by=None)
+    second.refresh_from_db()
+    assert second.ledger == merged == first.ledger
+    assert merged.spent_units == waiting.cost_units
+    third = Dataset.objects.get(pk=make_dataset(first.organisation).pk)
+    former = third.ledger
+    dataset_merge_ledgers(dataset=first, ledger=former, by=None)
+    late = dataset_create(
+        organisation=first.organisation,
+        title="Declared by a form that was open during the merger",
+        licence="CC0 1.0",
+        unit="person",
+        study_area=AREA,
+        time_zone="UTC",
+        budget=None,
+        ledger=former,
+        created_by=None,
+    )
+    assert late.ledger == merged
+
+
+def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> None:
+    dataset = make_dataset()
+    other = make_dataset(dataset.organisation)
+    foreign = make_dataset(make_organisation())
+    approver = make_user(dataset.organisation, Role.APPROVER)
+    owner = make_user(dataset.organisation, Role.ADMINISTRATOR)
+    by_key = make_user(dataset.organisation, Role.ADMINISTRATOR)
+    by_key.acting_key = ApiKey(organisation=dataset.organisation, name="sync")
+    for by, ledger in ((approver, other), (by_key, other), (owner, foreign)):
+        with pytest.raises(NotAllowed):
+            dataset_merge_ledgers(dataset=dataset, ledger=ledger.ledger, by=by)
+    records = make_dataset(dataset.organisation, unit="record")
+    with pytest.raises(InvalidInput, match="do not add up"):
+        dataset_merge_ledgers(dataset=dataset, ledger=records.ledger, by=owner)
+    dataset_merge_ledgers(dataset=dataset, ledger=other.ledger, by=owner)
+
+
+def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
+    releases_sweep()  # draws of other tests, whose rows are gone
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    slug, publisher = dataset.slug, dataset.organisation.name
+    Dataset.objects.filter(pk=dataset.pk).update(slug="declared-anew")
+    release.files.all().delete()
+    release.delete()
+    Entry.objects.filter(job=release.job_id)._raw_delete("default")
+    assert releases_sweep().debited == 1
+    assert releases_sweep().debited == 0
+    found = Ledger.objects.get(recovers=slug)
+    assert (found.spent_units, found.recovers_for) == (release.cost_units, publisher)
+    assert_sums(found)
+    Ledger.objects.filter(pk=dataset.ledger_id).update(spent_units=0)
+    dataset.refresh_from_db()
+    total = dataset.ledger.total_units
+    merged = dataset_merge_ledgers(dataset=dataset, ledger=found, by=None)
+    assert (merged.total_units, merged.spent_units) == (total, release.cost_units)
