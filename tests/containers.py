@@ -174,11 +174,10 @@ def build(
 
 def _take(step: Step, image: Image, context: Path, stages: Mapping[str, Path]) -> None:
     match step.instruction:
-        case "ENV":
-            image.environment.update(word.split("=", 1) for word in step.words())
-        case "ARG":
-            name, _, value = step.rest.partition("=")
-            image.environment[name] = value
+        case "ENV" | "ARG":
+            for word in step.words():
+                name, _, value = word.partition("=")
+                image.environment[name] = value
         case "WORKDIR":
             image.folder = step.rest
             image.inside(step.rest).mkdir(mode=0o755, parents=True, exist_ok=True)

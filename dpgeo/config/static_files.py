@@ -12,7 +12,7 @@ from whitenoise.storage import CompressedStaticFilesStorage
 READABLE, SEARCHABLE = 0o644, 0o755
 
 
-class ReadableStaticFilesStorage(CompressedStaticFilesStorage):
+class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
     """Whitenoise's compressed files, readable whatever the umask of who collects them.
 
     In the image root collects and the site's own account serves. Under umask 077, or in a folder

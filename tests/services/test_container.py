@@ -176,7 +176,7 @@ class Stack:
 
     def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a command in a service's container; what it says is lost."""
-        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return self.image.start(self.words(command), **silent, **self.options(name))
 
     def ask(self, path: str) -> tuple[int, Mapping[str, str], bytes]:
