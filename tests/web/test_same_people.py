@@ -304,7 +304,7 @@ def test_a_key_sees_the_same_documents_whatever_was_found() -> None:
     answers = []
     for people in (range(300), range(1000, 1300)):
         office = make_organisation()
-        read(make_dataset(office), rows(people))
+        read(make_dataset(office, title="Ferries"), rows(people))
         second = make_dataset(office, title="Trams", slug=f"trams-{people.start}")
         upload = read(second, rows(range(300)))
         program = program_of_key(office, make_user(office, Role.ADMINISTRATOR))
