@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
@@ -31,6 +32,9 @@ AREA = {
 
 FILES = {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
 """The files of a release that consists of single cells."""
+
+SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}
+"""A public source of a layer or an outline."""
 
 CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.17,10.02\n"
 """Three persons, four rows, one of them nowhere on earth."""
@@ -94,6 +98,8 @@ def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
     path = folder / f"{secrets.token_hex(4)}.parquet"
     write_canonical(path, rows)
     name = store(private_storage(), f"canonical/{path.name}", path)
+    uploaded = Dataset.objects.filter(pk=dataset.pk, first_upload_at=None)
+    uploaded.update(first_upload_at=timezone.now())
     return Upload.objects.create(
         dataset=dataset,
         file_name="trips.csv",

@@ -34,6 +34,15 @@ class PointsBudget(Body):
     radius = Anything(schema={"type": "integer", "minimum": 1})
 
 
+class NamedPlace(Body):
+    """A named place, and the public source of its outline."""
+
+    place = Text("What the place is called.")
+    name = Text("What the source of its outline is called.")
+    url = Text("The source's https address.")
+    date = Text("The source's date, such as 2026-01-31.")
+
+
 class DatasetChanges(Body):
     """Fields of a dataset that can be changed after its declaration."""
 
@@ -72,6 +81,16 @@ class DatasetChanges(Body):
     )
     keep_raw = Flag(
         "Whether uploaded files are kept for some days after they are read; false by default.",
+        required=False,
+    )
+
+
+class DatasetUpdate(DatasetChanges):
+    """Fields of a dataset that can be changed, with what some changes need."""
+
+    place = NamedPlace(
+        help_text="With a new study area once a file has been uploaded: the named place that it is "
+        "exchanged for. Statements repeat it. Not needed, and refused, before.",
         required=False,
     )
 

@@ -13,7 +13,7 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import dataset_texts, listed
-from dpgeo.api.dataset_writes import DatasetChanges, DatasetDeclaration, change, declare
+from dpgeo.api.dataset_writes import DatasetDeclaration, DatasetUpdate, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
@@ -112,15 +112,16 @@ class DatasetView(DocumentView):
         DeclaredSerializer,
         tag="datasets",
         parameters=[in_path("slug", "The dataset's short name.")],
-        body=DatasetChanges,
+        body=DatasetUpdate,
         errors=[409],
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Change what was declared.
 
-        Texts can change at any time; the privacy unit, study area and time zone only before the
-        columns of the first file are confirmed.
+        Texts can change at any time; the privacy unit, study area, time zone and public attributes
+        only before the columns of the first file are confirmed. Once a file has been uploaded, the
+        study area can only be exchanged for another named place.
         """
         dataset = own_dataset(self.actor, slug, "edit")
-        change(self.actor, dataset, read_body(request, DatasetChanges))
+        change(self.actor, dataset, read_body(request, DatasetUpdate))
         return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

@@ -16,11 +16,18 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Document, page_of
 from dpgeo.api.openapi import BODY, in_path, operation
-from dpgeo.api.request_bodies import Anything, Body, Schema, Text, read_body
+from dpgeo.api.request_bodies import Anything, Body, Schema, Text, check_text, read_body
+from dpgeo.api.serializers import DayField
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.layers import MAX_BYTES, public_layer_add, public_layer_remove
+from dpgeo.datasets.layers import (
+    MAX_BYTES,
+    declared_before_upload,
+    public_layer_remove,
+    source_of,
+)
 from dpgeo.datasets.models import PublicLayer
+from dpgeo.releases.released_layers import layer_declare
 
 SLUG = in_path("slug", "The dataset's short name.")
 
@@ -38,7 +45,15 @@ class MembersOrText(Anything):
             raise InvalidInput(
                 "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
             )
-        return data
+        return check_text(data, self.sent_as) if isinstance(data, str) else data
+
+
+class StatedSource(Body):
+    """A public source."""
+
+    name = Text("What it is, such as Census grid of 2021.")
+    url = Text("Where anybody finds it: an https address.")
+    date = Text("Of the source, such as 2026-01-31.", schema={"type": "string", "format": "date"})
 
 
 class LayerDeclaration(Body):
@@ -53,9 +68,22 @@ class LayerDeclaration(Body):
     title = Text("Its title for readers; by default the name.", default="")
     layer = MembersOrText(
         "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
-        "the data: polygons, or points for places. A density can be the file of a published map. "
-        "Places can instead be the text of a CSV table with longitude, latitude and a column for "
-        "every level."
+        "the data: polygons, or points for places. Places can instead be the text of a CSV table "
+        "with longitude, latitude and a column for every level. Leave it out with release.",
+        required=False,
+    )
+    public_source = StatedSource(
+        help_text="The public source of the layer, which statements repeat. Once a file about the "
+        "same people has been uploaded, a layer needs this or release.",
+        required=False,
+    )
+    release = Text(
+        "The id of a published release to make the layer from, instead of layer: a map of counts "
+        "makes a density, for instance. Statements say which budget paid for it.",
+        default="",
+    )
+    release_layer = Text(
+        "Which layer of that release; needed where several have a GeoJSON file.", default=""
     )
     levels = Text(
         "For places: the properties or columns that name their units, the widest first, as in "
@@ -71,6 +99,14 @@ class LayerDeclaration(Body):
     name_property = Text("The property with the features' names; detected if absent.", default="")
 
 
+class SourceSerializer(Document):
+    """A public source, as a publisher named it."""
+
+    name = serializers.CharField()
+    url = serializers.URLField()
+    date = serializers.DateField()
+
+
 class LayerSerializer(Document):
     """A public layer. It never changes."""
 
@@ -80,6 +116,16 @@ class LayerSerializer(Document):
     title = serializers.CharField()
     features = serializers.IntegerField()
     sha256 = serializers.CharField(help_text="Of the layer as stored.")
+    declared_on = DayField(source="created_at")
+    declared_before_upload = serializers.BooleanField(
+        allow_null=True,
+        help_text="Whether it was declared before any file about the same people was uploaded; "
+        "null for layers of version 0.1, which did not record it.",
+    )
+    public_source = SourceSerializer(allow_null=True, help_text="The public source that was named.")
+    release = serializers.CharField(
+        source="source_release", help_text="The id of the release it was made from; may be empty."
+    )
     used = serializers.BooleanField(
         help_text="Whether a release uses it; if so, it can no longer be removed."
     )
@@ -87,6 +133,14 @@ class LayerSerializer(Document):
     def get_url(self, layer: PublicLayer) -> str:
         """Return the address at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
+
+    def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
+        """Return whether it came before any upload about these people."""
+        return declared_before_upload(layer)
+
+    def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:
+        """Return the public source that was named for the layer."""
+        return source_of(layer)
 
     def get_used(self, layer: PublicLayer) -> bool:
         """Return whether any release uses the layer."""
@@ -131,13 +185,15 @@ class LayersView(DocumentView):
 
         Zones, such as wards, are for the mechanism zones, places for prilocation, and a density is
         the prior of planar-laplace. A layer becomes public with the first release that uses it, and
-        can be removed until then.
+        can be removed until then. The statement of that release says when the layer was declared,
+        and its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
         fields = read_body(request, LayerDeclaration, most=MAX_BYTES)
-        layer = fields.pop("layer")
-        file = io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
-        layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **fields)
+        sent = fields.pop("layer", None)
+        text = sent if sent is None or isinstance(sent, str) else json.dumps(sent)
+        file = None if text is None else io.BytesIO(text.encode())
+        layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **fields)
         document = self.write(LayerSerializer, layer)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)

@@ -6,22 +6,24 @@ Most types of content need none.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import singledispatch
 
+from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import format_odds
-from dpgeo.core.released import Content, PointsRelease
+from dpgeo.core.released import Content, PointsRelease, Released
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
 
 REMAPPED = (
     "Moved points: each was put where its report was likeliest made (at the least expected "
-    "distance) by a public density that was declared beforehand and does not follow the data: "
-    "{title}, SHA-256 {sha256}. Where noise is finer than 512 x 512 cells of the study area, "
-    "points stay. The density recovered starts from the prior, too."
+    "distance) by a public density, {title}, SHA-256 {sha256}. {origin} Where noise is finer than "
+    "512 x 512 cells of the study area, points stay. The density recovered starts from the prior, "
+    "too."
 )
+
+NOT_RECORDED = "Where it comes from, and whether it follows the data, was not recorded."
 
 PADDED = (
     "That people are in the data: everybody has exactly {padded} points, so that their number "
@@ -46,7 +48,7 @@ def not_protected(content: Content, facts: list[str]) -> list[str]:
 
 
 @singledispatch
-def steps(content: Content, about: Mapping[str, str]) -> list[str]:
+def steps(content: Content, released: Released) -> list[str]:
     """Return sentences on steps of post-processing that no layer's note describes."""
     return []
 
@@ -68,12 +70,18 @@ def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]
 
 
 @steps.register
-def _points_steps(content: PointsRelease, about: Mapping[str, str]) -> list[str]:
-    """Return a sentence on the public density used for remapping, if there is one."""
+def _points_steps(content: PointsRelease, released: Released) -> list[str]:
+    """Return sentences on the public density used for remapping, if there is one."""
     if not content.prior:
         return []
-    title = about.get("prior_title", content.prior)
-    return [REMAPPED.format(title=title, sha256=about.get("prior_sha256", ""))]
+    for layer in layers_used(released) or ():
+        if layer["name"] == content.prior:
+            facts = layer["title"], layer["sha256"], layer["meaning"]
+            break
+    else:  # drawn before version 0.2
+        title = released.about.get("prior_title", content.prior)
+        facts = title, released.about.get("prior_sha256", ""), NOT_RECORDED
+    return [REMAPPED.format(title=facts[0], sha256=facts[1], origin=facts[2])]
 
 
 def _across(grid: Grid) -> Fraction:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts import own_wording, wording
+from dpgeo.artefacts import declarations, own_wording, wording
 from dpgeo.artefacts import statement_schema as form
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
@@ -75,12 +75,15 @@ def statement(released: Released) -> form.Statement:
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": [
             *_post_processing(shown),
-            *own_wording.steps(released.content, released.about),
+            *own_wording.steps(released.content, released),
         ],
-        "not_protected": own_wording.not_protected(
-            released.content,
-            wording.not_protected(released.guarantee.unit, released.guarantee.notion),
-        ),
+        "not_protected": [
+            *own_wording.not_protected(
+                released.content,
+                wording.not_protected(released.guarantee.unit, released.guarantee.notion),
+            ),
+            *declarations.not_covered(released),
+        ],
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),
@@ -92,6 +95,8 @@ def statement(released: Released) -> form.Statement:
         },
         "proof": wording.proof(released.mechanism, released.guarantee.notion),
         "study_area": released.area.to_geojson(),
+        "study_area_exchange": declarations.area_exchange(released),
+        "public_layers": declarations.layers_used(released),
         "software": released.software,
     }
 
@@ -187,7 +192,7 @@ def _dataset_guarantee(released: Released) -> Any:
         places["points"] = {"level": level, "radius": radius, "epsilon_per_metre": per_metre}
     return {
         "epsilon": format_epsilon(total),
-        "odds_factor": wording.odds_factor(total),
+        "presence_odds_factor": wording.odds_factor(total),
         "sentence": str(sentence),
         **places,
         "meaning": wording.DATASET_TOTAL,

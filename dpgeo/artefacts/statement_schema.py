@@ -26,7 +26,7 @@ from typing import (
 
 from dpgeo.core.guarantees import Unit
 
-VERSION = "1.2"
+VERSION = "1.3"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
@@ -45,6 +45,8 @@ ListOfWords = Annotated[list[Words], also(minItems=1)]
 Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 """A decimal, or a fraction where no decimal is exact, such as an epsilon divided among levels."""
+Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
+Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
 
 
@@ -104,9 +106,17 @@ class Points(TypedDict):
     epsilon_per_metre: Decimal
 
 
-class DatasetGuarantee(TypedDict):
+class DatasetGuarantee11(TypedDict):
     epsilon: Decimal
     odds_factor: Odds
+    sentence: Words
+    meaning: Words
+    points: NotRequired[Points]
+
+
+class DatasetGuarantee(TypedDict):
+    epsilon: Decimal
+    presence_odds_factor: Odds
     sentence: Words
     meaning: Words
     points: NotRequired[Points]
@@ -163,10 +173,47 @@ class Proof(TypedDict):
     where: Words
 
 
+class Source(TypedDict):
+    name: Words
+    url: Words
+    date: Day
+
+
+class SourceRelease(TypedDict):
+    id: Words
+    title: Words
+    dataset: Words
+    cost: Words
+    total: Words
+    same_budget: bool
+    used_layers: bool
+
+
+class LayerUsed(TypedDict):
+    name: Words
+    title: Words
+    kind: Words
+    sha256: Checksum
+    features: int
+    declared_on: Day
+    declared_before_upload: bool | None
+    public_source: Source | None
+    release: SourceRelease | None
+    meaning: Words
+
+
+class AreaExchange(TypedDict):
+    place: Words
+    source: Source
+    on: Day
+    times: int
+    meaning: Words
+
+
 class File(TypedDict):
     name: Words
     media_type: Words
-    sha256: Annotated[str, also(pattern="^[0-9a-f]{64}$")]
+    sha256: Checksum
     size: int
 
 
@@ -187,7 +234,7 @@ class Statement11(TypedDict):
     schema: str
     title: str
     description: str
-    requested_on: Annotated[str, also(format="date")] | None
+    requested_on: Day | None
     dataset: Dataset
     publisher: str
     contact: str
@@ -198,7 +245,7 @@ class Statement11(TypedDict):
     unit_of_privacy: UnitOfPrivacy
     contribution_bound: ContributionBound
     guarantee: Pure | Geo
-    dataset_guarantee: DatasetGuarantee | None
+    dataset_guarantee: DatasetGuarantee11 | None
     mechanism: Mechanism
     deployment_model: Words
     data_domain: Words
@@ -215,15 +262,35 @@ class Statement11(TypedDict):
     software: Words
 
 
-class Statement(Added12, Statement11):
-    """The present version; the stored file also lists the release's other files."""
+class Statement12(Added12, Statement11):
+    pass
+
+
+class Added13(TypedDict):
+    public_layers: list[LayerUsed] | None
+    study_area_exchange: AreaExchange | None
+
+
+class Changed13(TypedDict):
+    dataset_guarantee: DatasetGuarantee | None
+
+
+class Statement(Added13, Statement12):
+    """The present version, but for `Changed13`: no subclass can change the type of a member.
+
+    The stored file also lists the release's other files.
+    """
 
 
 class Files(TypedDict):
     files: Annotated[list[File], also(minItems=1)]
 
 
-VERSIONS: dict[str, tuple[Any, ...]] = {"1.1": (Statement11, Files), VERSION: (Statement, Files)}
+VERSIONS: dict[str, tuple[Any, ...]] = {
+    "1.1": (Statement11, Files),
+    "1.2": (Statement12, Files),
+    VERSION: (Statement, Changed13, Files),
+}
 
 
 def schema_address(version: str = VERSION) -> str:
@@ -240,7 +307,10 @@ def statement_schema(version: str = VERSION) -> Schema:
 
 
 def _record(*parts: Any) -> Schema:
-    """Return the JSON Schema of an object with the members of all parts and no others."""
+    """Return the JSON Schema of an object with the members of all parts and no others.
+
+    Later parts replace members of earlier ones.
+    """
     hints: dict[str, Any] = {}
     for part in parts:
         hints |= get_type_hints(part, include_extras=True)

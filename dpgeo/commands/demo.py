@@ -59,10 +59,10 @@ class Demo:
         """Publish the missing parts. Raises CommandError if a job fails."""
         for declared in self.declared["datasets"]:
             dataset = self._dataset(declared)
-            if not dataset.uploads.filter(state=UploadState.READY).exists():
-                self._ingest(declared, dataset)
             for name in declared.get("zones", ()):
                 self._zones(name, dataset)
+            if not dataset.uploads.filter(state=UploadState.READY).exists():
+                self._ingest(declared, dataset)
             for wanted in declared["maps"]:
                 self._release(wanted, dataset)
         self._campaign(self.declared["campaign"])

@@ -28,7 +28,7 @@ EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns", "public_attributes"),
-    *("budget", "frozen_at", "created_at", "created_by"),
+    *("budget", "first_upload_at", "frozen_at", "created_at", "created_by"),
 )
 
 

@@ -2,7 +2,8 @@
 
 A layer is public geometry that the publisher chose from a map. It is stored in the form in which it
 is read again, never changes, and is clipped to the study area when it is used. It can be removed
-until a release uses it.
+until a release uses it. From the dataset's first upload on, a layer needs a provenance: its
+publisher could have made it from the rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
@@ -26,6 +28,7 @@ from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import InvalidValue, listed, phrase_of
 from dpgeo.spatial.area import StudyArea
@@ -54,15 +57,17 @@ def public_layer_add(
     key_property: str = "",
     name_property: str = "",
     levels: str = "",
+    provenance: Provenance | None = None,
 ) -> PublicLayer:
     """Declare a layer from a GeoJSON file, or places from a CSV table.
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
     density layer the key is the expected number of people. `levels`, such as "country, city,
     street", are the properties that hold the units of places. If a layer of zones has the name of a
-    level, each place has to lie in the zone of its unit. `created_by` is None for the operator at
-    the console. Raises NotAllowed; InvalidInput, which names the field; Conflict if there are too
-    many layers.
+    level, each place has to lie in the zone of its unit. `provenance` is required once a file has
+    been uploaded; only `releases.released_layers` gives a release. `created_by` is None for the
+    operator at the console. Raises NotAllowed; InvalidInput, which names the field; Conflict if
+    there are too many layers.
     """
     _check_may(dataset, created_by)
     slug = _clean_name(dataset, name)
@@ -85,6 +90,7 @@ def public_layer_add(
     try:
         with transaction.atomic():
             return PublicLayer.objects.create(
+                **_provenance_columns(dataset, provenance),
                 dataset=dataset,
                 name=slug,
                 kind=kind,
@@ -100,6 +106,56 @@ def public_layer_add(
     except BaseException:
         remove(storage, stored)
         raise
+
+
+def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
+    """Return a new layer's provenance, and whether no file of these people was uploaded before.
+
+    Datasets that share a budget are about the same people, so their uploads count too. The locks on
+    the datasets' rows order the layer and a first upload, which waits for the same lock. Raises
+    InvalidInput if a file was uploaded and there is no provenance.
+    """
+    list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
+    before_upload = not may_follow_data(dataset)
+    if not before_upload and provenance is None:
+        raise InvalidInput(NO_SOURCE, field="public_source")
+    columns: dict[str, Any] = {"before_upload": before_upload}
+    if isinstance(provenance, ReleaseSource):
+        columns["source_release"] = provenance.release
+    if isinstance(provenance, PublicSource):
+        columns |= {
+            "source_name": provenance.name,
+            "source_url": provenance.url,
+            "source_date": provenance.date,
+        }
+    return columns
+
+
+def same_people(dataset: Dataset) -> QuerySet[Dataset]:
+    """Return the datasets that share a dataset's budget, and so are about the same people."""
+    return Dataset.objects.filter(ledger__datasets=dataset.pk)
+
+
+def may_follow_data(dataset: Dataset) -> bool:
+    """Whether a layer that is declared now may follow an uploaded file of these people."""
+    return same_people(dataset).filter(first_upload_at__isnull=False).exists()
+
+
+def declared_before_upload(layer: PublicLayer) -> bool | None:
+    """Whether a layer was declared before any file of these people was uploaded; None if unknown.
+
+    Budgets can be merged later, so uploads to a dataset that came to share the budget count too.
+    """
+    earlier = same_people(layer.dataset).filter(first_upload_at__lt=layer.created_at)
+    return False if earlier.exists() else layer.before_upload
+
+
+def source_of(layer: PublicLayer) -> dict[str, str] | None:
+    """Return the public source that was named for a layer, as JSON; None without one."""
+    if layer.source_date is None:
+        return None
+    source = PublicSource(name=layer.source_name, url=layer.source_url, date=layer.source_date)
+    return source.to_json()
 
 
 def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
@@ -150,6 +206,12 @@ def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
     except ValueError as error:
         raise InvalidInput(phrase_of(error)) from None
 
+
+NO_SOURCE = (
+    "A file has been uploaded, so a layer could have been made from its rows. Give the name, https "
+    "address and date of the public source that it is from, or the id of the published release to "
+    "make it from."
+)
 
 TAKEN = "There is a layer {name!r} already; choose another name."
 

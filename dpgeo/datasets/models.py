@@ -26,7 +26,9 @@ class UnitChoice(models.TextChoices):
 class Dataset(models.Model):
     """A private table of locations, described by public facts alone.
 
-    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`).
+    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). From
+    the first upload on (`first_upload_at`, which stays even if the upload is deleted), the study
+    area can only be exchanged for a named place, and layers need a provenance.
     `west` to `north` are the sides of the study area's bounding box in degrees: an area has up to
     20,000 corners, and lists and searches read none of them.
     """
@@ -57,6 +59,13 @@ class Dataset(models.Model):
         help_text="Which column holds what: person, longitude, latitude, time. Frozen.",
     )
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="datasets")
+    area_exchange = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="The named place that the area was exchanged for after the first upload.",
+    )
+    first_upload_at = models.DateTimeField(null=True, blank=True, editable=False)
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -236,7 +245,8 @@ class PublicLayer(models.Model):
     """Immutable public geometry in addition to the study area, such as wards.
 
     `stored_name` names a private file: GeoJSON in the form in which it is read again, with its
-    `sha256` and the number of `features`.
+    `sha256` and the number of `features`. Its provenance is a public source that the publisher
+    named, or the published release that the software made it from (`source_release`), or neither.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
@@ -246,6 +256,15 @@ class PublicLayer(models.Model):
     stored_name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
     features = models.PositiveIntegerField()
+    before_upload = models.BooleanField(
+        null=True,
+        editable=False,
+        help_text="Whether no file of these people was uploaded before; unknown if empty.",
+    )
+    source_name = models.CharField(max_length=200, blank=True)
+    source_url = models.CharField(max_length=500, blank=True)
+    source_date = models.DateField(null=True, blank=True)
+    source_release = models.CharField(max_length=32, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
 

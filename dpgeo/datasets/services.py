@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import re
 import secrets
@@ -12,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
@@ -26,6 +28,7 @@ from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.person_keys import new_sealed_key
+from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
+
+PLACE = "place"
+"""The named place that a study area is exchanged for once a file has been uploaded."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
 """Letters and digits of a slug's random end: not easily confused, and without vowels."""
@@ -133,9 +139,12 @@ def dataset_create(
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     """Change declared fields and budgets; after an error, none has changed.
 
-    Raises Conflict for a frozen field and for a budget that cannot be changed as requested.
+    Once a file has been uploaded, another study area needs a `place`: its name, and the public
+    source of its outline. Raises Conflict for a frozen field and for a budget that cannot be
+    changed as requested.
     """
-    facts = _clean({name: value for name, value in changes.items() if name not in BUDGETS})
+    others = (*BUDGETS, PLACE)
+    facts = _clean({name: value for name, value in changes.items() if name not in others})
     with transaction.atomic():
         stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
         for name in FROZEN:
@@ -145,6 +154,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
                     "depend on it; declare a new dataset that shares this one's budget.",
                     field=name,
                 )
+        facts |= _exchange_area(stored, facts, changes.get(PLACE))
         if "unit" in facts:
             _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
         if "budget" in changes:
@@ -159,6 +169,37 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             stored.uploads.update(preview="")  # previews hold hints for the old area
     dataset.refresh_from_db()
     return dataset
+
+
+def _exchange_area(
+    stored: Dataset, facts: Mapping[str, Any], place: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what to record of an exchange of the study area; {} if there is none.
+
+    An outline drawn around the rows would show where they end. So from the first upload on an area
+    can only be exchanged for a place that has a name and whose outline is published elsewhere, and
+    statements say how often that was done. Raises InvalidInput for a missing or needless place.
+    """
+    changed = "study_area" in facts and facts["study_area"] != stored.study_area
+    if not changed or stored.first_upload_at is None:
+        if place is not None:
+            raise InvalidInput(
+                "Leave this out: only another study area needs it, once a file has been uploaded.",
+                field=PLACE,
+            )
+        return {}
+    if place is None:
+        raise InvalidInput(
+            "A file has been uploaded, so the study area can only be exchanged for another named "
+            "place: give the place, and the name, https address and date of the public source of "
+            "its outline.",
+            field=PLACE,
+        )
+    named = declaration.clean_text(place.get(PLACE), field=PLACE, longest=200, required=True)
+    times = stored.area_exchange.get("times", 0) + 1
+    source = PublicSource.read(place, field=PLACE).to_json()
+    on = timezone.now().astimezone(datetime.UTC).date().isoformat()
+    return {"area_exchange": {"place": named, "source": source, "on": on, "times": times}}
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:

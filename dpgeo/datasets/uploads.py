@@ -50,7 +50,8 @@ def upload_receive(
     """Stream a file to the private storage under an unguessable name.
 
     `upload_id` is the upload's id if the sender knows it already. Raises InvalidInput, and stores
-    nothing, if the file is empty or too large; IntegrityError if the upload exists.
+    nothing, if the file is empty or too large; IntegrityError if the upload exists. The dataset
+    keeps the moment of its first upload: what is declared later may follow the data.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -65,6 +66,10 @@ def upload_receive(
     clean_name = declaration.clean_file_name(file_name)
     try:
         with transaction.atomic():
+            # The update locks the row: whatever is being declared comes before or after.
+            Dataset.objects.filter(pk=dataset.pk, first_upload_at=None).update(
+                first_upload_at=timezone.now()
+            )
             return Upload.objects.create(
                 id=upload_id or uuid.uuid4(),
                 dataset=dataset,
@@ -93,7 +98,10 @@ def upload_preview(*, upload: Upload) -> Preview:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:
         with local_path(private_storage(), upload.raw_name) as path, work_folder() as folder:
-            seen = preview(path, upload.file_name, upload.dataset.area, folder)
+            dataset = upload.dataset
+            # After an exchange, nothing compares the rows with an area that can still be fitted.
+            area = None if dataset.area_exchange and not dataset.frozen_at else dataset.area
+            seen = preview(path, upload.file_name, area, folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
         waiting.update(state=UploadState.FAILED, failure=refusal.phrase)

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext_noop
+from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -34,7 +34,7 @@ from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
-from dpgeo.pages.templatetags.figures import ledger_words
+from dpgeo.pages.templatetags.figures import figure, ledger_words
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
@@ -120,11 +120,25 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
         return {
             "bars": privacy_diagrams.bars([spend.share for spend in summary.spends]),
             "curves": privacy_diagrams.curves(summary.shift_of_one),
+            "declarations": declarations(summary),
             "statement": release.files.filter(name=statement.NAME).first(),
             "statement_url": file_url(release, statement.NAME),
         }
 
     return release_page(request, release_id, "public/release_privacy.html", context)
+
+
+def declarations(summary: Summary) -> list[tuple[str, str]]:
+    """Return titles and sentences on public layers and on an exchanged study area."""
+    said = []
+    for layer, words in summary.public_layers:
+        size = ngettext("{features} feature", "{features} features", layer["features"])
+        title = f"{layer['title']}, {size.format(features=figure(layer['features']))}"
+        checksum = f"SHA-256 {layer['sha256'][:4]}\u2026{layer['sha256'][-4:]}."
+        said.append((title, " ".join([*map(say, words), checksum])))
+    if summary.area_exchange:
+        said.append((gettext("Study area"), say(summary.area_exchange)))
+    return said
 
 
 @require_safe

@@ -9,6 +9,8 @@ from fractions import Fraction
 
 from django.core.cache import cache
 
+from dpgeo.artefacts.declarations import area_exchange, exchange_words, layer_words, layers_used
+from dpgeo.artefacts.statement_schema import LayerUsed
 from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
@@ -18,7 +20,7 @@ from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.largest_rows import Row, rows_of
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
-from dpgeo.phrases import translatable
+from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import Features
 from dpgeo.postprocess.layers.slices import stacked
@@ -133,6 +135,10 @@ class Summary:
     kind: str
     """The kind of release, as text."""
     software: str
+    public_layers: tuple[tuple[LayerUsed, tuple[Phrase, ...]], ...]
+    """The public layers that it used, with sentences on where they come from."""
+    area_exchange: Phrase | None
+    """How the study area was exchanged after the first upload."""
     square_kilometres: float
     layers: tuple[LayerName, ...]
     spends: tuple[SpendLine, ...]
@@ -186,7 +192,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 5
+FIELDS = 6
 """Incremented when the fields of a summary change, so that no older cached one is read."""
 
 
@@ -215,6 +221,7 @@ def summarise(released: Released) -> Summary:
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
         counts = [stacked(slices)]
+    exchange = area_exchange(released)
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -226,6 +233,10 @@ def summarise(released: Released) -> Summary:
         mechanism=mechanism.title if mechanism else released.mechanism,
         kind=kind.title if kind else translatable("Map"),
         software=released.software,
+        public_layers=tuple(
+            (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
+        ),
+        area_exchange=exchange and exchange_words(exchange),
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
             LayerName(

@@ -14,7 +14,6 @@ from dpgeo.accounts.selectors import may
 from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
 from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Notion, from_units
@@ -29,6 +28,7 @@ from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, re
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.publication import publish
+from dpgeo.releases.released_layers import declarations_of
 from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
 
@@ -111,7 +111,7 @@ def about(release: Release) -> dict[str, str]:
         "attribution": dataset.attribution,
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
         **_points_total(release),
-        **_prior(release),
+        **declarations_of(release),
     }
 
 
@@ -127,12 +127,6 @@ def _points_total(release: Release) -> dict[str, str]:
         "dataset_points_radius": str(points.radius),
         "dataset_points_input_step": str(points.snapping),
     }
-
-
-def _prior(release: Release) -> dict[str, str]:
-    """Return title and checksum of the requested public density, {} without one."""
-    prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
-    return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
 def commit(release: Release, released: Released, lease: JobLease | None = None) -> None:

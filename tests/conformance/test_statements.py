@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.files import build_files
-from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.artefacts.statement_schema import VERSION, VERSIONS, statement_schema
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
@@ -22,6 +22,28 @@ from tests.conformance.cases import LAYERS, city, small
 from tests.conformance.test_mechanisms import every_mechanism, release
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statement.md"
+
+SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}
+
+LAYER: dict[str, Any] = {
+    "name": "crowd",
+    "title": "Where all are",
+    "kind": "density",
+    "sha256": "0" * 64,
+    "features": 64,
+    "declared_on": "2026-11-22",
+    "declared_before_upload": False,
+    "public_source": None,
+    "release": {
+        "id": "x",
+        "title": "Where all are",
+        "dataset": "Walks",
+        "cost": "epsilon 1",
+        "total": "epsilon 4",
+        "same_budget": False,
+        "used_layers": True,
+    },
+}
 
 ABOUT = {
     "title": "Evening walks",
@@ -35,6 +57,10 @@ ABOUT = {
     "licence": "CC BY 4.0",
     "attribution": "City of Example",
     "dataset_total_epsilon": "2",
+    "public_layers": json.dumps([LAYER, LAYER | {"public_source": SOURCE, "release": None}]),
+    "study_area_exchange": json.dumps(
+        {"place": "Vessby", "source": SOURCE, "on": "2026-11-22", "times": 1}
+    ),
 }
 """The details of a publisher who fills in every field."""
 
@@ -128,7 +154,8 @@ def test_its_statement_answers_every_field_of_the_registry(stated: Any) -> None:
 @every_mechanism
 def test_its_statement_has_the_schema_of_its_version_alone(stated: Any) -> None:
     Draft202012Validator(statement_schema()).validate(stated)
-    assert not Draft202012Validator(statement_schema("1.1")).is_valid(stated)
+    for version in VERSIONS.keys() - {VERSION}:
+        assert not Draft202012Validator(statement_schema(version)).is_valid(stated)
 
 
 @every_mechanism

@@ -99,7 +99,16 @@ BODIES: dict[str, Any] = {
     "upload_confirm": {
         "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
     },
-    "layer_add": {"name": "wards", "title": "Wards of 2026", "layer": WARDS},
+    "layer_add": {
+        "name": "wards",
+        "title": "Wards of 2026",
+        "layer": WARDS,
+        "public_source": {
+            "name": "Ward boundaries",
+            "url": "https://example.org/wards",
+            "date": "2026-01-31",
+        },
+    },
     "quote": {**REQUEST, "guess": {"people": 10000, "records": 20, "share": 0.0001}},
     "release_request": {
         "dataset": "walks",

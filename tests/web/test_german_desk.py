@@ -22,6 +22,7 @@ from dpgeo.core.errors import Conflict, DpgeoError, InvalidInput
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
@@ -32,6 +33,7 @@ from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.states import ReleaseState
+from tests.makers import SOURCE
 from tests.web.api import AREA, DECLARATION, program_of
 from tests.web.desk import Desk, invented_rows, make_desk
 from tests.web.test_desk_releases import asked
@@ -75,6 +77,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         title="Bezirke",
         file=io.BytesIO(json.dumps(WARDS).encode()),
         created_by=desk.user,
+        provenance=PublicSource.read(SOURCE, field="public_source"),
     )
     published = desk.request(dataset, title="Karte eins")
     assert release_run(release_id=published.pk)

@@ -22,6 +22,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from tests.hostile import THOROUGH, json_text, value, word
+from tests.makers import SOURCE
 from tests.unit.artefacts.releases import contour_release, grid_release, points_release
 from tests.web.api import DECLARATION, REQUEST, Program, program
 from tests.web.published import install, make_dataset, make_member
@@ -146,7 +147,12 @@ PLAN = {
 
 BODIES: dict[str, dict[str, Any]] = {
     "api/v1/datasets": DECLARATION,
-    "api/v1/datasets/walks/layers": {"name": "wards", "kind": "zones", "layer": FEATURES},
+    "api/v1/datasets/walks/layers": {
+        "name": "wards",
+        "kind": "zones",
+        "layer": FEATURES,
+        "public_source": SOURCE,
+    },
     "api/v1/datasets/walks/quote": REQUEST,
     "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
     "api/v1/releases": {"dataset": "walks", **REQUEST},
@@ -184,3 +190,12 @@ def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> Non
         if problem := failed(answer):
             failures[f"{where} {body}"[:300]] = problem
     assert not failures
+
+
+def test_ids_with_null_characters_are_unknown() -> None:
+    """PostgreSQL stores none, and fails at a comparison with one."""
+    for page in ("/maps/%00/", "/maps/%00/privacy/", "/api/v1/releases/%00"):
+        assert Client().get(page).status_code == 404, page
+    plan = {**PLAN, "release": "\0"}
+    answer = Client().post("/api/v1/plan", plan, content_type="application/json")
+    assert (answer.status_code, answer.json()["field"]) == (400, "release")

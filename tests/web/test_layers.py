@@ -21,13 +21,21 @@ from dpgeo.datasets.layers import (
     public_layer_remove,
 )
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
-from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
+from tests.makers import (
+    SOURCE,
+    make_dataset,
+    make_organisation,
+    make_ready,
+    make_release,
+    make_user,
+)
 from tests.web.api import Program, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -155,8 +163,8 @@ def test_only_stewards_declare_and_remove_layers() -> None:
 
 def test_a_layer_used_by_a_release_cannot_be_removed(tmp_path: Path) -> None:
     dataset = make_dataset()
-    make_ready(dataset, tmp_path)
     layer = add(dataset)
+    make_ready(dataset, tmp_path)
     make_release(dataset).layers.add(layer)
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
@@ -270,7 +278,8 @@ def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
 
 def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:
     dataset, asks = desk.declare(ready=True), program_of(desk)
-    made = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/layers", stops(), 201)
+    body = stops(public_source=SOURCE)
+    made = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/layers", body, 201)
     assert (made["kind"], made["features"]) == ("places", 3)
     parameters = {"people": 10, "places": "stops", "hidden": 1, "clusters": 2}
     request = {"mechanism": "prilocation", "epsilon": "1", "bound": 1, "parameters": parameters}
@@ -306,6 +315,7 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
         title="Wards",
         file=io.BytesIO(json.dumps(wards(dataset)).encode()),
         created_by=None,
+        provenance=PublicSource.read(SOURCE, field="public_source"),
     )
     request = {"mechanism": "zones", "parameters": {}, "epsilon": "0.5", "bound": 2}
     quote = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", request)

@@ -221,6 +221,7 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
 
 
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
+    releases_sweep()  # draws of other tests, whose rows are gone
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     slug, publisher = dataset.slug, dataset.organisation.name

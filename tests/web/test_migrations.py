@@ -20,7 +20,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.plugin import DjangoDbBlocker
 
 from dpgeo.budgets.models import Ledger
+from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.person_keys import unseal
+from tests.makers import make_dataset, make_received
 
 OURS = [each.label for each in apps.get_app_configs() if each.name.startswith("dpgeo.")]
 
@@ -240,3 +242,29 @@ def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> 
     steps = Ledger.objects.filter(notion="geo-ind").order_by("radius")
     assert list(steps.values_list("input_step", flat=True)) == [1000, 2000]
     assert not Ledger.objects.filter(notion="pure-dp", input_step__isnull=False).exists()
+
+
+@pytest.mark.django_db
+def test_layers_keep_an_order_that_is_known_and_are_given_no_other() -> None:
+    """An upload that was deleted may have come before the earliest that is left."""
+    dataset = make_dataset()
+    sibling = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)
+    unused = make_dataset()
+    upload = make_received(dataset)
+    Dataset.objects.update(first_upload_at=None)
+    hour = datetime.timedelta(hours=1)
+    for number, (owner, moment) in enumerate(
+        ((dataset, -hour), (dataset, hour), (sibling, hour), (unused, hour))
+    ):
+        layer = PublicLayer.objects.create(
+            dataset=owner, name=f"l{number}", kind="zones", features=1
+        )
+        layers = PublicLayer.objects.filter(pk=layer.pk)
+        layers.update(created_at=upload.created_at + moment)
+    migration = import_module("dpgeo.datasets.migrations.0011_order_of_declarations")
+    migration.record_first_uploads(apps, None)
+    dataset.refresh_from_db()
+    unused.refresh_from_db()
+    assert (dataset.first_upload_at, unused.first_upload_at) == (upload.created_at, None)
+    ordered = PublicLayer.objects.order_by("name").values_list("before_upload", flat=True)
+    assert list(ordered) == [None, False, False, None]

@@ -32,6 +32,7 @@ from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.privacy_sentence import promise_of
+from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -47,7 +48,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.sharding import SHARD_TASK
 from dpgeo.releases.states import ReleaseState
-from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
+from tests.makers import SOURCE, make_dataset, make_ready, make_release, make_request, quote_release
 
 pytestmark = pytest.mark.django_db
 
@@ -189,6 +190,7 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
         title="Census of 2021",
         file=io.BytesIO(document),
         created_by=None,
+        provenance=PublicSource.read(SOURCE, field="public_source"),
     )
 
 

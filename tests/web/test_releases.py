@@ -227,6 +227,7 @@ def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None
         "attribution": "",
         "dataset_total_epsilon": "4",
         "requested_on": release.created_at.date().isoformat(),
+        "public_layers": "[]",
     }
     assert (released.bound, released.counting.value) == (3, "visits")
     assert released.guarantee.epsilon == 1

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dpgeo.artefacts.statement_schema import Added12
+from dpgeo.artefacts.statement_schema import Added12, Added13
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
 from tests.web.published import install, make_dataset
@@ -118,14 +118,20 @@ def test_statements_conform_to_the_schema_that_they_name(client: Client, make: A
     assert not validator.is_valid({**statement, "more": 1})
 
 
-def test_the_schema_of_earlier_statements_remains(client: Client, release: Release) -> None:
+@pytest.mark.parametrize(("version", "added"), [("1.1", (Added12, Added13)), ("1.2", (Added13,))])
+def test_the_schema_of_earlier_statements_remains(
+    client: Client, release: Release, version: str, added: tuple[Any, ...]
+) -> None:
     file = client.get(f"/api/v1/releases/{release.pk}/files/statement.json")
     earlier = json.loads(file.getvalue())
-    address = "/api/schemas/privacy-statement-1.1.json"
-    for field in Added12.__annotations__:
-        del earlier[field]
+    address = f"/api/schemas/privacy-statement-{version}.json"
+    for part in added:
+        for field in part.__annotations__:
+            del earlier[field]
+    promise = earlier["dataset_guarantee"]
+    promise["odds_factor"] = promise.pop("presence_odds_factor")
     validator = jsonschema.Draft202012Validator(get(client, address))
-    validator.validate(earlier | {"version": "1.1", "schema": address})
+    validator.validate(earlier | {"version": version, "schema": address})
 
 
 def test_there_is_no_other_version_of_the_schema(client: Client) -> None:

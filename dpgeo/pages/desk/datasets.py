@@ -22,7 +22,7 @@ from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
-from dpgeo.datasets.services import dataset_create, dataset_update
+from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
@@ -119,6 +119,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         changes["public_attributes"] = form.cleaned_data["public_attributes"]
     if form.study_area:
         changes["study_area"] = form.study_area
+    if form.named_place:
+        changes[PLACE] = form.named_place
     return changes
 
 

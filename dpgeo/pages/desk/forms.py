@@ -162,6 +162,29 @@ class DatasetForm(DeskForm):
         label=_("Attribution"),
         help_text=_("The words others should use to name you."),
     )
+    place = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Name of the place"),
+        help_text=_("Public. What the place is called that the area is exchanged for."),
+    )
+    place_name = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Source of its outline"),
+        help_text=_("Public. Such as Municipal boundaries of 2026."),
+    )
+    place_url = forms.CharField(
+        required=False,
+        label=_("Address of the source"),
+        help_text=_("Where anybody finds it, such as https://example.org/census."),
+    )
+    place_date = forms.CharField(
+        required=False,
+        label=_("Date of the source"),
+        help_text=_("Such as 2026-01-31."),
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
     time_zone = forms.CharField(
         max_length=60,
         label=_("Time zone"),
@@ -200,6 +223,7 @@ class DatasetForm(DeskForm):
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
                      "time_zone", "public_attributes", "ledger")  # fmt: skip
+    place_fields = ("place", "place_name", "place_url", "place_date")
     side_names = ("west", "south", "east", "north")
 
     def __init__(
@@ -221,6 +245,9 @@ class DatasetForm(DeskForm):
         self.fields["budget"].help_text = budget_help()
         if len(organisations) == 1:
             self.fields["organisation"].initial = organisations[0]
+        if dataset is None or dataset.frozen_at or not dataset.first_upload_at:
+            for name in self.place_fields:
+                del self.fields[name]
         if dataset:
             self._keep_what_stands(dataset, sets_budget)
 
@@ -247,6 +274,15 @@ class DatasetForm(DeskForm):
         if name == "study_area":
             return "outline" if self.cleaned_data.get("outline") else "west"
         return name
+
+    @property
+    def named_place(self) -> dict[str, str] | None:
+        """The named place that the study area is exchanged for; None if no part is given."""
+        parts = {
+            name.removeprefix("place_"): self.cleaned_data.get(name, "")
+            for name in self.place_fields
+        }
+        return parts if any(parts.values()) else None
 
     def clean_time_zone(self) -> str:
         """Validate an IANA time zone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -12,15 +14,18 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.declarations import layer_words
 from dpgeo.core.domain import LAYER_TYPES
 from dpgeo.core.errors import DpgeoError
-from dpgeo.datasets.layers import public_layer_add, public_layer_remove
+from dpgeo.datasets.layers import may_follow_data, public_layer_remove
 from dpgeo.datasets.models import Dataset, LayerKindChoice
+from dpgeo.datasets.provenance import PARTS
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
+from dpgeo.releases.released_layers import layer_declare, layer_facts
 
 
 class LayerForm(DeskForm):
@@ -39,15 +44,43 @@ class LayerForm(DeskForm):
     )
     kind = forms.ChoiceField(label=_("Kind"), choices=[])
     file = forms.FileField(
+        required=False,
         label=_("GeoJSON file, or CSV for places"),
         help_text=_(
             "Polygons in degrees (WGS84), taken from a map and never from the data, are cut to "
             "the study area. Places are points, or a CSV table with a row each: longitude, "
-            "latitude and a column for every level. A density can also be the GeoJSON file of "
-            "a published map."
+            "latitude and a column for every level. Empty where a published map is named below."
         ),
         widget=forms.FileInput(attrs={"accept": ".geojson,.json,.csv"}),
-        error_messages={"required": _("Choose a file first.")},
+    )
+    source_name = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Public source"),
+        help_text=_("What the file is from, such as Census grid of 2021."),
+    )
+    source_url = forms.CharField(
+        required=False,
+        label=_("Address of the source"),
+        help_text=_("Where anybody finds it, such as https://example.org/census."),
+    )
+    source_date = forms.CharField(
+        required=False,
+        label=_("Date of the source"),
+        help_text=_("Such as 2026-01-31."),
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+    release = forms.CharField(
+        required=False,
+        max_length=32,
+        label=_("Or a published map to make the layer from"),
+        help_text=_("Its id, which is the last part of its address."),
+    )
+    release_layer = forms.CharField(
+        required=False,
+        max_length=100,
+        label=_("Layer of that map"),
+        help_text=_("Needed where the map has several."),
     )
     key_property = forms.CharField(
         required=False,
@@ -84,6 +117,16 @@ class LayerForm(DeskForm):
             if value in LAYER_TYPES
         ]
 
+    def clean(self) -> dict[str, Any]:
+        """Gather the parts of the source; None if all are empty."""
+        values = super().clean() or {}
+        parts = {name: values.pop(f"source_{name}", "") for name in PARTS}
+        return {**values, "public_source": parts if any(parts.values()) else None}
+
+    def field_of(self, name: str) -> str:
+        """Return the first form field of the source, which is one input of the service."""
+        return "source_name" if name == "public_source" else name
+
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,7 +141,11 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
         "dataset": dataset,
         "form": form,
         "declares": declares,
-        "layers": dataset.layers.prefetch_related("releases"),
+        "uploaded": may_follow_data(dataset),
+        "layers": [
+            (layer, [say(each) for each in layer_words(layer_facts(layer, dataset))])
+            for layer in dataset.layers.prefetch_related("releases")
+        ],
     }
     return render(request, "desk/layers.html", context, status=REFUSED if form.errors else 200)
 
@@ -106,7 +153,7 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
 def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
     """Add the layer; show an error of the service on the form."""
     try:
-        layer = public_layer_add(dataset=dataset, created_by=person(request), **form.cleaned_data)
+        layer = layer_declare(dataset=dataset, created_by=person(request), **form.cleaned_data)
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False

@@ -20,12 +20,13 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds, privacy_sentence
 from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.released import Released
+from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
     partition_release,
+    points_release,
     sparse_release,
 )
 
@@ -163,6 +164,8 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
         "epsilon_per_metre": "0.013862943611",
     }
     assert "Whether you were" not in promise["sentence"]
+    assert "odds_factor" not in promise
+    assert promise["presence_odds_factor"] == pytest.approx(math.exp(2))
     # e^(2 * 2 + ln 16 * 203/200), rounded up to three digits: snapping adds 1.5 steps of 2 m
     assert "up to 200 m elsewhere" in promise["sentence"]
     assert "factor 911." in promise["sentence"]
@@ -174,6 +177,18 @@ def digest(document: Any) -> str:
     """
     floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
     return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
+
+
+def test_a_prior_of_before_is_neither_called_independent_nor_lost() -> None:
+    released = points_release()
+    assert isinstance(released.content, PointsRelease)
+    content = dataclasses.replace(released.content, prior="crowd")
+    about = {**released.about, "prior_title": "Census", "prior_sha256": "0" * 64}
+    document = stated(dataclasses.replace(released, content=content, about=about))
+    said = " ".join(document["post_processing"])
+    assert f"Census, SHA-256 {'0' * 64}. Where it comes from" in said
+    assert "was not recorded" in said
+    assert document["public_layers"] is None
 
 
 def test_statements_and_their_schemas_are_unchanged() -> None:

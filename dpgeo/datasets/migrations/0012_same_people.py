@@ -14,7 +14,7 @@ def layer_unused_keys(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> No
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0010_raw_files_are_deleted"),
+        ("datasets", "0011_order_of_declarations"),
     ]
 
     operations = [

@@ -1,0 +1,147 @@
+"""Public layers made from published releases.
+
+Privacy argument. A published file is a function of noise that was paid for, so whatever is made of
+it is post-processing. This holds only for the file itself: the software reads it from its own
+storage, and takes no file that is merely said to be from a release. Where the release is about the
+same people its cost is part of their total already; where it is from a budget of its own, the two
+budgets add up for everybody who is in both datasets, and the statement says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC
+from typing import Any, BinaryIO, cast
+
+from dpgeo.artefacts.declarations import EXCHANGE, LAYERS
+from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.layers import declared_before_upload, public_layer_add, source_of
+from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.provenance import PublicSource, ReleaseSource
+from dpgeo.phrases import listed
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.selectors import release_public, stored_file
+
+SUFFIX = ".geojson"
+
+
+def layer_declare(
+    *,
+    dataset: Dataset,
+    file: BinaryIO | None,
+    public_source: Mapping[str, object] | None = None,
+    release: str = "",
+    release_layer: str = "",
+    **facts: Any,
+) -> PublicLayer:
+    """Declare a public layer from a file, or let the software make it from a published release.
+
+    `public_source` is the source of the file, see `PublicSource.read`. `release_layer` names one of
+    the release's layers; it may be empty where only one has a GeoJSON file. `facts` are the other
+    arguments of `public_layer_add`. Raises InvalidInput, which names the field, and the errors of
+    `public_layer_add`.
+    """
+    if release:
+        return _declare_released(dataset, file, public_source, (release, release_layer), facts)
+    if release_layer:
+        raise InvalidInput("Leave this out, or give the release.", field="release_layer")
+    if file is None:
+        raise InvalidInput(
+            "Give the layer itself, or the id of a published release to make it from.", field="file"
+        )
+    provenance = (
+        None if public_source is None else PublicSource.read(public_source, field="public_source")
+    )
+    return public_layer_add(dataset=dataset, file=file, provenance=provenance, **facts)
+
+
+def _declare_released(
+    dataset: Dataset,
+    file: BinaryIO | None,
+    public_source: Mapping[str, object] | None,
+    wanted: tuple[str, str],
+    facts: Mapping[str, Any],
+) -> PublicLayer:
+    """Declare a layer from a release and one of its layers. Raises InvalidInput."""
+    for field, given in {"file": file, "public_source": public_source}.items():
+        if given is not None:
+            raise InvalidInput(
+                "Leave this out: the software makes the layer from the release itself.", field=field
+            )
+    release = release_public(wanted[0])
+    if release is None:
+        raise InvalidInput(
+            "{release!r} is not the id of a release that is published here; the id is the last "
+            "part of a map's address.",
+            release=wanted[0][:40],
+            field="release",
+        )
+    stored = stored_file(release, _file_of(release, wanted[1]).name)
+    with stored.storage.open(stored.name, "rb") as opened:
+        return public_layer_add(
+            dataset=dataset,
+            file=cast("BinaryIO", opened),
+            provenance=ReleaseSource(release.pk),
+            **facts,
+        )
+
+
+def _file_of(release: Release, name: str) -> ReleaseFile:
+    """Return the GeoJSON file of one of a release's layers. Raises InvalidInput."""
+    files = {
+        file.name.removesuffix(SUFFIX): file for file in release.files.filter(name__endswith=SUFFIX)
+    }
+    if not files:
+        raise InvalidInput(
+            "This release has no GeoJSON file to make a layer from; choose another.",
+            field="release",
+        )
+    wanted = name or (next(iter(files)) if len(files) == 1 else "")
+    if wanted not in files:
+        raise InvalidInput(
+            "Name the layer of the release to take; choose from {known}.",
+            known=listed(files),
+            field="release_layer",
+        )
+    return files[wanted]
+
+
+def declarations_of(release: Release) -> dict[str, str]:
+    """Return the texts of a release on its public layers and on its study area, as JSON."""
+    used: Iterable[PublicLayer] = release.layers.all()
+    texts = {LAYERS: json.dumps([layer_facts(layer, release.dataset) for layer in used])}
+    if release.dataset.area_exchange:
+        texts[EXCHANGE] = json.dumps(release.dataset.area_exchange)
+    return texts
+
+
+def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
+    """Return what a statement says of a layer, as plain JSON."""
+    return {
+        "name": layer.name,
+        "title": layer.title,
+        "kind": layer.kind,
+        "sha256": layer.sha256,
+        "features": layer.features,
+        "declared_on": layer.created_at.astimezone(UTC).date().isoformat(),
+        "declared_before_upload": declared_before_upload(layer),
+        "public_source": source_of(layer),
+        "release": _release_facts(layer.source_release, dataset),
+    }
+
+
+def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
+    """Return what is public of the release behind a layer, and whether its budget is this one."""
+    source = Release.objects.filter(pk=release_id).select_related("dataset__ledger").first()
+    if source is None:
+        return None
+    return {
+        "id": source.pk,
+        "title": source.title,
+        "dataset": source.dataset.title,
+        "cost": source.cost_words,
+        "total": source.ledger.words(source.ledger.lifetime_units),
+        "same_budget": source.dataset.ledger_id == dataset.ledger_id,
+        "used_layers": source.layers.exists(),
+    }

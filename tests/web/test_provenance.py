@@ -1,0 +1,464 @@
+"""Public geometry: what may be declared after the data, and what a release says of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.artefacts.statement import statement
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.levels import make_level
+from dpgeo.datasets.layers import declared_before_upload
+from dpgeo.datasets.models import Dataset, PublicLayer, Upload
+from dpgeo.datasets.services import dataset_merge_ledgers, dataset_update
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview
+from dpgeo.ingest.schema import Columns
+from dpgeo.releases.models import Release
+from dpgeo.releases.released_layers import layer_declare, layer_facts
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_publish
+from tests.makers import CSV, SOURCE, make_dataset, make_ready, make_received, make_release
+from tests.web.api import program_of
+from tests.web.desk import make_desk
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(person="who", latitude="lat", longitude="lon")
+
+PLACE = {"place": "Vessby", **SOURCE}
+
+POINTS: dict[str, Any] = {
+    "mechanism": "planar-laplace",
+    "parameters": {"level": "ln(2)", "radius": 200, "cells": 16, "prior": "crowd"},
+    "epsilon": None,
+    "bound": 2,
+}
+
+
+def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
+    """Return a density of small squares around the rows' own places, with who was there."""
+    features = []
+    for line in rows.decode().splitlines()[1:]:
+        _, lat, lon = line.split(",")
+        (south, west) = float(lat) - side / 2, float(lon) - side / 2
+        (north, east) = south + side, west + side
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        if north < 90:
+            geometry = {"type": "Polygon", "coordinates": [ring]}
+            facts = {"properties": {"people": 1}, "geometry": geometry}
+            features.append({"type": "Feature", **facts})
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def crowd(
+    dataset: Dataset, content: bytes | None = squares_around(CSV), **facts: Any
+) -> PublicLayer:
+    """Declare a density; by default one that gives the rows away."""
+    file = None if content is None else io.BytesIO(content)
+    asked: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
+    return layer_declare(dataset=dataset, file=file, created_by=None, **{**asked, **facts})
+
+
+def area(east: float = 10.2) -> dict[str, Any]:
+    ring = [[10.0, 50.0], [east, 50.0], [east, 50.1], [10.0, 50.1], [10.0, 50.0]]
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_dataset(points_budget=make_level("ln 16", 200))
+
+
+def test_a_density_of_the_rows_own_places_is_refused_without_a_source(dataset: Dataset) -> None:
+    make_received(dataset)
+    with pytest.raises(InvalidInput, match="could have been made from its rows") as refused:
+        crowd(dataset)
+    assert refused.value.field == "public_source"
+    assert not PublicLayer.objects.exists()
+
+
+def test_with_a_source_it_is_labelled_and_nothing_is_claimed(
+    dataset: Dataset, tmp_path: Path, client: Client
+) -> None:
+    make_ready(dataset, tmp_path)
+    layer = crowd(dataset, public_source=SOURCE)
+    release = release_publish(release=make_release(dataset, **POINTS), by=None)
+    document: Any = statement(released_of(release))
+    (used,) = document["public_layers"]
+    assert used["meaning"].endswith("Whether it follows the data is not known.")
+    assert used["declared_before_upload"] is False
+    assert used["public_source"] == SOURCE
+    assert used["release"] is None
+    assert (used["sha256"], used["features"]) == (layer.sha256, 3)
+    assert used["declared_on"] == layer.created_at.date().isoformat()
+    text = json.dumps(document)
+    assert "does not follow the data" not in text
+    assert "What a public layer itself gives away" in document["not_protected"][-1]
+    assert "declared beforehand and" not in text
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    for words in ("Crowd, 3 features", "after a file was uploaded", SOURCE["url"], "is not known"):
+        assert words in page, words
+
+
+def test_the_order_of_layer_and_upload_is_stated(dataset: Dataset, tmp_path: Path) -> None:
+    layer = crowd(dataset)
+    assert layer.before_upload is True
+    make_ready(dataset, tmp_path)
+    document: Any = statement(released_of(make_release(dataset, **POINTS)))
+    (used,) = document["public_layers"]
+    assert used["declared_before_upload"] is True
+    assert "before any file was uploaded to this dataset" in used["meaning"]
+    assert "No source was named." in used["meaning"]
+    assert used["meaning"] in " ".join(document["post_processing"])
+
+
+def test_a_deleted_upload_and_one_of_the_same_people_count(dataset: Dataset) -> None:
+    upload_discard(upload=make_received(dataset), by=None)
+    sibling = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)
+    for each in (dataset, sibling):
+        with pytest.raises(InvalidInput, match="could have been made from its rows"):
+            crowd(each)
+    assert crowd(sibling, public_source=SOURCE).before_upload is False
+    assert crowd(make_dataset(dataset.organisation)).before_upload is True
+
+
+def test_uploads_count_from_a_budget_that_was_merged_later(dataset: Dataset) -> None:
+    older = make_dataset(dataset.organisation)
+    make_received(older)
+    layer = crowd(dataset)
+    assert declared_before_upload(layer) is True
+    dataset_merge_ledgers(dataset=dataset, ledger=older.ledger, by=None)
+    assert declared_before_upload(layer) is False
+    assert layer_facts(layer, dataset)["declared_before_upload"] is False
+
+
+def test_layers_of_before_are_said_to_be_unrecorded(dataset: Dataset, tmp_path: Path) -> None:
+    crowd(dataset)
+    make_ready(dataset, tmp_path)
+    dataset.layers.update(before_upload=None)
+    document: Any = statement(released_of(make_release(dataset, **POINTS)))
+    assert document["public_layers"][0]["declared_before_upload"] is None
+    assert "had been uploaded by then was not recorded" in document["public_layers"][0]["meaning"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": " "}, "Lacks the name of the public source"),
+        ({"url": ""}, "Lacks the https address"),
+        ({"date": ""}, "Lacks the date"),
+        ({"url": "http://example.org/census"}, "is not an https address"),
+        ({"url": "https://user:word@example.org/"}, "is not an https address"),
+        ({"url": "https://[example.org/"}, "is not an https address"),
+        ({"url": "https://census"}, "is not an https address"),
+        ({"date": "last year"}, "write it like 2026-01-31"),
+        ({"date": "9999-01-31"}, "lies in the future"),
+    ],
+)
+def test_a_source_has_a_name_an_address_and_a_date(
+    dataset: Dataset, changes: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words) as refused:
+        crowd(dataset, public_source=SOURCE | changes)
+    assert refused.value.field == "public_source"
+
+
+@pytest.fixture
+def published(dataset: Dataset, tmp_path: Path) -> Release:
+    make_ready(dataset, tmp_path)
+    return release_publish(release=make_release(dataset, title="Where all are"), by=None)
+
+
+def test_the_software_makes_a_layer_from_a_release_itself(
+    dataset: Dataset, published: Release
+) -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "file": {},
+        "public_source": {"content": None, "public_source": SOURCE},
+    }
+    for field, given in wrong.items():
+        with pytest.raises(InvalidInput, match="makes the layer from the release") as refused:
+            crowd(dataset, release=published.pk, **given)
+        assert refused.value.field == field
+    layer = crowd(dataset, None, release=published.pk)
+    assert (layer.source_release, layer.before_upload) == (published.pk, False)
+
+
+def test_a_prior_from_the_same_people_says_who_paid_for_it(
+    dataset: Dataset, published: Release
+) -> None:
+    crowd(dataset, None, release=published.pk)
+    document: Any = statement(released_of(make_release(dataset, **POINTS)))
+    (used,) = document["public_layers"]
+    assert used["release"] == {
+        "id": published.pk,
+        "title": "Where all are",
+        "dataset": dataset.title,
+        "cost": "epsilon 1",
+        "total": "epsilon 4",
+        "same_budget": True,
+        "used_layers": False,
+    }
+    assert not any("public layer itself" in fact for fact in document["not_protected"])
+    assert "release of the same people, Where all are" in used["meaning"]
+    assert "whose cost, epsilon 1, is part of their total" in used["meaning"]
+
+
+def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: Path) -> None:
+    """Points that were remapped by the data's own places are no cleaner as a prior."""
+    make_ready(dataset, tmp_path)
+    crowd(dataset, public_source=SOURCE)
+    points = release_publish(release=make_release(dataset, **POINTS), by=None)
+    crowd(dataset, None, name="again", release=points.pk, release_layer="density")
+    again = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "again"}}
+    document: Any = statement(released_of(make_release(dataset, **again)))
+    assert "That release used public layers itself" in document["public_layers"][0]["meaning"]
+    assert "What a public layer itself gives away" in document["not_protected"][-1]
+
+
+def test_a_prior_from_other_people_says_that_budgets_add_up(
+    published: Release, tmp_path: Path
+) -> None:
+    other = make_dataset(points_budget=make_level("ln 16", 200))
+    make_ready(other, tmp_path)
+    crowd(other, None, release=published.pk)
+    document: Any = statement(released_of(make_release(other, **POINTS)))
+    (used,) = document["public_layers"]
+    assert used["release"]["same_budget"] is False
+    assert "cost epsilon 1 of a budget of its own, epsilon 4 in all" in used["meaning"]
+    assert "in both datasets the two budgets add up" in used["meaning"]
+
+
+def test_only_published_releases_make_layers(dataset: Dataset, tmp_path: Path) -> None:
+    make_ready(dataset, tmp_path)
+    draft = make_release(dataset)
+    for unknown in (draft.pk, "x" * 32, "../x"):
+        with pytest.raises(InvalidInput, match="is not the id of a release") as refused:
+            crowd(dataset, None, release=unknown)
+        assert refused.value.field == "release"
+    release_publish(release=draft, by=None)
+    with pytest.raises(InvalidInput, match="choose from cells") as refused:
+        crowd(dataset, None, release=draft.pk, release_layer="density")
+    assert refused.value.field == "release_layer"
+    with pytest.raises(InvalidInput, match="or give the release"):
+        crowd(dataset, release_layer="cells")
+    with pytest.raises(InvalidInput, match="Give the layer itself"):
+        crowd(dataset, None)
+
+
+def test_before_any_upload_the_area_is_free(dataset: Dataset) -> None:
+    dataset_update(dataset=dataset, changes={"study_area": area()})
+    with pytest.raises(InvalidInput, match="Leave this out") as refused:
+        dataset_update(dataset=dataset, changes={"study_area": area(10.3), "place": PLACE})
+    assert refused.value.field == "place"
+    assert dataset.area_exchange == {}
+
+
+def test_after_an_upload_the_area_is_only_exchanged_for_a_named_place(
+    dataset: Dataset, tmp_path: Path, client: Client
+) -> None:
+    make_received(dataset)
+    changes: list[dict[str, Any]] = [{}, {"place": SOURCE}, {"place": PLACE | {"url": "x"}}]
+    for place in changes:
+        with pytest.raises(InvalidInput) as refused:
+            dataset_update(dataset=dataset, changes={"study_area": area(), **place})
+        assert refused.value.field == "place"
+    dataset.refresh_from_db()
+    assert dataset.study_area != area()
+    dataset_update(dataset=dataset, changes={"study_area": dataset.study_area, "title": "Walks"})
+    dataset_update(dataset=dataset, changes={"study_area": area(10.3), "place": PLACE})
+    dataset_update(dataset=dataset, changes={"study_area": area(), "place": PLACE})
+    make_ready(dataset, tmp_path)
+    release = release_publish(release=make_release(dataset), by=None)
+    document: Any = statement(released_of(release))
+    exchange = document["study_area_exchange"]
+    assert (exchange["place"], exchange["source"], exchange["times"]) == ("Vessby", SOURCE, 2)
+    assert "was exchanged for another named place (times: 2)" in exchange["meaning"]
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "After a file had been uploaded" in page
+    assert "Vessby, with the outline of Census of 2021" in page
+
+
+def test_an_unchanged_area_is_not_called_exchanged(dataset: Dataset, tmp_path: Path) -> None:
+    make_ready(dataset, tmp_path)
+    document: Any = statement(released_of(make_release(dataset)))
+    assert (document["study_area_exchange"], document["public_layers"]) == (None, [])
+
+
+def test_the_first_confirmation_freezes_area_and_place(dataset: Dataset) -> None:
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS)
+    with pytest.raises(Conflict, match="declare a new dataset") as refused:
+        dataset_update(dataset=dataset, changes={"study_area": area(), "place": PLACE})
+    assert refused.value.field == "study_area"
+    with pytest.raises(InvalidInput, match="could have been made from its rows"):
+        crowd(dataset)
+
+
+def test_no_hint_tells_whether_rows_lie_in_an_exchanged_area(dataset: Dataset) -> None:
+    away = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
+    first = make_received(dataset)
+    dataset_update(dataset=dataset, changes={"study_area": away, "place": PLACE})
+    first.refresh_from_db()
+    for upload in (first, make_received(dataset)):
+        assert "study area" not in " ".join(map(str, upload_preview(upload=upload).hints))
+
+
+def test_programs_name_the_provenance_of_layers(published: Release) -> None:
+    desk = make_desk()
+    dataset, asks = desk.declare(ready=True), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    squares = json.loads(squares_around(CSV))
+    body = {"name": "crowd", "kind": "density", "layer": squares}
+    refusal = asks.ask("POST", address, body, 400)
+    assert (refusal["field"], "public source" in refusal["detail"]) == ("public_source", True)
+    made = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
+    assert made["public_source"] == SOURCE
+    assert (made["declared_before_upload"], made["release"]) == (False, "")
+    body = {"name": "shown", "kind": "density", "release": published.pk}
+    made = asks.ask("POST", address, body, 201)
+    assert (made["release"], made["public_source"]) == (published.pk, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [("release", {"release": "a\0"}), ("layer", {"layer": "\ud800"}), ("file", {"layer": "\0"})],
+)
+def test_texts_that_no_database_stores_are_refused(field: str, sent: dict[str, str]) -> None:
+    desk = make_desk()
+    address = f"/api/v1/datasets/{desk.declare().slug}/layers"
+    assert program_of(desk).ask("POST", address, {"name": "x", **sent}, 400)["field"] == field
+
+
+def test_programs_exchange_an_area_for_a_named_place() -> None:
+    desk = make_desk()
+    dataset, asks = desk.declare(), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}"
+    asks.ask("PATCH", address, {"study_area": area()})
+    make_received(dataset)
+    assert asks.ask("PATCH", address, {"study_area": area(10.3)}, 400)["field"] == "place"
+    body = {"study_area": area(10.3), "place": PLACE}
+    assert asks.ask("PATCH", address, body)["study_area"] == area(10.3)
+    less = {name: text for name, text in PLACE.items() if name != "url"}
+    assert asks.ask("PATCH", address, {**body, "place": less}, 400)["field"] == "place"
+
+
+def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:
+    desk = make_desk()
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/layers/"
+    assert "before the first file is uploaded" in desk.page(address)
+    make_received(dataset)
+    assert "from now on each needs a named public source" in desk.page(address)
+
+    def send(content: bytes | None = squares_around(CSV), **typed: str) -> Any:
+        facts: dict[str, Any] = {"name": "crowd", "kind": "density", **typed}
+        if content is not None:
+            facts["file"] = SimpleUploadedFile("crowd.geojson", content)
+        return desk.client.post(address, facts, follow=True)
+
+    refused = send()
+    assert refused.status_code == 422
+    assert "could have been made from its rows" in refused.context["form"].errors["source_name"][0]
+    assert "Lacks" in send(source_name="Census").context["form"].errors["source_name"][0]
+    assert send(None).context["form"].errors["file"]
+    named: Any = {f"source_{part}": text for part, text in SOURCE.items()}
+    assert b"Declared: crowd, 3 features." in send(**named).content
+    assert "Taken from a public source, as its publisher says: Census of 2021" in desk.page(address)
+    assert b"Declared: shown" in send(None, name="shown", release=published.pk).content
+    assert "Where all are" in desk.page(address)
+
+
+def test_the_desk_exchanges_an_area_for_a_named_place() -> None:
+    desk = make_desk()
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/edit/"
+    assert "Exchange the area" not in desk.page(address)
+    make_received(dataset)
+    assert "Exchange the area for another named place" in desk.page(address)
+    typed = desk.declaration(east="10.2")
+    refused = desk.client.post(address, typed)
+    assert (refused.status_code, list(refused.context["form"].errors)) == (422, ["place"])
+    assert desk.client.post(address, desk.declaration(title="Walks")).status_code == 302
+    named = {
+        ("place" if part == "place" else f"place_{part}"): text for part, text in PLACE.items()
+    }
+    assert desk.client.post(address, typed | named).status_code == 302
+    dataset.refresh_from_db()
+    assert dataset.area.bounds[2] == 10.2
+    assert dataset.area_exchange["place"] == "Vessby"
+
+
+def meanwhile(work: Callable[[], object]) -> threading.Thread:
+    """Do work on a connection of its own; it must not end by itself within half a second."""
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(0.5)
+    assert thread.is_alive()
+    return thread
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_upload_waits_for_a_layer_that_is_being_declared(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a layer could be said to be older than an upload that came first."""
+    if connection.vendor == "sqlite":  # every transaction waits for every other
+        assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+        return
+    create = PublicLayer.objects.create
+    waiting: list[threading.Thread] = []
+
+    def slowly(**facts: Any) -> PublicLayer:
+        waiting.append(meanwhile(lambda: make_received(dataset)))
+        return create(**facts)
+
+    monkeypatch.setattr(PublicLayer.objects, "create", slowly)
+    layer = crowd(dataset)
+    waiting[0].join(30)
+    dataset.refresh_from_db()
+    assert dataset.first_upload_at is not None
+    assert layer.before_upload is True
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_layer_waits_for_an_upload_that_is_arriving(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor == "sqlite":
+        return
+    create = Upload.objects.create
+    refusals: list[InvalidInput] = []
+    waiting: list[threading.Thread] = []
+
+    def declare() -> None:
+        try:
+            crowd(dataset)
+        except InvalidInput as refusal:
+            refusals.append(refusal)
+
+    def slowly(**facts: Any) -> Any:
+        waiting.append(meanwhile(declare))
+        return create(**facts)
+
+    monkeypatch.setattr(Upload.objects, "create", slowly)
+    make_received(dataset)
+    waiting[0].join(30)
+    assert [refusal.field for refusal in refusals] == ["public_source"]
+    assert not PublicLayer.objects.exists()
