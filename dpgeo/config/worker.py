@@ -61,7 +61,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """Load the application, to be called in the pools."""
         super().load_wsgi()
-        self._application: Application = self.wsgi
+        self._application: Application = self.__dict__["wsgi"]
         self.wsgi = self._answer
 
     def handle(self, conn: TConn) -> Any:

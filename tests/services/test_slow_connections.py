@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import need
+from tests.servers import free_port
 from tests.services.installation import ROOT, Installation, kill
-from tests.services.sites import PATIENCE_SECONDS, answers, free_port, site_of
+from tests.services.sites import PATIENCE_SECONDS, answers, site_of
 from tests.services.slow_connections import (
     BEGINNINGS,
     LARGE_BYTES,
@@ -54,7 +55,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for given, here in (
         ("web:8000", f"127.0.0.1:{site}"),
         ("listen 8080", f"listen 127.0.0.1:{port}"),
-        ("/tmp/", f"{folder}/"),
+        ("/tmp/", f"{folder}/"),  # noqa: S108
     ):
         assert given in text
         text = text.replace(given, here)
@@ -62,7 +63,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     # Started by root, nginx would work as a user who may not write to the test's folder.
     user = "user root; " if os.geteuid() == 0 else ""
     words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
-    process = subprocess.Popen(words, start_new_session=True)  # noqa: S603
+    process = subprocess.Popen(words, start_new_session=True)
     try:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not answers(port):
@@ -90,6 +91,45 @@ def test_slow_connections_behind_nginx_do_not_keep_readers_waiting(
     with held(behind_nginx, kind, SLOW):
         time.sleep(2)
         assert longest_wait(behind_nginx) < LONGEST_SECONDS
+
+
+@pytest.fixture(scope="module")
+def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run Caddy as deploy/Caddyfile says, without https; yield its port."""
+    if os.environ.get("DPGEO_AUDIT") != "1" or shutil.which("caddy") is None:
+        pytest.skip("This runs in `make audit`, where Caddy is installed: apt-get install caddy.")
+    folder, port = tmp_path_factory.mktemp("caddy"), free_port()
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    for given, here in (
+        ("reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{site}"),
+        ("maps.example.org {", f"http://127.0.0.1:{port} {{"),
+        ("{\n\tservers", "{\n\tadmin off\n\tservers"),
+    ):
+        assert given in text
+        text = text.replace(given, here)
+    (folder / "Caddyfile").write_text(text)
+    words = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+    environment = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    process = subprocess.Popen(words, start_new_session=True, env=environment)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not answers(port):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port
+    finally:
+        kill(process)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_slow_connections_behind_caddy_do_not_keep_readers_waiting(
+    behind_caddy: int, kind: str
+) -> None:
+    longest_wait(behind_caddy)
+    with held(behind_caddy, kind, SLOW):
+        time.sleep(2)
+        assert longest_wait(behind_caddy) < LONGEST_SECONDS
 
 
 def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> None:

@@ -29,6 +29,11 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
         yield PacedSocket(ours), theirs
 
 
+def read_for_ever(ours: PacedSocket) -> None:
+    while True:
+        ours.recv(100)
+
+
 def test_a_header_has_a_deadline_however_it_drips(pair: Pair) -> None:
     ours, theirs = pair
     ended = threading.Event()
@@ -41,8 +46,7 @@ def test_a_header_has_a_deadline_however_it_drips(pair: Pair) -> None:
     dripping.start()
     ours.expect_header()
     with pytest.raises(TooSlow):
-        while True:
-            ours.recv(100)
+        read_for_ever(ours)
     ended.set()
     dripping.join()
 
