@@ -1,14 +1,15 @@
 # dpgeo's image: the website, the workers and the reaper are the same image with another command.
 #   docker build -t dpgeo .                       with the object storage client: --build-arg LOCK=s3
+# tests/services/test_container.py runs every step without Docker.
 
-FROM node:22-slim AS frontend
+FROM node:22.19.0-bookworm-slim AS frontend
 WORKDIR /build/frontend
 COPY frontend/package.json frontend/package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY frontend/ ./
 RUN npm run build
 
-FROM python:3.11-slim
+FROM python:3.11.14-slim-bookworm
 ARG LOCK=run
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 \
     DPGEO_VAR=/var/lib/dpgeo DPGEO_STATIC=/srv/dpgeo/static
@@ -22,9 +23,12 @@ COPY manage.py ./
 COPY dpgeo/ dpgeo/
 COPY locale/ locale/
 COPY --from=frontend /build/frontend/dist/ frontend/dist/
-# Collected as root and read by all: no process of the site can change its own scripts. The secret
-# key that the settings make on the way is not left in the image.
-RUN DPGEO_VAR=/tmp/build python manage.py collectstatic --noinput -v 0 && rm -r /tmp/build
+# Collected as root and read by all: no process of the site can change its own program or scripts.
+# A clone that was made under umask 077 is copied with its permissions, so they are widened. The
+# secret key that the settings make on the way is not left in the image.
+RUN DPGEO_VAR=/tmp/build python manage.py collectstatic --noinput -v 0 \
+ && rm -r /tmp/build \
+ && chmod -R a+rX .
 USER dpgeo
 VOLUME /var/lib/dpgeo
 EXPOSE 8000

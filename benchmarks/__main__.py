@@ -10,6 +10,7 @@ from types import ModuleType
 from benchmarks import (
     accuracy,
     bounding,
+    costs,
     coverage,
     crowdsourcing,
     geoind,
@@ -25,6 +26,7 @@ from dpgeo.core.errors import DpgeoError
 SUBCOMMANDS = (
     accuracy,
     bounding,
+    costs,
     coverage,
     crowdsourcing,
     geoind,

@@ -13,7 +13,7 @@ from dpgeo.artefacts.files import build_files
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import GridRelease, Released
+from dpgeo.core.released import Content, GridRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -30,6 +30,8 @@ AREA = StudyArea.from_bounds(4.3, 52.0, 4.6, 52.2)
 DATASETS = 20
 
 CELLS = 48
+
+EPSILON = Fraction(1, 2)
 
 
 def fill(releases: int) -> str:
@@ -56,6 +58,21 @@ def fill(releases: int) -> str:
 
 
 def _first(dataset: Dataset) -> Release:
+    release = make_release(dataset, "uniform-grid")
+    grid = Grid.over(AREA, CELLS)
+    counts = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
+    noise = DiscreteLaplace(EPSILON, 1)
+    built_of = released(release, GridRelease(grid=grid, counts=counts, noise=noise))
+    commit(release, built_of)
+    with tempfile.TemporaryDirectory() as folder:
+        for built in build_files(built_of, Path(folder)):
+            files.keep_file(release, built)
+    publish(release)
+    return release
+
+
+def make_release(dataset: Dataset, mechanism: str) -> Release:
+    """Request a release and debit its epsilon."""
     upload = Upload.objects.create(
         dataset=dataset, state=UploadState.READY, file_name="none", size=1, raw_name="none"
     )
@@ -63,29 +80,23 @@ def _first(dataset: Dataset) -> Release:
         dataset=dataset,
         upload=upload,
         title="Walks of an evening",
-        mechanism="uniform-grid",
+        mechanism=mechanism,
         parameters={"cells": CELLS},
         cost_units=500_000,
         total_units=dataset.ledger.total_units,
         job=Job.objects.create(task="releases.run", state=JobState.DONE),
         salt=b"salt",
     )
-    released = _released(release)
-    job, cost = release.job_id, released.guarantee
-    budget_debit(ledger=dataset.ledger, job=job, cost=cost, what=release.title, who="a benchmark")
-    commit(release, released)
-    with tempfile.TemporaryDirectory() as folder:
-        for built in build_files(released, Path(folder)):
-            files.keep_file(release, built)
-    publish(release)
+    cost = PureDP(EPSILON, Unit.PERSON)
+    budget_debit(
+        ledger=dataset.ledger, job=release.job_id, cost=cost, what=release.title, who="a benchmark"
+    )
     return release
 
 
-def _released(release: Release) -> Released:
-    grid = Grid.over(AREA, CELLS)
-    noise = DiscreteLaplace(Fraction(1, 2), 1)
-    epsilon = Fraction(1, 2)
-    counts = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
+def released(release: Release, content: Content) -> Released:
+    """Return what was drawn for a release."""
+    noise = DiscreteLaplace(EPSILON, 1)
     return Released(
         mechanism=release.mechanism,
         parameters=release.parameters,
@@ -94,9 +105,9 @@ def _released(release: Release) -> Released:
         area=AREA,
         counting=Counting.PEOPLE,
         bound=1,
-        guarantee=PureDP(epsilon, Unit.PERSON),
-        trace=(Measured(label="cell counts", epsilon=epsilon, noise=noise),),
-        content=GridRelease(grid=grid, counts=counts, noise=noise),
+        guarantee=PureDP(EPSILON, Unit.PERSON),
+        trace=(Measured(label="cell counts", epsilon=EPSILON, noise=noise),),
+        content=content,
     )
 
 

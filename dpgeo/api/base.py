@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.views.decorators.http import conditional_page
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.negotiation import BaseContentNegotiation
@@ -22,7 +23,7 @@ from dpgeo.api.access import KeyAuthentication, actor_of
 from dpgeo.api.documents import Document
 from dpgeo.api.problems import problem_of
 from dpgeo.api.queries import Query, read_queries
-from dpgeo.api.throttling import count_request
+from dpgeo.api.throttling import count_request, count_time
 
 OPEN_HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -96,6 +97,14 @@ class ApiView(APIView):
         method = "GET" if request.method == "HEAD" else request.method
         if scope := self.scopes.get(method or ""):
             self.actor = actor_of(request, scope)
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer the request, and count how long that took for its rate limit."""
+        began = time.thread_time()
+        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        if self.counted:
+            count_time(self.request, time.thread_time() - began)
+        return answer
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
         """Return the function that answers errors with problem documents."""

@@ -17,6 +17,7 @@ from dpgeo.api.campaign_serializers import (
     CampaignSerializer,
     PlanSerializer,
 )
+from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
@@ -146,8 +147,9 @@ class PlanView(DocumentView):
         PlanSerializer,
         tag="campaigns",
         body=Planned,
-        errors=[409],
+        errors=[409, 503],
     )
+    @heavy
     def post(self, request: Request) -> Response:
         """Whom to notify and what to offer for each task, from a published map alone.
 

@@ -124,6 +124,12 @@ UNAVAILABLE = Problem(
     "Nothing can be stored at the moment",
     "Send the request again after as many seconds as the header Retry-After says.",
 )
+BUSY = Problem(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "busy",
+    "Too much is computed at the moment",
+    "Send the request again after as many seconds as the header Retry-After says.",
+)
 SERVER_ERROR = Problem(
     HTTPStatus.INTERNAL_SERVER_ERROR,
     "server-error",
@@ -149,6 +155,7 @@ KINDS = (
     TOO_MANY_REQUESTS,
     SERVER_ERROR,
     UNAVAILABLE,
+    BUSY,
     INSUFFICIENT_STORAGE,
 )
 """Every kind of problem."""
@@ -213,6 +220,15 @@ class NoSpace(exceptions.APIException):
     status_code = HTTPStatus.INSUFFICIENT_STORAGE
     default_detail = INSUFFICIENT_STORAGE.remedy
     wait = RETRY_SECONDS[Outage.SPACE]
+
+
+class Busy(exceptions.APIException):
+    """A request that takes long to compute, while as many as may are computed."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = BUSY.remedy
+    kind = BUSY
+    wait = 2
 
 
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)

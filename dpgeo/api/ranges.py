@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.documents import Document
+from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
@@ -26,12 +27,13 @@ from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 
-MOST_REGIONS = 10_000
+MOST_REGIONS = 1_000
 
-MOST_CORNERS = 200_000
-"""Most corners of all regions of a request together; so many take seconds to count in."""
+MOST_CORNERS = 5_000
+"""Most corners of all regions of a request together: the time to find out whether a polygon is
+valid may grow with their square."""
 
-MAX_BODY_BYTES = 16 * 1024 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
 CONFIDENCE = 0.95
 
@@ -179,15 +181,16 @@ class RangesView(DocumentView):
         AnswersSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        errors=[409, 410],
+        errors=[409, 410, 503],
         example="release_query",
     )
+    @heavy
     def get(self, request: Request, release_id: str) -> Response:
         """An estimate of the count in a box, with the 95 % interval of its noise."""
         if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
-            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"]
+            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"], "bbox"
         )
 
     @operation(
@@ -197,27 +200,37 @@ class RangesView(DocumentView):
         tag="releases",
         parameters=[RELEASE_ID],
         body=Regions,
-        errors=[409, 410],
+        errors=[409, 410, 503],
     )
+    @heavy
     def post(self, request: Request, release_id: str) -> Response:
         """Estimates for a box, a polygon or a collection of regions.
 
         Answers spend nothing: they follow from what is published.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
-        return self._answer(request, release_id, read_regions(fields), fields["layer"] or "")
+        field = next((name for name in SHAPES if fields[name] is not None), "")
+        return self._answer(request, release_id, read_regions(fields), fields["layer"] or "", field)
 
     def _answer(
-        self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]], layer: str
+        self,
+        request: Request,
+        release_id: str,
+        regions: Sequence[tuple[Any, Any]],
+        layer: str,
+        field: str,
     ) -> Response:
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release)
         if not release.blob_name:
             raise Conflict("This release has not been drawn yet.")
-        answers = _ranges(release.pk, release.blob_sha256, layer).answer(
-            [shape for _, shape in regions]
-        )
+        try:
+            answers = _ranges(release.pk, release.blob_sha256, layer).answer(
+                [shape for _, shape in regions]
+            )
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field=error.field or field) from None
         document = {
             "release": release.pk,
             "counting": release.counting,
@@ -277,7 +290,8 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
             most=MOST_REGIONS,
             field="regions",
         )
-    regions = []
+    regions: list[tuple[Any, Any]] = []
+    corners = 0
     for number, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
             raise InvalidInput(
@@ -290,15 +304,15 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
                 number=number,
                 field="regions",
             )
-        regions.append((name, _polygon(feature.get("geometry"), f"regions.features[{number}]")))
-    corners = int(shapely.get_num_coordinates([shape for _, shape in regions]).sum())
-    if corners > MOST_CORNERS:
-        raise InvalidInput(
-            "Has {corners:,} corners; simplify to at most {most:,}, or send several requests.",
-            corners=corners,
-            most=MOST_CORNERS,
-            field="regions",
-        )
+        shape = _polygon(feature.get("geometry"), f"regions.features[{number}]")
+        corners += int(shapely.get_num_coordinates(shape))
+        if corners > MOST_CORNERS:
+            raise InvalidInput(
+                "Has more than {most:,} corners; simplify them, or send several requests.",
+                most=MOST_CORNERS,
+                field="regions",
+            )
+        regions.append((name, shape))
     return regions
 
 
@@ -323,6 +337,10 @@ def _polygon(geometry: Any, field: str) -> Any:
             "Its coordinates cannot be read; give closed rings of [longitude, latitude].",
             field=field,
         )
+    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
+        raise InvalidInput(
+            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
+        )
     west, south, east, north = shape.bounds
     if not (west >= -180 and east <= 180 and south >= -90 and north <= 90):
         raise InvalidInput(
@@ -344,8 +362,4 @@ def _polygon(geometry: Any, field: str) -> Any:
         )
     if shape.area <= 0:
         raise InvalidInput("Has no area; give a region that has some.", field=field)
-    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
-        raise InvalidInput(
-            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
-        )
     return shape

@@ -11,6 +11,9 @@ from rest_framework.request import Request
 from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
+SECONDS_A_REQUEST = 0.05
+"""Processor time that counts as one more request: 600 requests a minute are 30 seconds."""
+
 
 def count_request(request: Request) -> None:
     """Count a request by its key or address. Raises Throttled with the time to wait.
@@ -34,6 +37,13 @@ def count_request(request: Request) -> None:
         raise Throttled(wait=wait)
     if refusal:
         raise refusal
+
+
+def count_time(request: Request, seconds: float) -> None:
+    """Count the processor time that a request without a key took, as further requests."""
+    more = int(seconds / SECONDS_A_REQUEST)
+    if more and "Authorization" not in request.headers:
+        count(f"address {address_of(request)}", settings.DPGEO_REQUESTS_A_MINUTE, more=more)
 
 
 def count_tasks(request: Request, tasks: int) -> None:

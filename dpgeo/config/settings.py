@@ -22,7 +22,7 @@ RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
 # Create outer folders before inner ones. Only the server's own user may open the folders: the
-# database holds keys and private reports.
+# database holds keys and private reports. `collectstatic` opens the one of scripts to everybody.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages"),
@@ -194,7 +194,7 @@ STORAGES = {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": str(RELEASES_DIR)},
     },
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "dpgeo.config.static_files.ReadableStaticFilesStorage"},
 }
 if bucket := env.str("DPGEO_S3_BUCKET", default=""):
     # An object store, for workers on several machines; needs the packages of locks/s3.txt. The S3
@@ -252,6 +252,8 @@ DPGEO_ROWS_PER_SHARD = env.int(
 """Rows of a shard: larger files of points are divided among the workers.
 
 DPGEO_ROWS_A_PART is its former name, read for one more version."""
+DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
+"""Most files that an organisation with several budgets may confirm in an hour; 0 is no limit."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Most tasks planned a minute for one address, counted once for each allocation; 0 is no limit."""
 

@@ -26,10 +26,13 @@ from dpgeo.postprocess.tasks.plan import (
 )
 from dpgeo.releases.models import Release
 
-MOST_TASKS = 10_000
+MOST_TASKS = 5_000
 
 MOST_GEOCASTS = 100
 """Most tasks with regions in one request: each task may need hundreds of regions."""
+
+MOST_SEARCHED = 10_000
+"""Most regions that are searched for the tasks of a request, about 0.3 s of a processor."""
 
 LONGEST_NAME = 200
 
@@ -235,6 +238,7 @@ def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
     """Return each task's regions as JSON, or None for a task without a reward."""
     partition = regions_of(release)
     documents: list[Any] = []
+    searched = 0
     for number, reward in enumerate(plan.reward.tolist()):
         if not math.isfinite(reward):
             documents.append(None)
@@ -247,6 +251,13 @@ def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
             target=request.settings.target,
             share=request.settings.worker_share,
         )
+        searched += cast.searched
+        if searched > MOST_SEARCHED:
+            raise InvalidInput(
+                "The regions of these tasks would take too long to search; send fewer tasks, a "
+                "lower target or a shorter travel limit.",
+                field="geocast",
+            )
         outline = shapely.transform(partition.outline(cast.regions), lambda each: each.round(6))
         documents.append(
             {

@@ -13,7 +13,7 @@ from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Most campaigns of one organisation: with 10,000 tasks each they take a gigabyte."""
+"""Most campaigns of one organisation: with 5,000 tasks each they take half a gigabyte."""
 
 
 def campaign_create(

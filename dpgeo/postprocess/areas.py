@@ -1,22 +1,26 @@
-"""Measured regions, and how a query region is composed of them."""
+"""Measured regions, and how query regions are composed of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import TreeRelease
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.coverage import Coverage, Lines, as_array, coverage, distinct, edges_of
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.zones import Zones
 
 Shares = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Shapes = NDArray[np.object_]
 
 NEGLIGIBLE = 1e-9
 """A share this close to 0 or to 1 is rounded to 0 or to 1.
@@ -24,13 +28,17 @@ NEGLIGIBLE = 1e-9
 The limit is far above rounding errors, and such a share of a region's people is far below one.
 """
 
-SLIVER = 1e-6
-"""Zones that overlap by less than this part of the smaller one count as disjoint.
+CORNER = 1e-6
+"""Of a box of which less than this share lies in the study area, shares are computed by clipping
+shapes: sums along a row would have too few digits."""
 
-Published borders are imprecise, so zones that meet often overlap by as little as that.
-"""
+MOST_PIECES = 900_000
+"""Most pieces into which cells divide the outlines of a request, about 0.2 s of a processor."""
 
-UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
+TOO_FINE = (
+    "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
+    "fewer corners, give a smaller area, or send several requests."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,34 +59,7 @@ class Cover:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Footprints:
-    """Shapes of measured regions (n,), and the study area, outside which there is nobody."""
-
-    shapes: NDArray[np.object_]
-    area: StudyArea
-
-    def shares(self, region: Any, number: NDArray[np.int64]) -> Shares:
-        """Return the share of the ground of each region (m,) that lies in a query region.
-
-        `number` (m,) are indices of measured regions. Only ground within the study area counts.
-        """
-        shapes = self.shapes[number]
-        share = np.ones(len(shapes))
-        beyond = ~shapely.covers(region, shapes)
-        if beyond.any():
-            cut = shapes[beyond]
-            inside = shapely.intersection(cut, region)
-            outside = ~shapely.covers(self.area.shape, cut)
-            cut[outside] = shapely.intersection(cut[outside], self.area.shape)
-            ground = np.maximum(_ground(cut), 1e-300)
-            share[beyond] = np.clip(_ground(inside) / ground, 0.0, 1.0)
-        share[share > 1 - NEGLIGIBLE] = 1.0
-        share[share < NEGLIGIBLE] = 0.0
-        return share
-
-
-def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
+def ground_of(shapes: Shapes) -> NDArray[np.float64]:
     """Return areas (n,) in proportion to the ground (equal-area projection)."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
@@ -86,224 +67,310 @@ def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
     return np.asarray(shapely.area(flat))
 
 
-def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> NDArray[np.object_]:
+def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> Shapes:
     """Return boxes (n, 4) of cells as shapes (n,) in degrees."""
     west, south, east, north = grid.box_bounds(boxes).T
     return np.asarray(shapely.box(west, south, east, north), dtype=object)
 
 
-def _cover(
-    values: NDArray[Any],
+def snapped(share: Shares) -> Shares:
+    """Round negligible shares (n,) to 0, and those that lack as little to 1."""
+    share = np.clip(share, 0.0, 1.0)
+    share[share > 1 - NEGLIGIBLE] = 1.0
+    share[share < NEGLIGIBLE] = 0.0
+    return share
+
+
+def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
+    """Return the share of the ground of each shape (n,) within its query region (n,).
+
+    Only ground within the study area counts. Time grows with the corners of each pair.
+    """
+    share = np.ones(len(shapes))
+    beyond = ~shapely.covers(regions, shapes)
+    if beyond.any():
+        cut = shapes[beyond]
+        inside = shapely.intersection(cut, regions[beyond])
+        outside = ~shapely.covers(area.shape, cut)
+        cut[outside] = shapely.intersection(cut[outside], area.shape)
+        share[beyond] = ground_of(inside) / np.maximum(ground_of(cut), 1e-300)
+    return snapped(share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """Partial measured regions of query regions (n,): which, the noisy count, and the share."""
+
+    region: Ints
+    value: NDArray[Any]
+    noise: Ints
+    share: Shares
+
+
+def covers_of(
     noises: Sequence[DiscreteLaplace],
-    noise: NDArray[np.integer[Any]],
-    shares: Shares,
+    totals: NDArray[Any],
+    wholes: NDArray[Any],
+    parts: Parts,
     notes: tuple[str, ...] = (),
-) -> Cover:
-    """Build a cover from regions' values, indices into `noises` and shares (n,)."""
-    whole = shares == 1.0
-    partial = (shares > 0.0) & ~whole
+) -> list[Cover]:
+    """Build the cover of each region (m,).
+
+    `totals` (m,) are the sums of whole counts, `wholes` (m, k) their numbers by noise.
+    """
     rates = np.array([float(each.rate) for each in noises])
-    counts = np.bincount(noise[whole], minlength=len(noises))
-    wholes: dict[DiscreteLaplace, int] = {}
-    for each, count in zip(noises, counts.tolist(), strict=True):
-        if count:  # Add up: two levels of a tree may have equal noise, which is one key.
-            wholes[each] = wholes.get(each, 0) + count
-    return Cover(
-        whole=wholes,
-        total=float(values[whole].sum()),
-        values=values[partial].astype(np.float64),
-        rates=rates[noise[partial]],
-        shares=shares[partial],
-        notes=notes,
-    )
+    order = np.argsort(parts.region, kind="stable")
+    ends = np.searchsorted(parts.region[order], np.arange(len(totals) + 1))
+    values = parts.value[order].astype(np.float64)
+    part_rates, shares = rates[parts.noise[order]], parts.share[order]
+    result = []
+    for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
+        part = slice(ends[index], ends[index + 1])
+        whole: dict[DiscreteLaplace, int] = {}
+        for each, number in zip(noises, numbers, strict=True):
+            if number:  # Add up: two levels of a tree may have equal noise, which is one key.
+                whole[each] = whole.get(each, 0) + int(number)
+        result.append(
+            Cover(
+                whole=whole,
+                total=float(total),
+                values=values[part],
+                rates=part_rates[part],
+                shares=shares[part],
+                notes=notes,
+            )
+        )
+    return result
 
 
 class Areas:
     """The measured regions of a release's content."""
 
-    def cover(self, region: Any) -> Cover:
-        """Return the measured regions that make up a query region within the study area."""
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Return the measured regions that make up each query region within the study area.
+
+        Raises InvalidInput where that would take too long.
+        """
         raise NotImplementedError
 
 
-class Listed(Areas):
-    """Regions listed one by one, found by a spatial index."""
-
-    def __init__(
-        self,
-        shapes: NDArray[np.object_],
-        values: NDArray[np.int64],
-        noise: DiscreteLaplace,
-        area: StudyArea,
-        note: str = "",
-    ) -> None:
-        self._footprints = _Footprints(shapes, area)
-        self._tree = shapely.STRtree(shapes)
-        self._values, self._noise = values, noise
-        self._notes = (note,) if note else ()
-
-    def cover(self, region: Any) -> Cover:
-        """Cover the query region by the listed regions that touch it."""
-        number = np.sort(self._tree.query(region))
-        shares = self._footprints.shares(region, number)
-        return _cover(
-            self._values[number], [self._noise], np.zeros_like(number), shares, self._notes
-        )
+def check_work(work: int, most: int) -> None:
+    """Raise InvalidInput if a request needs more than `most` steps."""
+    if work > most:
+        raise InvalidInput(TOO_FINE, work=work, most=most)
 
 
-class ZoneAreas(Areas):
-    """Zones, which may overlap; an answer adds up only disjoint ones."""
+class Covering:
+    """Coverage of a grid's cells by query regions, and by the study area, beyond which there is
+    nobody."""
 
-    def __init__(
-        self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
-    ) -> None:
-        self._counts, self._noise = counts, noise
-        self._footprints = _Footprints(zones.shapes.copy(), area)
-        self._tree = shapely.STRtree(self._footprints.shapes)
-        self._ground = _ground(self._footprints.shapes)
+    def __init__(self, grid: Grid, area: StudyArea) -> None:
+        self.grid, self.area, self.lines = grid, area, Lines(grid)
 
-    def cover(self, region: Any) -> Cover:
-        """Cover as much as possible of the query region by disjoint zones that touch it."""
-        number = np.sort(self._tree.query(region))
-        shares = self._footprints.shares(region, number)
-        number, shares = number[shares > 0], shares[shares > 0]
-        ground = self._ground[number] * shares
-        overlaps = self._overlaps(number)
-        most = np.bincount(overlaps.ravel(), minlength=len(number))
-        choices = [
-            _disjoint(np.lexsort(keys), overlaps)
-            for keys in ((-ground, shares < 1.0), (-ground, most), (-ground, most, shares < 1.0))
-        ]
-        whole = float(_ground(np.array([region], dtype=object))[0])
+    def of(self, regions: Shapes, times: int = 1) -> Coverage:
+        """Return which cells regions cover. Raises InvalidInput for too much work."""
+        edges = edges_of(regions)
+        check_work(times * edges.pieces(self.lines), MOST_PIECES)
+        return coverage(self.lines, edges, len(regions))
 
-        def coverage(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the share of the region that is covered, and the ground in whole zones."""
-            in_whole = float(ground[choice & (shares == 1.0)].sum())
-            return round(float(ground[choice].sum()) / whole, 6), in_whole
+    @cached_property
+    def of_area(self) -> Coverage:
+        """Coverage by the study area."""
+        return coverage(self.lines, edges_of(as_array([self.area.shape])), 1)
 
-        best = max(choices, key=coverage)
-        notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
-        chosen = number[best]
-        return _cover(
-            self._counts[chosen],
-            [self._noise],
-            np.zeros_like(chosen),
-            shares[best],
-            notes,
-        )
+    def shares(self, covered: Coverage, regions: Shapes) -> Shares:
+        """Return the share (n,) of each touched cell's ground in the area that its region holds."""
+        known = self.of_area
+        cell = covered.cell
+        index = np.minimum(np.searchsorted(known.key, cell), len(known.key) - 1)
+        available = np.where(known.key[index] == cell, known.share[index], 1.0)
+        share = snapped(covered.share / np.maximum(available, CORNER))
+        corner = np.flatnonzero(available < CORNER)
+        if corner.size:
+            row, column = np.divmod(cell[corner], self.grid.columns)
+            boxes = np.column_stack([row, row + 1, column, column + 1])
+            share[corner] = self.clipped(boxes, regions, covered.polygon[corner])
+        return share
 
-    def _overlaps(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return pairs (m, 2) of indices of zones that share ground."""
-        shapes = self._footprints.shapes[number]
-        first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
-        pair = first < second
-        first, second = first[pair], second[pair]
-        shared = shapely.area(shapely.intersection(shapes[first], shapes[second]))
-        smaller = np.minimum(shapely.area(shapes[first]), shapely.area(shapes[second]))
-        pairs = np.column_stack([first, second])[shared > SLIVER * smaller]
-        return np.asarray(pairs, dtype=np.int64)
-
-
-def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose disjoint regions (n,) greedily, in the given order."""
-    others: dict[int, list[int]] = {}
-    for one, other in overlaps.tolist():
-        others.setdefault(one, []).append(other)
-        others.setdefault(other, []).append(one)
-    chosen = np.zeros(len(order), dtype=np.bool_)
-    for index in order.tolist():
-        chosen[index] = not chosen[others.get(index, [])].any()
-    return chosen
+    def clipped(self, boxes: Ints, regions: Shapes, region: Ints) -> Shares:
+        """Return the shares of small corners (n,), from what is in each region's row of boxes."""
+        rows = np.column_stack([region, boxes[:, :2]])
+        rows, which = np.unique(rows, axis=0, return_inverse=True)
+        sides = np.tile([0, self.grid.columns], (len(rows), 1))
+        bands = squares(self.grid, np.column_stack([rows[:, 1:], sides]))
+        near = shapely.intersection(bands, regions[rows[:, 0]])
+        return clipped_shares(squares(self.grid, boxes), near[which.ravel()], self.area)
 
 
 class Cells(Areas):
-    """All cells of a grid; only cells on the outline of a query region can be cut."""
+    """Cells of a grid with counts; only those that an outline touches can be cut.
 
-    def __init__(
-        self, grid: Grid, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
-    ) -> None:
-        self._grid, self._counts, self._noise, self._area = grid, counts, noise, area
-
-    def cover(self, region: Any) -> Cover:
-        """Cover the query region by the cells that touch it."""
-        top, bottom, left, right = window = self._grid.window(shapely.bounds(region))
-        part = self._grid.part(*window)
-        edge = part.touching(region.boundary)
-        inner = part.touching(region) & ~edge
-        row, column = np.nonzero(edge)
-        boxes = np.column_stack([row, row + 1, column, column + 1])
-        footprints = _Footprints(squares(part, boxes), self._area)
-        shares = footprints.shares(region, np.arange(len(boxes)))
-        counts = self._counts[top:bottom, left:right]
-        cover = _cover(
-            counts[row, column], [self._noise], np.zeros(len(boxes), dtype=np.int64), shares
-        )
-        whole = int(np.count_nonzero(inner)) + cover.whole.get(self._noise, 0)
-        return Cover(
-            whole={self._noise: whole} if whole else {},
-            total=cover.total + float(counts[inner].sum()),
-            values=cover.values,
-            rates=cover.rates,
-            shares=cover.shares,
-        )
-
-
-class Tree(Areas):
-    """A tree of boxes, of which an answer adds up leaves.
-
-    If the boxes do not depend on the data (`fixed`), a larger box is used instead of the boxes
-    below it where its noise is no higher than theirs together.
+    `cells` are the numbers, ascending, of the cells that `counts` are of; None for all cells.
     """
 
-    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
-        self._content = content
-        self._area = area
-        order = np.argsort(content.parent, kind="stable")
-        parents = content.parent[order]
-        size = len(content.parent)
-        self._children = order
-        self._first = np.searchsorted(parents, np.arange(size), side="left")
-        self._after = np.searchsorted(parents, np.arange(size), side="right")
-        self._leaf = self._first == self._after
-        self._answers = self._leaf | (self._better() if fixed else False)
+    def __init__(
+        self,
+        grid: Grid,
+        counts: Sequence[NDArray[np.int64]],
+        noise: DiscreteLaplace,
+        area: StudyArea,
+        *,
+        cells: Ints | None = None,
+        note: str = "",
+    ) -> None:
+        self._covering = Covering(grid, area)
+        self._counts = [each.ravel() for each in counts]
+        self._before = [np.concatenate([[0], np.cumsum(each)]) for each in self._counts]
+        self._noise, self._cells = noise, cells
+        self._notes = (note,) if note else ()
 
-    def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best nodes below them together."""
-        content = self._content
-        own = np.array([noise.variance for noise in content.noises])[content.level]
-        own = np.where(content.measured, own, np.inf)
-        best = own.copy()
-        below = np.zeros(len(own))
-        for level in range(int(content.level[-1]), -1, -1):
-            nodes = np.flatnonzero(content.level == level)
-            inner = nodes[~self._leaf[nodes]]
-            best[inner] = np.minimum(own[inner], below[inner])
-            above = content.parent[nodes]
-            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
-        return np.asarray(content.measured & (own <= below))
-
-    def cover(self, region: Any) -> Cover:
-        """Cover the query region from the roots down; only leaves are used in part."""
-        content = self._content
-        nodes = np.flatnonzero(content.parent < 0)
-        covering, covering_shares = [nodes[:0]], [np.zeros(0)]
-        while nodes.size:
-            footprints = _Footprints(squares(content.grid, content.boxes[nodes]), self._area)
-            shares = footprints.shares(region, np.arange(len(nodes)))
-            used = (self._answers[nodes] & (shares == 1.0)) | (self._leaf[nodes] & (shares > 0))
-            covering.append(nodes[used])
-            covering_shares.append(shares[used])
-            nodes = self._children_of(nodes[~used & (shares > 0)])
-        chosen = np.concatenate(covering)
-        return _cover(
-            content.counts[chosen],
-            content.noises,
-            content.level[chosen],
-            np.concatenate(covering_shares),
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Cover the regions by cells; where there are several counts, those of each cell."""
+        times = len(self._counts)
+        covered = self._covering.of(regions, times)
+        number, known = self._numbers(covered.cell)
+        share = np.where(known, self._covering.shares(covered, regions), 0.0)
+        region, start, end = covered.runs
+        first, after = self._ranks(start), self._ranks(end)
+        whole, part = share == 1.0, (share > 0.0) & (share < 1.0)
+        totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
+        np.add.at(wholes[:, 0], region, times * (after - first))
+        np.add.at(wholes[:, 0], covered.polygon[whole], times)
+        for counts, before in zip(self._counts, self._before, strict=True):
+            np.add.at(totals, region, before[after] - before[first])
+            np.add.at(totals, covered.polygon[whole], counts[number[whole]])
+        parts = Parts(
+            region=np.tile(covered.polygon[part], times),
+            value=np.concatenate([counts[number[part]] for counts in self._counts]),
+            noise=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
+            share=np.tile(share[part], times),
         )
+        return covers_of([self._noise], totals, wholes, parts, self._notes)
 
-    def _children_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the children of nodes."""
-        sizes = self._after[nodes] - self._first[nodes]
-        offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return np.asarray(self._children[np.repeat(self._first[nodes], sizes) + offset])
+    def _ranks(self, cell: Ints) -> Ints:
+        """Return how many counted cells come before each cell (n,)."""
+        return cell if self._cells is None else np.searchsorted(self._cells, cell)
+
+    def _numbers(self, cell: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the index of each cell's count (n,), and whether it has one."""
+        if self._cells is None:
+            return cell, np.ones(len(cell), dtype=np.bool_)
+        if not len(self._cells):
+            return cell, np.zeros(len(cell), dtype=np.bool_)
+        number = np.minimum(np.searchsorted(self._cells, cell), len(self._cells) - 1)
+        return number, self._cells[number] == cell
+
+
+class Boxes:
+    """Disjoint boxes (n, 4) of cells, and how much of them polygons cover."""
+
+    def __init__(self, grid: Grid, boxes: NDArray[np.integer[Any]], area: StudyArea) -> None:
+        self._covering, self._image = Covering(grid, area), box_image(boxes, grid.shape)
+        self._lines = self._covering.lines
+        self.boxes = boxes.astype(np.int64)
+        top, _, left, _ = self.boxes.T
+        self.anchors = top * grid.columns + left
+        self.ground = self._whole_ground()
+        """Ground of each box within the study area (n,)."""
+        whole = self.ground.copy()
+        _, box, ground = self._touched(self._covering.of_area)
+        self.ground[box] = ground
+        self._corner = self.ground < CORNER * whole
+
+    def _whole_ground(self) -> NDArray[np.float64]:
+        top, bottom, left, right = self.boxes.T
+        sines = np.sin(np.radians(self._lines.y))
+        x = self._lines.x
+        return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
+
+    def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
+        """Return the coverage of cells, and region, box and share of the boxes in question.
+
+        These are the boxes that a region's outline touches. Raises InvalidInput.
+        """
+        covered = self._covering.of(regions, weight)
+        region, box, ground = self._touched(covered)
+        share = snapped(ground / np.maximum(self.ground[box], 1e-300))
+        corner = np.flatnonzero(self._corner[box])
+        if corner.size:
+            share[corner] = self._covering.clipped(self.boxes[box[corner]], regions, region[corner])
+        return covered, region, box, share
+
+    def _touched(self, covered: Coverage) -> tuple[Ints, Ints, NDArray[np.float64]]:
+        """Return polygon, box and covered ground where a polygon's outline touches a box."""
+        pieces, edges, lines = covered.pieces, covered.edges, self._lines
+        label = self._image[pieces.row, pieces.column].astype(np.int64)
+        # Pieces of one edge in one box are joined, so that what lies between is straight.
+        change = (np.diff(pieces.edge) != 0) | (np.diff(label) != 0)
+        first = np.concatenate([[0], np.flatnonzero(change) + 1])
+        last = np.concatenate([first[1:] - 1, [len(label) - 1]])
+        known = label[first] >= 0
+        first, last = first[known], last[known]
+        box, edge = label[first], pieces.edge[first]
+        right = lines.x[self.boxes[box, 3]]
+        middle = (pieces.x0[first] + pieces.x1[last]) / 2
+        area = edges.sign[edge] * (pieces.v1[last] - pieces.v0[first]) * (right - middle)
+        key = edges.polygon[edge] * len(self.boxes) + box
+        keys = distinct(key)
+        which = np.searchsorted(keys, key)
+        ground = np.bincount(which, weights=area, minlength=len(keys))
+        polygon, box = np.divmod(keys, len(self.boxes))
+        return polygon, box, ground + self._to_the_left(covered, polygon, box)
+
+    def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
+        """Return the ground to the right of what polygons cover of boxes' left sides (n,)."""
+        rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
+        starts = np.searchsorted(
+            covered.key, np.arange(covered.polygons + 1) * self._lines.grid.size
+        )
+        low, high = rows[np.minimum(starts[:-1], len(rows) - 1)], rows[starts[1:] - 1]
+        top, bottom, left, right = self.boxes[box].T
+        first = np.maximum(top, low[polygon])
+        number = np.maximum(np.minimum(bottom, high[polygon] + 1) - first, 0)
+        check_work(int(number.sum()), 4 * MOST_PIECES)
+        index = np.repeat(np.arange(len(box)), number)
+        row = first[index] + np.arange(len(index)) - np.repeat(np.cumsum(number) - number, number)
+        share = covered.to_the_left(polygon[index], row, left[index])
+        height = np.bincount(index, weights=share * self._lines.heights[row], minlength=len(box))
+        return np.asarray(height * (self._lines.x[right] - self._lines.x[left]))
+
+
+class Listed(Areas):
+    """Disjoint boxes of cells with counts of equal noise."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        boxes: NDArray[np.integer[Any]],
+        values: NDArray[np.int64],
+        noise: DiscreteLaplace,
+        area: StudyArea,
+    ) -> None:
+        top, _, left, _ = boxes.T
+        order = np.argsort(top.astype(np.int64) * grid.columns + left)
+        self._boxes = Boxes(grid, boxes[order], area)
+        self._values, self._noise = values[order], noise
+        self._before = np.concatenate([[0], np.cumsum(self._values)])
+
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Cover the regions by the boxes that they touch."""
+        covered, region, box, share = self._boxes.covered(regions)
+        totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
+        # A box is counted with the run that holds its first cell, unless an outline touches it.
+        where, start, end = covered.runs
+        anchors = self._boxes.anchors
+        first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)
+        np.add.at(totals, where, self._before[after] - self._before[first])
+        np.add.at(wholes[:, 0], where, after - first)
+        counted = covered.untouched_inside(region, anchors[box])
+        change = (share == 1.0).astype(np.int64) - counted
+        np.add.at(totals, region, change * self._values[box])
+        np.add.at(wholes[:, 0], region, change)
+        part = (share > 0.0) & (share < 1.0)
+        parts = Parts(
+            region=region[part],
+            value=self._values[box[part]],
+            noise=np.zeros(np.count_nonzero(part), dtype=np.int64),
+            share=share[part],
+        )
+        return covers_of([self._noise], totals, wholes, parts)

@@ -19,7 +19,7 @@ quantile and this addition suffice is confirmed by computation and not proved
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -27,14 +27,17 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 
-PANELS, NODES = 128, 32
-"""Panels and nodes of the quadrature: about ten nodes for each wave of the integrand."""
+FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
+"""Panels and nodes of the quadrature: at least ten nodes for each wave of the integrand."""
 
 LEAST_LOG = 30.0
 """phi is treated as 0 where -ln phi exceeds this."""
 
 FEW = 1000
 """Up to this many terms of equal noise are counted exactly; more are rounded up to three digits."""
+
+
+Spreads = Sequence[tuple[float, int]]
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
@@ -72,7 +75,7 @@ def _few_digits(count: int) -> int:
 @lru_cache(maxsize=4096)
 def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
     deviation = math.sqrt(sum(count * noise.variance for noise, count in terms))
-    node, weight = _quadrature(terms)
+    node, weight = _quadrature(terms, deviation)
     below, enough = -1, math.ceil(4 * deviation) + 1
     while enough - below > 1:
         middle = (below + enough) // 2
@@ -82,41 +85,54 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
 
 
 def _quadrature(
-    terms: tuple[tuple[DiscreteLaplace, int], ...],
+    terms: tuple[tuple[DiscreteLaplace, int], ...], deviation: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the nodes u of the quadrature, and the weight of sin((m + 1/2) u) at each."""
-    last = _last_node(terms)
+    spreads = _spreads(terms)
+    last = _last_node(spreads)
+    waves = 2.2 * deviation * last / (2 * math.pi)  # m is at most 2.12 standard errors
+    panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels widen outwards, since the integrand is steep near 0.
-    edges = last * np.linspace(0, 1, PANELS + 1) ** 2
-    x, w = np.polynomial.legendre.leggauss(NODES)
+    edges = last * np.linspace(0, 1, panels + 1) ** 2
+    x, w = _rule()
     half = np.diff(edges)[:, None] / 2
     node = (edges[:-1, None] + half * (1 + x)).ravel()
-    phi = np.exp(-_minus_log(terms, node))
+    phi = np.exp(-_minus_log(spreads, node))
     return node, (half * w).ravel() * phi / (math.pi * np.sin(node / 2))
 
 
-def _last_node(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> float:
+@lru_cache(maxsize=1)
+def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
+def _last_node(spreads: Spreads) -> float:
     """Return the u at which phi falls below e^-LEAST_LOG, or pi."""
     low, high = 0.0, math.pi
-    if float(_minus_log(terms, np.array([high]))[0]) <= LEAST_LOG:
+    if sum(count * math.log1p(spread) for spread, count in spreads) <= LEAST_LOG:
         return high
-    for _ in range(80):
+    for _ in range(60):
         middle = (low + high) / 2
-        if float(_minus_log(terms, np.array([middle]))[0]) > LEAST_LOG:
+        square = math.sin(middle / 2) ** 2
+        if sum(count * math.log1p(spread * square) for spread, count in spreads) > LEAST_LOG:
             high = middle
         else:
             low = middle
     return high
 
 
-def _minus_log(
-    terms: tuple[tuple[DiscreteLaplace, int], ...], u: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
+    """Return 4a/(1-a)^2 = 1/sinh^2(rate/2) of each noise, and how many terms have it.
+
+    It is 0 in floating point where there is no noise.
+    """
+    rates = [(float(noise.rate), count) for noise, count in terms]
+    return [(0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2, n) for rate, n in rates]
+
+
+def _minus_log(spreads: Spreads, u: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute -ln phi(u), in a form that loses no digits where rates are small."""
-    total = np.zeros_like(u)
-    for noise, count in terms:
-        rate = float(noise.rate)
-        # 4a/(1-a)^2 = 1/sinh^2(rate/2), which is 0 in floating point where there is no noise.
-        spread = 0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2
-        total += count * np.log1p(spread * np.sin(u / 2) ** 2)
+    total, square = np.zeros_like(u), np.sin(u / 2) ** 2
+    for spread, count in spreads:
+        total += count * np.log1p(spread * square)
     return total

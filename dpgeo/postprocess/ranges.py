@@ -27,9 +27,10 @@ import numpy as np
 import shapely
 
 from dpgeo.core.released import Released
-from dpgeo.postprocess.areas import Cover
+from dpgeo.postprocess.areas import Cover, Shapes
 from dpgeo.postprocess.layers import make_areas, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
+from dpgeo.spatial.coverage import as_array
 
 EXACT = "The interval is exact for the noise."
 CUT = (
@@ -56,6 +57,11 @@ class RangeAnswer:
     notes: tuple[str, ...]
 
 
+NOWHERE = RangeAnswer(estimate=0.0, margin=0.0, exact=True, areas=0, cut=0, notes=(OUTSIDE,))
+
+GEOMETRY_COLLECTION = 7
+
+
 class Ranges:
     """Range answers over one release.
 
@@ -71,18 +77,26 @@ class Ranges:
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """Estimate the counts in polygons, which are valid and in degrees, longitude first."""
-        return [self._answer(region) for region in regions]
+        within = self._within(as_array(regions))
+        inside = np.flatnonzero(shapely.area(within) > 0)
+        answers = [NOWHERE] * len(regions)
+        if inside.size:
+            covers = self._areas.covers(within[inside])
+            for index, cover in zip(inside.tolist(), covers, strict=True):
+                answers[index] = self._answer(cover)
+        return answers
 
-    def _answer(self, region: Any) -> RangeAnswer:
-        within = region
-        if not shapely.covers(self._area.shape, region):
-            within = shapely.intersection(region, self._area.shape)
-        if shapely.area(within) <= 0:
-            return RangeAnswer(
-                estimate=0.0, margin=0.0, exact=True, areas=0, cut=0, notes=(OUTSIDE,)
-            )
-        shapely.prepare(within)
-        cover = self._areas.cover(within)
+    def _within(self, regions: Shapes) -> Shapes:
+        """Return the parts of regions (n,) in the study area."""
+        beyond = ~shapely.covers(self._area.shape, regions)
+        cut = shapely.intersection(regions[beyond], self._area.shape)
+        # Where outlines meet along lines or in points, these are left out.
+        mixed = shapely.get_type_id(cut) == GEOMETRY_COLLECTION
+        cut[mixed] = shapely.buffer(cut[mixed], 0)
+        regions[beyond] = cut
+        return regions
+
+    def _answer(self, cover: Cover) -> RangeAnswer:
         whole, cut = sum(cover.whole.values()), len(cover.values)
         notes = (*((CUT,) if cut else ()), *cover.notes)
         return RangeAnswer(

@@ -113,7 +113,14 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
 OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
 """What every room may ask of contents and kinds: what they can do, and not which they are."""
 
-OF_ONE_KIND = ("core", "privacy", "engine", "mechanisms", "postprocess.layers", "postprocess.areas")
+OF_ONE_KIND = (
+    "core",
+    "privacy",
+    "engine",
+    "mechanisms",
+    "postprocess.layers",
+    "postprocess.tree_areas",
+)
 """Rooms with modules for one kind of release each."""
 
 OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}

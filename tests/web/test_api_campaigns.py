@@ -210,11 +210,21 @@ def test_regions_count_towards_the_limit_by_their_time(release: Release, setting
     plan(release, status=429, geocast=True)
 
 
-def test_ten_thousand_tasks_are_planned_at_once(release: Release) -> None:
-    tasks = [{"longitude": 4.3 + 0.6 * n / 10_000, "latitude": 52.15} for n in range(10_000)]
+def test_five_thousand_tasks_are_planned_at_once(release: Release) -> None:
+    tasks = [{"longitude": 4.3 + 0.6 * n / 5_000, "latitude": 52.15} for n in range(5_000)]
     answer = plan(release, tasks=tasks, total_reward=50_000)
-    assert len(answer["tasks"]) == 10_000
+    assert len(answer["tasks"]) == 5_000
     assert answer["totals"]["uniform"]["planned"] > 1000
+
+
+def test_a_search_for_task_regions_has_an_end(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.crowdsourcing.planning.MOST_SEARCHED", 2)
+    body = {"release": release.pk, "tasks": [HILL] * 3, "total_reward": 90, "geocast": True}
+    problem = Program().ask("post", "/api/v1/plan", body, 400)
+    assert problem["field"] == "geocast"
+    assert "send fewer tasks" in problem["detail"]
 
 
 def test_campaigns_are_saved_by_keys_and_read_by_the_organisation(release: Release) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from dpgeo.api import heavy_work
 from dpgeo.api import ranges as module
+from dpgeo.api.problems import Busy
 from dpgeo.core.released import Released
 from tests.unit.artefacts.releases import clusters_release, grid_release, slices_release
 from tests.web.api import Program
@@ -90,15 +93,19 @@ def test_polygons_and_collections_are_answered_in_order() -> None:
     assert "outside the study area" in found[2]["notes"][0]
 
 
-def test_ten_thousand_regions_are_answered_and_one_more_is_not() -> None:
+def test_a_thousand_regions_are_answered_and_one_more_is_not() -> None:
     address, program = query(), Program()
-    feature = {"type": "Feature", "properties": {"words": "x" * 100}, "geometry": square(4.5, 52.1)}
-    many = {"type": "FeatureCollection", "features": [feature] * 10_000}
-    assert len(json.dumps({"regions": many})) > 2_500_000
-    assert len(program.ask("POST", address, {"regions": many})["results"]) == 10_000
-    many["features"] = [feature] * 10_001
+    feature = {
+        "type": "Feature",
+        "properties": {"words": "x" * 1000},
+        "geometry": square(4.5, 52.1),
+    }
+    many = {"type": "FeatureCollection", "features": [feature] * 1_000}
+    assert len(json.dumps({"regions": many})) > 1_000_000
+    assert len(program.ask("POST", address, {"regions": many})["results"]) == 1_000
+    many["features"] = [feature] * 1_001
     refusal = program.ask("POST", address, {"regions": many}, 400)
-    assert "10,001 features" in refusal["detail"]
+    assert "1,001 features" in refusal["detail"]
 
 
 BOWTIE = {"type": "Polygon", "coordinates": [[[4, 52], [5, 53], [5, 52], [4, 53], [4, 52]]]}
@@ -180,3 +187,50 @@ def test_drafts_answer_members_and_ended_releases_nobody(client: Client) -> None
 def test_a_release_without_counts_of_areas_is_refused() -> None:
     refusal = Program().ask("POST", query(released=clusters_release()), {"bbox": WHOLE}, 409)
     assert "no counts of areas" in refusal["detail"]
+
+
+def test_an_outline_across_too_many_cells_names_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpgeo.postprocess.areas.MOST_PIECES", 3)
+    address, program = query(), Program()
+    feature = {"type": "Feature", "geometry": square(4.5, 52.1)}
+    regions = {"type": "FeatureCollection", "features": [feature]}
+    for body in ({"bbox": WHOLE}, {"polygon": square(4.5, 52.1)}, {"regions": regions}):
+        problem = program.ask("POST", address, body, 400)
+        assert problem["field"] == next(iter(body))
+        assert "simplify it to fewer corners" in problem["detail"]
+
+
+def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether 100,000 corners cross each other would take a minute to find out."""
+    ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MOST_CORNERS)]
+    polygon = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+    problem = Program().ask("POST", query(), {"polygon": polygon}, 400)
+    assert "Simplify it" in problem["detail"]
+
+
+def test_dear_requests_wait_their_turn_and_readers_do_not() -> None:
+    address = query() + "?bbox=4,52,5,53"
+    client = Client()
+    with heavy_work.turn(), heavy_work.turn():
+        answer = client.get(address)
+        assert client.get("/").status_code == 200
+    assert answer.status_code == 503
+    assert answer["Retry-After"] == "2"
+    assert answer.json()["type"] == "/api/docs#busy"
+    assert client.get(address).status_code == 200
+
+
+def test_only_one_dear_request_waits_for_its_turn() -> None:
+    turns = [heavy_work.turn() for _ in range(heavy_work.AT_A_TIME)]
+    for each in turns:
+        each.__enter__()
+    heavy_work._admitted.acquire()  # one waits
+    began = time.monotonic()
+    with pytest.raises(Busy), heavy_work.turn():
+        pass
+    assert time.monotonic() - began < heavy_work.LONGEST_WAIT_SECONDS / 2
+    heavy_work._admitted.release()
+    for each in turns:
+        each.__exit__(None, None, None)

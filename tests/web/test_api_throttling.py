@@ -12,6 +12,7 @@ from django.test import Client
 from dpgeo.accounts import rate_counters
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
+from dpgeo.api import throttling
 from tests.web.desk import make_desk
 from tests.web.published import install, make_dataset
 
@@ -25,6 +26,7 @@ def _three_a_minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     caches["throttle"].clear()
     settings.DPGEO_REQUESTS_A_MINUTE = 3
     settings.DPGEO_KEY_REQUESTS_A_MINUTE = 5
+    monkeypatch.setattr(throttling, "SECONDS_A_REQUEST", 1e9)
     monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)  # 20 seconds into a minute
 
 
@@ -60,6 +62,7 @@ def test_a_forgeable_header_is_not_taken_for_the_address() -> None:
 
 def test_the_next_minute_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert statuses(4)[-1] == 429
+    monkeypatch.setattr(throttling, "SECONDS_A_REQUEST", 1e9)
     monkeypatch.setattr("time.time", lambda: 1_790_000_041.0)
     assert statuses(1) == [200]
 
@@ -119,3 +122,10 @@ def test_no_limit_counts_nothing(settings: Any, monkeypatch: pytest.MonkeyPatch)
     settings.DPGEO_REQUESTS_A_MINUTE = 0
     monkeypatch.setattr(rate_counters, "caches", {})
     assert statuses(5) == [200] * 5
+
+
+def test_processor_time_counts_as_further_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttling, "SECONDS_A_REQUEST", 0.05)
+    moments = iter([0.0, 0.12, *[1.0] * 20])
+    monkeypatch.setattr("time.thread_time", lambda: next(moments))
+    assert statuses(2) == [200, 429]

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -179,16 +180,71 @@ def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
     assert not list((Path(settings.VAR_DIR) / WORK_FOLDER).iterdir())
 
 
+def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
+    tmp_path: Path,
+) -> None:
+    """Under umask 077 as well, with which a clone and its build may have been made."""
+    command = shlex.join([sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"])
+    static = tmp_path / "static"
+    static.mkdir(mode=0o700)
+    for _ in range(2):
+        subprocess.run(
+            ["/bin/sh", "-c", f"umask 077; {command}"],
+            cwd=ROOT,
+            env={
+                "PATH": os.environ["PATH"],
+                "DPGEO_VAR": str(tmp_path / "var"),
+                "DPGEO_STATIC": str(static),
+            },
+            check=True,
+            timeout=120,
+        )
+        collected = [static, *static.rglob("*")]
+        assert any(path.suffix == ".gz" for path in collected)
+        modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in collected}
+        assert modes == {(True, 0o755), (False, 0o644)}
+        static.chmod(0o700)  # as an earlier version left it
+    private = [tmp_path / "var", *(tmp_path / "var").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in private} == {0}
+
+
 def test_the_compose_file_has_the_services_of_a_server() -> None:
-    assert SERVICES.keys() == {"database", "broker", "migrate", "web", "worker", "reaper"}
+    ours = {"migrate", "web", "worker", "reaper"}
+    assert SERVICES.keys() == {"database", "broker", "proxy", *ours}
     assert SERVICES["worker"]["deploy"]["replicas"] == 2
     for service in SERVICES.values():
         assert service.get("image"), service
         for volume in service.get("volumes", []):
-            assert volume.split(":")[0] in COMPOSE["volumes"]
+            source = volume.split(":")[0]
+            assert source in COMPOSE["volumes"] or (ROOT / source).is_file()
         for needed, state in service.get("depends_on", {}).items():
             healthy = state["condition"] == "service_healthy"
             assert not healthy or "healthcheck" in SERVICES[needed]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_container_is_confined(name: str) -> None:
+    """Read-only, without privileges, in bounded memory, with bounded logs."""
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert re.search(r"\d+[mg]\}?$", service["mem_limit"])
+    assert service["logging"]["options"].keys() == {"max-size", "max-file"}
+    temporary = [each.split(":")[0] for each in service.get("tmpfs", [])]
+    written = [each.split(":")[1] for each in service.get("volumes", [])]
+    assert "/tmp" in temporary + written  # noqa: S108
+    assert name in OURS or service["user"] != "root"
+
+
+def test_images_have_exact_versions() -> None:
+    """The same files give the same image tomorrow."""
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    others = [each["image"] for each in SERVICES.values() if not each.get("build")]
+    assert len(bases) == 2
+    assert len(others) == 3
+    for image in bases + others:
+        assert re.search(r":\d+\.\d+(\.\d+)?-(slim-)?bookworm(-slim)?$", image), image
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -222,7 +278,10 @@ def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
     assert address
     assert resolve(address[2]).url_name == "readyz"
     assert f"0.0.0.0:{address[1]}" in dockerfile("CMD")
-    assert SERVICES["web"]["ports"][0].startswith("127.0.0.1:")
+    assert not any("ports" in each for name, each in SERVICES.items() if name != "proxy")
+    (port,) = SERVICES["proxy"]["ports"]
+    assert port.startswith("127.0.0.1:")
+    assert f"listen {port.split(':')[-1]};" in (ROOT / "deploy" / "nginx.conf").read_text()
     assert OURS["web"]["environment"]["DPGEO_HOSTS"].endswith(",127.0.0.1")
 
 

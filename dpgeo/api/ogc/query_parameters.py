@@ -15,7 +15,7 @@ from dpgeo.core.number_text import number_text
 
 MAX_ITEMS = 10_000
 DEFAULT_ITEMS = 100
-MAX_COLLECTIONS = 1000
+MAX_COLLECTIONS = 500
 DEFAULT_COLLECTIONS = 100
 
 FORM = Query(

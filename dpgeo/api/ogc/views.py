@@ -14,6 +14,7 @@ from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
 from dpgeo.api.cached_lists import collection_texts, listed
+from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Collection, Document
@@ -104,6 +105,7 @@ class CollectionsView(OgcView):
 
     queries = query_parameters.COLLECTIONS
 
+    @heavy
     def get(self, request: Request) -> HttpResponse:
         """A page of collections, newest release first; `limit` counts releases."""
         limit, cursor = self.query["limit"], self.query["cursor"]
@@ -133,6 +135,7 @@ class ItemsView(OgcView):
 
     queries = query_parameters.ITEMS
 
+    @heavy
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """A page of features."""
         collection = documents.find_collection(collection_id)

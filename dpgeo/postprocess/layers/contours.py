@@ -106,4 +106,4 @@ def _cells(content: ContourRelease, area: StudyArea) -> list[BoxLayer]:
 
 @make_areas.register
 def _areas(content: ContourRelease, area: StudyArea, mechanism: str) -> Areas:
-    return Cells(content.grid, content.counts, content.noise, area)
+    return Cells(content.grid, [content.counts], content.noise, area)

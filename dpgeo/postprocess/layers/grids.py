@@ -80,4 +80,4 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
 
 @make_areas.register
 def _areas(content: GridRelease, area: StudyArea, mechanism: str) -> Areas:
-    return Cells(content.grid, content.counts, content.noise, area)
+    return Cells(content.grid, [content.counts], content.noise, area)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import PartitionRelease
-from dpgeo.postprocess.areas import Areas, Listed, squares
+from dpgeo.postprocess.areas import Areas, Listed
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NOISE_ONLY,
@@ -170,5 +170,6 @@ def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float6
 def _areas(content: PartitionRelease, area: StudyArea, mechanism: str) -> Areas:
     sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
     listed = np.flatnonzero(sizes)
-    shapes = squares(content.grid, content.boxes[listed])
-    return Listed(shapes, content.totals[listed], content.totals_noise, area)
+    return Listed(
+        content.grid, content.boxes[listed], content.totals[listed], content.totals_noise, area
+    )

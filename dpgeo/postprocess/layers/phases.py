@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
-from dpgeo.postprocess.areas import Areas, Listed, squares
+from dpgeo.postprocess.areas import Areas, Listed
 from dpgeo.postprocess.layers.layer import (
     CALIBRATED,
     EXACT_NOISE,
@@ -125,5 +125,4 @@ def _calibrated(
 @make_areas.register
 def _areas(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
     last = content.phase == content.phase[-1]
-    shapes = squares(content.grid, content.boxes[last])
-    return Listed(shapes, content.counts[last], content.noises[-1], area)
+    return Listed(content.grid, content.boxes[last], content.counts[last], content.noises[-1], area)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease, SlicesRelease
 from dpgeo.phrases import listed
-from dpgeo.postprocess.areas import Areas, Cells, Cover
+from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.grids import cells_layer
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
 from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
@@ -61,33 +59,9 @@ def _slice_layers(content: SlicesRelease, area: StudyArea) -> list[Layer]:
     ]
 
 
-class Slices(Areas):
-    """All cells of all slices: an answer is the sum over every slice."""
-
-    def __init__(self, content: SlicesRelease, area: StudyArea) -> None:
-        self._slices = [
-            Cells(each.grid, each.counts, each.noise, area) for each in slice_grids(content)
-        ]
-
-    def cover(self, region: Any) -> Cover:
-        """Cover the query region by the cells that touch it, slice by slice."""
-        covers = [cells.cover(region) for cells in self._slices]
-        whole: dict[DiscreteLaplace, int] = {}
-        for cover in covers:
-            for noise, count in cover.whole.items():
-                whole[noise] = whole.get(noise, 0) + count
-        return Cover(
-            whole=whole,
-            total=sum(cover.total for cover in covers),
-            values=np.concatenate([cover.values for cover in covers]),
-            rates=np.concatenate([cover.rates for cover in covers]),
-            shares=np.concatenate([cover.shares for cover in covers]),
-        )
-
-
 @make_areas.register
 def _areas(content: SlicesRelease, area: StudyArea, mechanism: str) -> Areas:
-    return Slices(content, area)
+    return Cells(content.grid, list(content.counts), content.noise, area)
 
 
 @slice_of.register

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import SparseRelease
-from dpgeo.postprocess.areas import Areas, Listed, squares
+from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
 from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
@@ -63,7 +63,7 @@ def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
 
 @make_areas.register
 def _areas(content: SparseRelease, area: StudyArea, mechanism: str) -> Areas:
-    row, column = np.divmod(content.cells, content.grid.columns)
-    shapes = squares(content.grid, np.column_stack([row, row + 1, column, column + 1]))
     note = UNLISTED.format(least=f"{content.threshold:,}")
-    return Listed(shapes, content.counts, content.noise, area, note)
+    return Cells(
+        content.grid, [content.counts], content.noise, area, cells=content.cells, note=note
+    )

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import TreeRelease
-from dpgeo.postprocess.areas import Areas, Tree
+from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, NOMINAL, BoxLayer, Layer
 from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.postprocess.tree_areas import Tree
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_sums, summed_area
 

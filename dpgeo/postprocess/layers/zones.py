@@ -6,10 +6,11 @@ import numpy as np
 import shapely
 
 from dpgeo.core.released import ZonesRelease
-from dpgeo.postprocess.areas import Areas, ZoneAreas
+from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
 from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.postprocess.zone_areas import ZoneAreas
 from dpgeo.spatial.area import StudyArea
 
 

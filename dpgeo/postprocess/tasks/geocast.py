@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats
 from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.coverage import distinct
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
@@ -41,13 +42,15 @@ class Geocast:
     """A task region: the regions (m,) by index, in the order in which they were added.
 
     `notified` is the expected number of workers in them, `success` the probability that at least
-    one accepts, and `reached` says whether that meets the target.
+    one accepts, and `reached` says whether that meets the target. `searched` counts the
+    regions that were looked at.
     """
 
     regions: NDArray[np.int64]
     notified: float
     success: float
     reached: bool
+    searched: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,12 @@ class Partition:
             ]
         ).astype(np.int64)
         pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
-        both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
-        return both[:, 1], np.searchsorted(both[:, 0], np.arange(len(self.boxes) + 1))
+        number = len(self.boxes)
+        one, other = pairs.T
+        # One key for each pair sorts many times as fast as pairs do.
+        both = distinct(np.concatenate([one * number + other, other * number + one]))
+        first, second = np.divmod(both, number)
+        return second, np.searchsorted(first, np.arange(number + 1))
 
     def neighbours(self, region: int) -> NDArray[np.int64]:
         """Return the regions that share a cell edge with this one."""
@@ -130,6 +137,7 @@ class Partition:
             notified=share * float(self.people[regions].sum()),
             success=-math.expm1(-accepting),
             reached=accepting >= needed,
+            searched=len(predecessor),
         )
 
     def outline(self, regions: NDArray[np.int64]) -> Any:

@@ -1,0 +1,107 @@
+"""Large releases for `costs`, and many small ones."""
+
+from __future__ import annotations
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import shapely
+
+from benchmarks import serving_data
+from dpgeo.artefacts import geoparquet, statement, vector_tiles
+from dpgeo.artefacts.formats import BuiltFile, LayerFormat
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, GridRelease, TreeRelease, ZonesRelease
+from dpgeo.datasets.models import Dataset
+from dpgeo.postprocess.layers import layers
+from dpgeo.releases import files
+from dpgeo.releases.models import Release
+from dpgeo.releases.publication import publish
+from dpgeo.releases.release_job import commit
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+
+NOISE = DiscreteLaplace(Fraction(1, 2), 1)
+
+
+def fill(cells: int, releases: int) -> dict[str, str]:
+    """Publish the releases; return the ids of the large ones by kind."""
+    dataset = Release.objects.get(pk=serving_data.fill(releases)).dataset
+    contents = {"grid": grid(cells), "quadtree": quadtree(cells), "zones": zones()}
+    return {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
+
+
+def grid(cells: int) -> GridRelease:
+    """Return a heatmap."""
+    frame = Grid.over(serving_data.AREA, cells)
+    counts = (np.arange(frame.size, dtype=np.int64) * 7919 % 401 - 40).reshape(frame.shape)
+    return GridRelease(grid=frame, counts=counts, noise=NOISE)
+
+
+def quadtree(cells: int) -> TreeRelease:
+    """Return squares of every size down to a cell; `cells` is a power of two."""
+    frame = Grid.over(serving_data.AREA, cells)
+    boxes, levels, parents, start = [], [], [], 0
+    depth = cells.bit_length()
+    for level in range(depth):
+        side, along = cells >> level, 1 << level
+        row, column = np.divmod(np.arange(along * along), along)
+        boxes.append(np.column_stack([row, row + 1, column, column + 1]) * side)
+        levels.append(np.full(along * along, level))
+        above = row // 2 * (along // 2) + column // 2 + start - (along // 2) ** 2
+        parents.append(above if level else np.full(1, -1))
+        start += along * along
+    size = start
+    return TreeRelease(
+        grid=frame,
+        boxes=np.concatenate(boxes).astype(np.int32),
+        level=np.concatenate(levels).astype(np.int32),
+        parent=np.concatenate(parents).astype(np.int32),
+        measured=np.ones(size, dtype=np.bool_),
+        counts=np.arange(size, dtype=np.int64) * 7919 % 401,
+        noises=(NOISE,) * depth,
+    )
+
+
+def zones(along: int = 32, corners: int = 100) -> ZonesRelease:
+    """Return about a thousand round zones."""
+    west, south, east, north = serving_data.AREA.bounds
+    x, y = np.meshgrid(
+        np.linspace(west, east, along + 2)[1:-1], np.linspace(south, north, along + 2)[1:-1]
+    )
+    angle = np.linspace(0, 2 * np.pi, corners, endpoint=False)
+    radius = (north - south) / (along + 2)
+    rings = np.stack(
+        [
+            x.ravel()[:, None] + radius * np.cos(angle),
+            y.ravel()[:, None] + radius * np.sin(angle) / 2,
+        ],
+        axis=2,
+    )
+    names = tuple(str(number) for number in range(along * along))
+    return ZonesRelease(
+        zones=Zones(keys=names, names=names, shapes=shapely.polygons(rings)),
+        counts=np.arange(along * along, dtype=np.int64),
+        noise=NOISE,
+    )
+
+
+def _publish(dataset: Dataset, kind: str, content: Content) -> str:
+    mechanism = {"grid": "uniform-grid"}.get(kind, kind)
+    release = serving_data.make_release(dataset, mechanism)
+    released = serving_data.released(release, content)
+    commit(release, released)
+    with tempfile.TemporaryDirectory() as folder:
+        formats: tuple[LayerFormat, ...] = (geoparquet.FORMAT, vector_tiles.FORMAT)
+        for layer_format in formats if kind == "grid" else ():
+            layer = layers(released)[0]
+            path = Path(folder) / (layer.name + layer_format.suffix)
+            layer_format.write(released, layer, path)
+            files.keep_file(release, BuiltFile(path.name, layer_format.media_type, path))
+        path = Path(folder) / statement.NAME
+        path.write_text("{}")
+        files.keep_file(release, BuiltFile(path.name, statement.MEDIA_TYPE, path))
+    publish(release)
+    return str(release.pk)

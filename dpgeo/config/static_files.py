@@ -1,0 +1,39 @@
+"""Storage of collected scripts and styles, which any account may read."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from whitenoise.storage import CompressedStaticFilesStorage
+
+READABLE, SEARCHABLE = 0o644, 0o755
+
+
+class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
+    """Whitenoise's compressed files, readable whatever the umask of who collects them.
+
+    In the image root collects and the site's own account serves. Under umask 077, or in a folder
+    made with it, it would find nothing.
+    """
+
+    def post_process(
+        self, paths: dict[str, Any], dry_run: bool = False, **options: Any
+    ) -> Iterator[tuple[str, str, bool]]:
+        """Compress the files, then let every account read all of them."""
+        yield from super().post_process(paths, dry_run, **options)
+        if not dry_run:
+            make_readable(Path(self.location))
+
+
+def make_readable(folder: Path) -> None:
+    """Let every account read a folder and what is in it, earlier files included."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_symlink():
+            continue
+        mode = stat.S_IMODE(path.stat().st_mode)
+        wanted = mode | (SEARCHABLE if path.is_dir() else READABLE)
+        if mode != wanted:
+            path.chmod(wanted)

@@ -1,0 +1,170 @@
+"""Query regions composed of the boxes of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import TreeRelease
+from dpgeo.postprocess.areas import Areas, Boxes, Cover, Ints, Parts, Shapes, covers_of, snapped
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.coverage import Coverage, distinct
+
+TREE_WEIGHT = 5
+"""A piece costs so many times as much in a tree, in which every level is looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Visited:
+    """Nodes of a tree for query regions: `key`, int64 (n,) ascending, is region * nodes + node.
+
+    `touched` says whether the region's outline touches the node, `inside` whether the node lies
+    in the region without that.
+    """
+
+    key: Ints
+    touched: NDArray[np.bool_]
+    inside: NDArray[np.bool_]
+
+
+class Tree(Areas):
+    """A tree of boxes, of which an answer adds up leaves.
+
+    If the boxes do not depend on the data (`fixed`), a larger box is used instead of the boxes
+    below it where its noise is no higher than theirs together.
+    """
+
+    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
+        self._content = content
+        order = np.argsort(content.parent, kind="stable")
+        parents = content.parent[order]
+        size = len(content.parent)
+        self._children = order
+        self._first = np.searchsorted(parents, np.arange(size), side="left")
+        self._after = np.searchsorted(parents, np.arange(size), side="right")
+        self._leaf = self._first == self._after
+        self._leaves = np.flatnonzero(self._leaf)
+        self._boxes = Boxes(content.grid, content.boxes[self._leaves], area)
+        self._anchors = content.boxes[:, 0].astype(np.int64) * content.grid.columns
+        self._anchors += content.boxes[:, 2]
+        self._levels = [
+            np.flatnonzero(content.level == each) for each in range(int(content.level[-1]) + 1)
+        ]
+        self._ground = self._up(self._on_leaves(self._boxes.ground))
+        answers = self._leaf | (self._better() if fixed else False)
+        self._total, self._number = self._best(answers)
+
+    def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of leaves (n, ...) as values of nodes, 0 for the others."""
+        spread = np.zeros((len(self._leaf), *values.shape[1:]), dtype=values.dtype)
+        spread[self._leaves] = values
+        return spread
+
+    def _up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+        """Add the values of nodes (n, ...) to those of their parents, in place, level by level.
+
+        Nodes of `keep` keep their own.
+        """
+        parent = self._content.parent
+        for nodes in self._levels[:0:-1]:
+            above = parent[nodes]
+            if keep is not None:
+                nodes, above = nodes[~keep[above]], above[~keep[above]]
+            np.add.at(values, above, values[nodes])
+        return values
+
+    def _better(self) -> NDArray[np.bool_]:
+        """Return which nodes have no more noise than the best nodes below them together."""
+        content = self._content
+        own = np.array([noise.variance for noise in content.noises])[content.level]
+        own = np.where(content.measured, own, np.inf)
+        best = own.copy()
+        below = np.zeros(len(own))
+        for nodes in self._levels[::-1]:
+            inner = nodes[~self._leaf[nodes]]
+            best[inner] = np.minimum(own[inner], below[inner])
+            above = content.parent[nodes]
+            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
+        return np.asarray(content.measured & (own <= below))
+
+    def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
+        """Return the sum (n,) of the counts that answer for each whole node, and their numbers by
+        noise (n, k)."""
+        content = self._content
+        used = answers & ((self._ground > 0) | ~self._leaf)
+        totals = np.where(used, content.counts, 0)
+        numbers = np.zeros((len(used), len(content.noises)), dtype=np.int32)
+        numbers[used, content.level[used]] = 1
+        return self._up(totals, answers), self._up(numbers, answers)
+
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Cover the regions from the roots down; only leaves are used in part."""
+        covered, region, leaf, share = self._boxes.covered(regions, TREE_WEIGHT)
+        visited = self._visited(covered, region, self._leaves[leaf])
+        key, inside = visited.key, visited.inside
+        size = len(self._leaf)
+        where, nodes = np.divmod(key, size)
+        ground = np.where(inside, self._ground[nodes], 0.0)
+        shares = np.where(inside, 1.0, 0.0)
+        touched = np.searchsorted(key, region * size + self._leaves[leaf])
+        shares[touched] = share
+        ground[touched] = share * self._ground[self._leaves[leaf]]
+        above = np.searchsorted(key, where * size + self._content.parent[nodes])  # 0 for roots
+        level = self._content.level[nodes]
+        levels = [np.flatnonzero(level == each) for each in range(len(self._levels))]
+        inner = visited.touched & ~self._leaf[nodes]
+        for each in levels[:0:-1]:
+            np.add.at(ground, above[each], ground[each])
+        shares[inner] = snapped(ground[inner] / np.maximum(self._ground[nodes[inner]], 1e-300))
+        # Below a node that is used whole, none is used again.
+        free = np.ones(len(key), dtype=np.bool_)
+        for each in levels[1:]:
+            free[each] = free[above[each]] & (shares[above[each]] < 1.0)
+        whole = np.flatnonzero(free & (shares == 1.0))
+        part = np.flatnonzero(free & self._leaf[nodes] & (shares > 0.0) & (shares < 1.0))
+        totals = np.zeros(len(regions))
+        wholes = np.zeros((len(regions), len(self._content.noises)), dtype=np.int64)
+        np.add.at(totals, where[whole], self._total[nodes[whole]])
+        single = self._number[nodes[whole]]
+        for column in range(wholes.shape[1]):
+            np.add.at(wholes[:, column], where[whole], single[:, column])
+        parts = Parts(
+            region=where[part],
+            value=self._content.counts[nodes[part]],
+            noise=self._content.level[nodes[part]].astype(np.int64),
+            share=shares[part],
+        )
+        return covers_of(self._content.noises, totals, wholes, parts)
+
+    def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
+        """Return the nodes to look at: those that an outline touches, their children, the roots."""
+        content, size = self._content, len(self._leaf)
+        current = region * size + leaf
+        reached = [current]
+        while current.size:
+            parent = content.parent[current % size]
+            current = distinct((current - current % size + parent)[parent >= 0])
+            reached.append(current)
+        touched = distinct(np.concatenate(reached))
+        inner = touched[~self._leaf[touched % size]]
+        below, which = self._children_of(inner % size)
+        roots = np.flatnonzero(content.parent < 0)
+        start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
+        # What is touched below a root is a child of what is touched.
+        key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
+        is_touched = np.zeros(len(key), dtype=np.bool_)
+        is_touched[np.searchsorted(key, touched)] = True
+        inside = np.zeros(len(key), dtype=np.bool_)
+        region, node = np.divmod(key[~is_touched], size)
+        inside[~is_touched] = covered.untouched_inside(region, self._anchors[node])
+        return _Visited(key=key, touched=is_touched, inside=inside)
+
+    def _children_of(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the children of nodes (n,), and the index of each one's parent in `nodes`."""
+        sizes = self._after[nodes] - self._first[nodes]
+        which = np.repeat(np.arange(len(nodes)), sizes)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self._children[self._first[nodes][which] + offset], which

@@ -1,0 +1,125 @@
+"""Query regions composed of zones, which may overlap."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.postprocess.areas import (
+    Areas,
+    Cover,
+    Ints,
+    Parts,
+    Shapes,
+    check_work,
+    clipped_shares,
+    covers_of,
+    ground_of,
+)
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.coverage import as_array
+from dpgeo.spatial.zones import Zones
+
+SLIVER = 1e-6
+"""Zones that overlap by less than this part of the smaller one count as disjoint.
+
+Published borders are imprecise, so zones that meet often overlap by as little as that.
+"""
+
+MOST_CLIPPED = 400_000
+"""Most corners of zones and regions that are clipped with each other in a request."""
+
+UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
+
+
+class ZoneAreas(Areas):
+    """Zones, which may overlap; an answer adds up only disjoint ones."""
+
+    def __init__(
+        self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
+    ) -> None:
+        self._counts, self._noise, self._area = counts, noise, area
+        self._shapes = zones.shapes.copy()
+        self._tree = shapely.STRtree(self._shapes)
+        self._ground = ground_of(self._shapes)
+        self._corners = shapely.get_num_coordinates(self._shapes)
+
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Cover as much as possible of each region by disjoint zones that touch it."""
+        region, zone = self._tree.query(regions)
+        corners = shapely.get_num_coordinates(regions)
+        check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
+        order = np.lexsort((zone, region))
+        ends = np.searchsorted(region[order], np.arange(len(regions) + 1))
+        zones = zone[order]
+        return [
+            self._cover(regions[index], zones[ends[index] : ends[index + 1]])
+            for index in range(len(regions))
+        ]
+
+    def _cover(self, region: Any, number: Ints) -> Cover:
+        shapely.prepare(region)
+        shares = clipped_shares(self._shapes[number], as_array([region] * len(number)), self._area)
+        number, shares = number[shares > 0], shares[shares > 0]
+        ground = self._ground[number] * shares
+        overlaps = self._overlaps_among(number)
+        most = np.bincount(overlaps.ravel(), minlength=len(number))
+        choices = [
+            _disjoint(np.lexsort(keys), overlaps)
+            for keys in ((-ground, shares < 1.0), (-ground, most), (-ground, most, shares < 1.0))
+        ]
+        whole = float(ground_of(as_array([region]))[0])
+
+        def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
+            """Return the share of the region that is covered, and the ground in whole zones."""
+            in_whole = float(ground[choice & (shares == 1.0)].sum())
+            return round(float(ground[choice].sum()) / whole, 6), in_whole
+
+        best = max(choices, key=covered)
+        notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
+        chosen, share = number[best], shares[best]
+        part = share < 1.0
+        parts = Parts(
+            region=np.zeros(np.count_nonzero(part), dtype=np.int64),
+            value=self._counts[chosen[part]],
+            noise=np.zeros(np.count_nonzero(part), dtype=np.int64),
+            share=share[part],
+        )
+        total, wholes = self._counts[chosen[~part]].sum(), np.count_nonzero(~part)
+        return covers_of([self._noise], np.array([total]), np.array([[wholes]]), parts, notes)[0]
+
+    @cached_property
+    def _overlaps(self) -> Ints:
+        """Pairs (m, 2) of zones that share ground."""
+        shapes = self._shapes
+        first, second = self._tree.query(shapes, predicate="intersects")
+        pair = first < second
+        first, second = first[pair], second[pair]
+        shared = shapely.area(shapely.intersection(shapes[first], shapes[second]))
+        smaller = np.minimum(shapely.area(shapes[first]), shapely.area(shapes[second]))
+        pairs = np.column_stack([first, second])[shared > SLIVER * smaller]
+        return np.asarray(pairs, dtype=np.int64)
+
+    def _overlaps_among(self, number: Ints) -> Ints:
+        """Return the overlapping pairs (m, 2) among some zones, as indices into `number`."""
+        rank = np.full(len(self._shapes), -1)
+        rank[number] = np.arange(len(number))
+        pairs = rank[self._overlaps]
+        return pairs[(pairs >= 0).all(axis=1)]
+
+
+def _disjoint(order: NDArray[np.intp], overlaps: Ints) -> NDArray[np.bool_]:
+    """Choose disjoint regions (n,) greedily, in the given order."""
+    others: dict[int, list[int]] = {}
+    for one, other in overlaps.tolist():
+        others.setdefault(one, []).append(other)
+        others.setdefault(other, []).append(one)
+    chosen = np.zeros(len(order), dtype=np.bool_)
+    for index in order.tolist():
+        chosen[index] = not chosen[others.get(index, [])].any()
+    return chosen
