@@ -95,7 +95,8 @@ def files_open(dataset: Dataset) -> list[Transfer | Upload]:
     """
     arriving = dataset.transfers.order_by("-touched_at")[:MOST_LISTED]
     waiting = dataset.uploads.filter(state=UploadState.RECEIVED).order_by("-created_at")
-    return [*arriving, *waiting[:MOST_LISTED]][:MOST_LISTED]
+    found: list[Transfer | Upload] = [*arriving, *waiting[:MOST_LISTED]]
+    return found[:MOST_LISTED]
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import need
+from tests.servers import free_port
 from tests.services.installation import Installation, kill
-from tests.services.sites import Site, answers, free_port, site_of
+from tests.services.sites import Site, answers, site_of
 
 pytestmark = pytest.mark.services
 

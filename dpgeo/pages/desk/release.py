@@ -42,13 +42,13 @@ WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
 """Actions for which the page has its own buttons; any other action gets a plain one."""
 
 
-@login_required
 def publishes_at(release: Release) -> datetime | None:
     """Return when a finished draft is published by itself; None if it is not."""
     waits = release.state == ReleaseState.DRAFT and release.publish_when_done
     return release.job.end_shown_at if waits and not release.job.is_end_shown else None
 
 
+@login_required
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show progress while the job runs, then the draft or the published release."""
