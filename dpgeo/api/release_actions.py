@@ -264,6 +264,13 @@ class RetryView(ReleaseActionView):
         """
         return self.act(request, release_id, release_retry)
 
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Try again if the user may know that the job has ended; otherwise change nothing."""
+        if is_settled(self.actor, [release.job]):
+            service(release=release, by=self.actor, **fields)
+
 
 ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
     "publish": PublishView,

@@ -948,7 +948,9 @@ def test_a_cancelled_release_is_refunded(desk: Desk) -> None:
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     program.ask("POST", f"{job['release_url']}/cancel")
     program.ask("POST", f"{job['release_url']}/cancel", status=409)
-    assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "2"
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.left == 2
+    assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "1.5"
 
 
 def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -> None:
@@ -957,7 +959,11 @@ def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -
     seen = set()
     for state in (JobState.FAILED, JobState.CANCELLED):
         Job.objects.filter(pk=job["id"]).update(
-            state=state, failure="4711 rows are too many", step="Counting", attempts=5
+            state=state,
+            failure="4711 rows are too many",
+            step="Counting",
+            attempts=5,
+            finished_at=timezone.now(),
         )
         answer = program.send("GET", job["url"])
         seen.add(answer.content)  # type: ignore[attr-defined]
@@ -985,7 +991,7 @@ def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
     address = program.upload(dataset.slug)
     confirmed = program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
     Upload.objects.filter(pk=confirmed["id"]).update(state=UploadState.FAILED)
-    Job.objects.update(state=JobState.FAILED, failure="row 4711")
+    Job.objects.update(state=JobState.FAILED, failure="row 4711", finished_at=timezone.now())
     upload = program.ask("GET", address)
     assert (upload["state"], upload["usable"]) == ("done", False)
     assert program.ask("GET", confirmed["job_url"])["has_result"] is False
