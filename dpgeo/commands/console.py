@@ -95,8 +95,8 @@ def job_wait(
 
 def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
     if job.state == JobState.QUEUED:
-        postponed = job.step_phrase == WAITING_FOR_SPACE and job.woken_at is not None
-        if postponed and job.woken_at > timezone.now() - WAKE_AFTER:
+        offered = job.woken_at if job.step_phrase == WAITING_FOR_SPACE else None
+        if offered and offered > timezone.now() - WAKE_AFTER:
             return False
         return waited > patience
     return job.lease_until is not None and job.lease_until < timezone.now()
