@@ -1,11 +1,24 @@
-"""Storage whose files have no path on this machine, as in an object store."""
+"""Storages for tests: empty ones, and one whose files have no path, as in an object store."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from django.core.files.storage import InMemoryStorage, Storage
+
+
+def use_empty_storages(settings: Any, folder: Path) -> None:
+    """Store files in a folder, apart from those of other tests."""
+    for name in ("private", "releases"):
+        settings.STORAGES = {
+            **settings.STORAGES,
+            name: {
+                "BACKEND": "django.core.files.storage.FileSystemStorage",
+                "OPTIONS": {"location": str(folder / name)},
+            },
+        }
 
 
 class PathlessStorage(Storage):

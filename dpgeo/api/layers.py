@@ -16,7 +16,7 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Document, page_of
 from dpgeo.api.openapi import BODY, in_path, operation
-from dpgeo.api.request_bodies import Anything, Body, Schema, Text, read_body
+from dpgeo.api.request_bodies import Anything, Body, Schema, Text, check_text, read_body
 from dpgeo.api.serializers import DayField
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.core.errors import InvalidInput
@@ -45,7 +45,7 @@ class MembersOrText(Anything):
             raise InvalidInput(
                 "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
             )
-        return data
+        return check_text(data, self.sent_as) if isinstance(data, str) else data
 
 
 class StatedSource(Body):

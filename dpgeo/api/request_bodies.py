@@ -46,6 +46,13 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         return _sent_as(self)
 
 
+def check_text(text: str, field: str) -> str:
+    """Return a text of whole characters. Raises InvalidInput for any other."""
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise InvalidInput("Contains half of a surrogate pair; send whole characters.", field=field)
+    return text
+
+
 class Body(serializers.Serializer[Any]):
     """A JSON object; members that it does not declare are errors.
 
@@ -84,12 +91,7 @@ class Text(Anything):
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text as it is."""
-        text = super().to_internal_value(data)
-        if isinstance(text, str) and any("\ud800" <= sign <= "\udfff" for sign in text):
-            raise InvalidInput(
-                "Contains half of a surrogate pair; send whole characters.", field=self.sent_as
-            )
-        return str(text)
+        return check_text(str(super().to_internal_value(data)), self.sent_as)
 
 
 class Decimal(Text):

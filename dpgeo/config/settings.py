@@ -246,6 +246,8 @@ DPGEO_ROWS_PER_SHARD = env.int(
 """Rows of a shard: larger files of points are divided among the workers.
 
 DPGEO_ROWS_A_PART is its former name, read for one more version."""
+DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
+"""Most files that an organisation with several budgets may confirm in an hour; 0 is no limit."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Most tasks planned a minute for one address, counted once for each allocation; 0 is no limit."""
 

@@ -13,7 +13,7 @@ from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.postprocess.tasks.surface import density_surface, partition_of
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of, releases_public
+from dpgeo.releases.selectors import release_public, released_of
 from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
@@ -41,7 +41,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
 
 def release_to_plan_on(release_id: str) -> Release:
     """Return a published release. Raises InvalidInput for any other."""
-    release = releases_public().filter(pk=release_id).first()
+    release = release_public(release_id)
     if release is None:
         raise InvalidInput(
             "There is no published release of this id; take one from /api/v1/releases.",

@@ -23,7 +23,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
-from dpgeo.datasets.person_keys import unseal
+from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
@@ -134,7 +134,9 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     transaction.on_commit(
         lambda: upload_forget_raw(uploads=dataset.uploads.filter(state=UploadState.ERASED))
     )
-    older.update(state=UploadState.ERASED, canonical_name="", report=None, erasing=None)
+    older.update(
+        state=UploadState.ERASED, canonical_name="", report=None, erasing=None, checksum=None
+    )
     return names
 
 
@@ -149,7 +151,7 @@ def _digest(dataset: Dataset, person: str) -> bytes:
 
     tally = Tally()
     sieve = Sieve(np.ones(1, dtype=np.int64), tally)
-    high, low = hash_persons(pa.array([person]), unseal(bytes(dataset.sealed_person_key)), sieve)
+    high, low = hash_persons(pa.array([person]), hashing_key(dataset), sieve)
     if tally.report().refused:
         raise InvalidInput("This is not an identifier of a person.", field="person")
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 from uuid import UUID
+
+from django.db import transaction
 
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.erasure import erase
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.datasets.person_keys import unseal
+from dpgeo.datasets.person_keys import hashing_key
+from dpgeo.datasets.same_people import Comparison, file_checksum
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import schema_of, upload_forget_raw
 from dpgeo.ingest.ingestion import ingest
@@ -53,21 +57,45 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
     lease.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
+        upload.checksum = file_checksum(source, dataset)
         report = ingest(
             source,
             upload.file_name,
             schema,
-            unseal(bytes(dataset.sealed_person_key)),
+            hashing_key(dataset),
             target,
             lambda done, total: lease.step(Phrase("Reading rows"), done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
+        comparison = Comparison(upload, target, lease)
+        comparison.compare(comparison.missing(), report.accepted)
         lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    updated = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="").update(
-        canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
-    )
-    if not updated:
-        remove(storage, name)
-    else:
-        _finish(upload)
+    facts = {"canonical_name": name, "report": report.to_json(), "checksum": upload.checksum}
+    while not (updated := _make_ready(upload, lease, comparison, facts)):
+        if updated is None:
+            remove(storage, name)
+            return
+        with local_path(storage, name) as stored:
+            comparison.moved_to(stored)
+            comparison.compare(comparison.missing(), report.accepted)
+    _finish(upload)
+
+
+def _make_ready(
+    upload: Upload, lease: JobLease, comparison: Comparison, facts: dict[str, Any]
+) -> bool | None:
+    """Make an upload ready, with its warnings.
+
+    Returns False if other datasets' files became ready meanwhile and have to be compared first, and
+    None if another worker was faster.
+    """
+    with transaction.atomic():
+        comparison.lock()
+        if comparison.missing():
+            return False
+        mine = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="")
+        if not mine.update(**facts, state=UploadState.READY, preview=""):
+            return None
+        comparison.warn()
+    return True

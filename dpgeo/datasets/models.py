@@ -74,6 +74,16 @@ class Dataset(models.Model):
         editable=False,
         help_text="Key of the person hashes, encrypted with a key apart from the database.",
     )
+    layered = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Whether person hashes can be compared with those of other datasets.",
+    )
+    people_asked = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="An approver has to answer whether other datasets hold the same people.",
+    )
     keep_raw = models.BooleanField(
         default=False,
         help_text="Keep uploaded files for a while after they were read; releases need them not.",
@@ -140,6 +150,9 @@ class Upload(models.Model):
         blank=True,
         editable=False,
         help_text="The file's head as JSON, while its columns are to be confirmed. Private.",
+    )
+    checksum = models.BinaryField(
+        max_length=16, null=True, editable=False, help_text="Keyed checksum of the original file."
     )
     erasing = models.BinaryField(
         max_length=16,
@@ -266,3 +279,45 @@ class PublicLayer(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class PeopleAnswer(models.Model):
+    """An approver's answer to whether a dataset holds people of others; never changed.
+
+    A standing answer holds for later files, too.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_answers")
+    reason = models.TextField(blank=True)
+    standing = models.BooleanField(default=False)
+    who = models.CharField(max_length=200)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.who} on {self.dataset}"
+
+
+class PeopleWarning(models.Model):
+    """Many of the same people were found in another dataset; without any number. Private.
+
+    `answer` is null until an approver has given a reason for a budget of its own.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_warnings")
+    other = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="+")
+    found_at = models.DateTimeField(auto_now_add=True)
+    answer = models.ForeignKey(
+        PeopleAnswer, null=True, on_delete=models.PROTECT, related_name="warnings"
+    )
+
+    class Meta:
+        ordering = ["found_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "other"], name="people_warned_of_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dataset} and {self.other}"

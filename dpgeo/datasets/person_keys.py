@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -89,6 +90,20 @@ def problem_with_file() -> str:
     if path.stat().st_mode & OTHERS:
         return f"Others may read {path}; run chmod 600 on it."
     return "" if len(path.read_text().strip()) >= SHORTEST else f"{path} holds no key."
+
+
+def hashing_key(dataset: Dataset) -> bytes:
+    """Return the key of a dataset's person hashes, with the organisation's before it if layered.
+
+    Raises Conflict, as `unseal` does.
+    """
+    own = unseal(bytes(dataset.sealed_person_key))
+    return organisation_key(b"people", dataset.organisation_id) + own if dataset.layered else own
+
+
+def organisation_key(purpose: bytes, organisation_id: int) -> bytes:
+    """Return an organisation's key for one kind of comparison, and for nothing else."""
+    return derived_key(b"%s of organisation %d" % (purpose, organisation_id))
 
 
 def _cipher() -> AESGCM:

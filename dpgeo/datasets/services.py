@@ -126,6 +126,7 @@ def dataset_create(
                 ledger=own,
                 created_by=created_by,
                 sealed_person_key=new_sealed_key(first=not Dataset.objects.exists()),
+                layered=True,
             )
     except IntegrityError:
         raise InvalidInput(

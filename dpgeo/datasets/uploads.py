@@ -25,6 +25,7 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
 from dpgeo.ingest.preview import Preview, preview
@@ -132,6 +133,7 @@ def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
     """
     dataset = upload.dataset
     _check_columns(dataset, upload, columns)
+    count_confirmation(upload)
     with transaction.atomic():
         if dataset.uploads.filter(erasing__isnull=False, state=UploadState.QUEUED).exists():
             raise Conflict("A person is being erased from this dataset; confirm when that is done.")
@@ -330,7 +332,9 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
             )
         outdated = _outdate(stored.uploads.exclude(pk=upload.pk))
     Dataset.objects.filter(pk=dataset.pk).update(
-        frozen_at=stored.frozen_at or timezone.now(), columns=columns.to_json()
+        frozen_at=stored.frozen_at or timezone.now(),
+        columns=columns.to_json(),
+        people_asked=people_ask(stored),
     )
     dataset.refresh_from_db()
     return outdated

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpgeo.ingest.batch import Sieve
@@ -26,6 +27,9 @@ become 1.23457E+11. If their rows were bounded as one person's, the
 guarantee would hold for none of them."""
 
 LARGEST_EXACT_FLOAT = 2**53
+
+LAYERED_KEY_BYTES = 64
+"""Length of a key whose first half is the organisation's and whose second half is the dataset's."""
 
 
 def hash_persons(
@@ -47,10 +51,39 @@ def hash_persons(
     sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
     sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, text)
     names = encoded.dictionary.cast(pa.binary()).to_pylist()
-    digests = b"".join(hashlib.blake2b(name, key=key, digest_size=16).digest() for name in names)
+    digests = _digests(names, key)
     halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
     which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
     return halves[which, 0], halves[which, 1]
+
+
+def _digests(names: Sequence[bytes], key: bytes) -> bytes:
+    """Return the names' hashes, one after the other.
+
+    A layered key hashes with the organisation's half and encrypts the result, one block of AES,
+    with the dataset's. Equal persons have equal hashes, as they must, in one dataset alone.
+    """
+    inner, outer = key, b""
+    if len(key) == LAYERED_KEY_BYTES:
+        inner, outer = key[:32], key[32:]
+    digests = b"".join(hashlib.blake2b(name, key=inner, digest_size=16).digest() for name in names)
+    return _cipher(outer).encryptor().update(digests) if outer else digests
+
+
+def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+    """Decrypt hashes made with a layered key, uint64 (n, 2), to the organisation's.
+
+    Returns the first 64 bits of each, uint64 (n,); of hashes with another key, as they are.
+    """
+    if len(key) != LAYERED_KEY_BYTES:
+        return halves[:, 0]
+    decrypted = _cipher(key[32:]).decryptor().update(halves.astype(">u8").tobytes())
+    return np.frombuffer(decrypted, dtype=">u8")[::2].astype(np.uint64)
+
+
+def _cipher(key: bytes) -> Cipher[modes.ECB]:
+    """Return AES of single blocks: a keyed permutation of hashes."""
+    return Cipher(algorithms.AES256(key), modes.ECB())  # noqa: S305 - blocks are hashes
 
 
 def erased_among(

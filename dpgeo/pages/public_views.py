@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext_noop, ngettext
+from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -137,7 +137,7 @@ def declarations(summary: Summary) -> list[tuple[str, str]]:
         checksum = f"SHA-256 {layer['sha256'][:4]}\u2026{layer['sha256'][-4:]}."
         said.append((title, " ".join([*map(say, words), checksum])))
     if summary.area_exchange:
-        said.append(("", say(summary.area_exchange)))
+        said.append((gettext("Study area"), say(summary.area_exchange)))
     return said
 
 

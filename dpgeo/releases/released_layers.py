@@ -21,7 +21,7 @@ from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource, ReleaseSource
 from dpgeo.phrases import listed
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import releases_public, stored_file
+from dpgeo.releases.selectors import release_public, stored_file
 
 SUFFIX = ".geojson"
 
@@ -69,7 +69,7 @@ def _declare_released(
             raise InvalidInput(
                 "Leave this out: the software makes the layer from the release itself.", field=field
             )
-    release = releases_public().filter(pk=wanted[0]).first()
+    release = release_public(wanted[0])
     if release is None:
         raise InvalidInput(
             "{release!r} is not the id of a release that is published here; the id is the last "

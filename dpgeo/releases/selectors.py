@@ -52,6 +52,13 @@ def releases_public() -> QuerySet[Release]:
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
+def release_public(release_id: str) -> Release | None:
+    """Return a published release; None for any other id."""
+    if "\0" in release_id:  # at which PostgreSQL fails
+        return None
+    return releases_public().filter(pk=release_id).first()
+
+
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
     """Return the published releases and all releases of the user's organisations."""
     return Release.objects.filter(
@@ -68,6 +75,8 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
+    if "\0" in release_id:  # at which PostgreSQL fails
+        raise Release.DoesNotExist
     try:
         return Release.objects.filter(known | mine).select_related(*TABLES).get(pk=release_id)
     except Release.DoesNotExist:

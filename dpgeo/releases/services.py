@@ -19,6 +19,7 @@ from dpgeo.core.guarantees import whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
@@ -73,7 +74,8 @@ def release_request(
     The release is published when done only if the requester may publish; `requested_by` is None for
     the operator at the console, who may. A request with a `job_id` can be repeated: every
     repetition returns the release that the first one paid for. Raises InvalidInput, BudgetExceeded,
-    NotAllowed, and Conflict if the dataset has no data yet.
+    NotAllowed, and Conflict if the dataset has no data yet, or an approver has to answer first
+    whether other datasets hold the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -84,6 +86,7 @@ def release_request(
     upload = ready_upload(dataset)
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
+    check_answered(dataset, requested_by)
     quote = release_quote(dataset=dataset, request=request)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {

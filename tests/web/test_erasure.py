@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -40,6 +41,7 @@ from tests.makers import (
     make_request,
     make_user,
 )
+from tests.storages import use_empty_storages
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +67,12 @@ def erase(dataset: Dataset, person: str) -> Upload:
 def rows(upload: Upload) -> int:
     with canonical_path(upload) as path:
         return int(pq.read_metadata(path).num_rows)
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    """Empty the storages of files from other tests."""
+    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture

@@ -190,3 +190,12 @@ def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> Non
         if problem := failed(answer):
             failures[f"{where} {body}"[:300]] = problem
     assert not failures
+
+
+def test_ids_with_null_characters_are_unknown() -> None:
+    """PostgreSQL stores none, and fails at a comparison with one."""
+    for page in ("/maps/%00/", "/maps/%00/privacy/", "/api/v1/releases/%00"):
+        assert Client().get(page).status_code == 404, page
+    plan = {**PLAN, "release": "\0"}
+    answer = Client().post("/api/v1/plan", plan, content_type="application/json")
+    assert (answer.status_code, answer.json()["field"]) == (400, "release")

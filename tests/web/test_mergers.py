@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -38,8 +39,15 @@ from tests.makers import (
     make_request,
     make_user,
 )
+from tests.storages import use_empty_storages
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    """Empty the storages of files from other tests."""
+    use_empty_storages(settings, tmp_path)
 
 
 def make_ledger(total: int, spent: str = "0") -> Ledger:

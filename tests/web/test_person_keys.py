@@ -90,6 +90,8 @@ def test_a_short_setting_is_refused(settings: Any) -> None:
 
 def test_keys_of_older_installations_are_sealed_and_hash_as_before(key_file: Path) -> None:
     dataset = make_dataset()
+    Dataset.objects.update(layered=False)
+    dataset.refresh_from_db()
     upload = make_received(dataset)
     upload_confirm(upload=upload, columns=COLUMNS)
     upload_ingest(upload_id=upload.pk)

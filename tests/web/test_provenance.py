@@ -329,6 +329,16 @@ def test_programs_name_the_provenance_of_layers(published: Release) -> None:
     assert (made["release"], made["public_source"]) == (published.pk, None)
 
 
+@pytest.mark.parametrize(
+    ("field", "sent"),
+    [("release", {"release": "a\0"}), ("layer", {"layer": "\ud800"}), ("file", {"layer": "\0"})],
+)
+def test_texts_that_no_database_stores_are_refused(field: str, sent: dict[str, str]) -> None:
+    desk = make_desk()
+    address = f"/api/v1/datasets/{desk.declare().slug}/layers"
+    assert program_of(desk).ask("POST", address, {"name": "x", **sent}, 400)["field"] == field
+
+
 def test_programs_exchange_an_area_for_a_named_place() -> None:
     desk = make_desk()
     dataset, asks = desk.declare(), program_of(desk)

@@ -21,6 +21,7 @@ from dpgeo.core.number_text import number_text
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person
@@ -172,6 +173,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "may_upload": may(user, the_dataset, "upload"),
         "may_request": may(user, the_dataset, "request"),
         "sees_private": may(user, the_dataset, "see_private"),
+        "warned": any(may(user, each.other, "see_private") for each in open_warnings(the_dataset)),
     }
     return render(request, "desk/dataset.html", context)
 

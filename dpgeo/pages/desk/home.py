@@ -21,6 +21,7 @@ from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.figures import Budget, budget_of
 from dpgeo.pages.desk.jobs import Progress, progress_of
+from dpgeo.pages.desk.people import recovery_ledgers
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ENDED, PUBLIC, states_from
 
@@ -111,6 +112,7 @@ def desk(request: HttpRequest) -> HttpResponse:
         "failed": releases.filter(job__state=JobState.FAILED)[:3],
         "entries": entries.order_by("-at", "-id")[:SHOWN_ENTRIES],
         "entry_count": entries.count(),
+        "recovered": recovery_ledgers(user),
     }
     return render(request, "desk/home.html", context)
 

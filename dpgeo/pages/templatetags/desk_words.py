@@ -26,6 +26,12 @@ def word(text: str) -> str:
 
 
 @register.filter
+def spent_words(ledger: Ledger) -> str:
+    """Format what was spent on a ledger: "epsilon 0.5", "level ln 4 within 200 m"."""
+    return ledger_words(ledger, ledger.spent_units)
+
+
+@register.filter
 def points_left(ledger: Ledger) -> str:
     """Format what is left of a budget for points: "ln 4"."""
     return in_language(ledger.left_words)

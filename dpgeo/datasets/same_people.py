@@ -1,0 +1,222 @@
+"""Warnings that datasets on different budgets hold many of the same people.
+
+Every confirmed file is compared with the organisation's datasets on other budgets, as the last step
+of the job that reads it: by the persons' hashes, decrypted in memory (`ingest.same_people`), and by
+a keyed checksum of the file. A warning names the other dataset and no number. Members who may see
+private facts of both see it, and nobody else.
+
+What API keys see. A key that requests a release is refused until an approver has answered on the
+desk, always when a file was confirmed while the organisation had another budget, whatever was
+found. Both facts are known to keys. Members are refused only where something was found, in the same
+words. The comparison takes as long as the files of the organisation are large, no matter what they
+have in common.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.rate_counters import count
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
+from dpgeo.datasets.person_keys import hashing_key, organisation_key
+from dpgeo.datasets.selectors import canonical_path, ready_upload
+from dpgeo.ingest.same_people import FEWEST, People, people_of, share_many
+from dpgeo.jobs.lease import JobLease
+from dpgeo.phrases import Phrase
+
+logger = logging.getLogger(__name__)
+
+LONGEST_REASON = 2_000
+
+BLOCK_BYTES = 1 << 20
+
+
+def others_of(dataset: Dataset) -> QuerySet[Dataset]:
+    """Return the organisation's datasets on other budgets."""
+    return Dataset.objects.filter(organisation=dataset.organisation_id).exclude(
+        ledger=dataset.ledger_id
+    )
+
+
+def open_warnings(dataset: Dataset) -> QuerySet[PeopleWarning]:
+    """Return the warnings without an answer whose datasets still have different budgets."""
+    return dataset.people_warnings.filter(answer__isnull=True, other__in=others_of(dataset))
+
+
+def count_confirmation(upload: Upload) -> None:
+    """Count a confirmed file of an organisation with several budgets.
+
+    Each confirmation asks whether two datasets have people in common; so their number is limited.
+    The operator at the console is not. Raises Conflict beyond the limit.
+    """
+    dataset = upload.dataset
+    if upload.created_by_id is None or not others_of(dataset).exists():
+        return
+    limit: int = settings.DPGEO_CONFIRMATIONS_AN_HOUR
+    who = f"confirmed files of {dataset.organisation_id}"
+    if count(who, limit, window=3600) is not None:
+        raise Conflict(
+            "Your organisation has confirmed {limit} files within an hour; confirm this one later.",
+            limit=limit,
+        )
+
+
+def people_ask(dataset: Dataset) -> bool:
+    """Whether a file that is confirmed now needs an answer before a key may request a release."""
+    standing = dataset.people_answers.filter(standing=True).exists()
+    return others_of(dataset).exists() and not standing
+
+
+def check_answered(dataset: Dataset, by: User | None) -> None:
+    """Raise Conflict if an approver has to answer before `by` may request a release.
+
+    `by` is None at the console.
+    """
+    stored = Dataset.objects.get(pk=dataset.pk)
+    asked = stored.people_asked and others_of(stored).exists()
+    if asked if by and by.acting_key else open_warnings(stored).exists():
+        raise Conflict(
+            "An approver first has to answer, on the desk, whether other datasets hold the same "
+            "people: open the dataset there and choose The same people."
+        )
+
+
+def people_answer(
+    *, dataset: Dataset, by: User | None, reason: object = "", standing: bool = False
+) -> PeopleAnswer:
+    """Record that an approver has looked at the warnings, with the reason why they may stand.
+
+    A `standing` answer also holds for later files. `by` is None at the console. Raises NotAllowed
+    without the approver's role; InvalidInput for a missing or overlong reason, which is needed if
+    there is a warning or the answer is standing; and Conflict while a file is being read.
+    """
+    if by is not None and (by.acting_key or not may(by, dataset, "publish")):
+        raise NotAllowed("Only the approvers of this dataset may do this.")
+    with transaction.atomic():
+        stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
+        if stored.uploads.filter(state=UploadState.QUEUED).exists():
+            raise Conflict("A file is being read; answer when that is done.")
+        warnings = open_warnings(stored)
+        if any(by is not None and not may(by, each.other, "see_private") for each in warnings):
+            raise NotAllowed("Only the approvers of this dataset may do this.")
+        needed = standing or warnings.exists()
+        answer = PeopleAnswer.objects.create(
+            dataset=stored,
+            reason=clean_text(reason, field="reason", longest=LONGEST_REASON, required=needed),
+            standing=standing,
+            who=str(by or "console")[:200],
+        )
+        PeopleWarning.objects.filter(pk__in=list(warnings.values_list("pk", flat=True))).update(
+            answer=answer
+        )
+        Dataset.objects.filter(pk=stored.pk).update(people_asked=False)
+    logger.info("dataset %s: an answer about the same people was recorded", dataset.pk)
+    return answer
+
+
+class Comparison:
+    """The comparison of one file that is being read with other datasets' files."""
+
+    def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:
+        self._upload, self._canonical, self._lease = upload, canonical, lease
+        self._dataset = upload.dataset
+        self._own: People | None = None
+        self._seen: set[object] = set()
+        self.found: set[int] = set()
+        """Ids of the datasets with many of the same people."""
+
+    def moved_to(self, path: Path) -> None:
+        """Go on with the file at another path."""
+        self._canonical = path
+        self._own = self._own and replace(self._own, path=path)
+
+    def lock(self) -> None:
+        """Lock the organisation until the transaction ends.
+
+        Of two files that are read at once, one is then compared with the other.
+        """
+        rows = Organisation.objects.select_for_update(no_key=True)
+        list(rows.filter(pk=self._dataset.organisation_id))
+
+    def missing(self) -> list[Upload]:
+        """Return the newest files of other datasets that were not compared yet."""
+        newest = map(ready_upload, others_of(self._dataset).select_related("organisation"))
+        return [each for each in newest if each and each.pk not in self._seen]
+
+    def compare(self, others: Iterable[Upload], rows: int) -> None:
+        """Compare the file, of `rows` accepted rows, with other datasets' newest files.
+
+        Every comparison is made in full, whatever another one found, so that they take equally
+        long.
+        """
+        for other in others:
+            self._lease.step(Phrase("Reading rows"))
+            self._seen.add(other.pk)
+            try:
+                same = (self._same_file(other, rows), self._same_people(other))
+            except OSError as error:
+                logger.error(
+                    "dataset %s: not compared with dataset %s: %s",
+                    *(self._dataset.pk, other.dataset_id, type(error).__name__),
+                )
+                continue
+            if any(same):
+                self.found.add(other.dataset_id)
+
+    def _same_file(self, other: Upload, rows: int) -> bool:
+        """Whether the other dataset was given the same file, and it is not small."""
+        checksum = self._upload.checksum
+        same = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum).exists()
+        enough = self._size(rows) >= FEWEST
+        return checksum is not None and same and enough
+
+    def _size(self, rows: int) -> float:
+        """Return the number of privacy units."""
+        return self._people().number if self._dataset.unit == Unit.PERSON else rows
+
+    def _same_people(self, other: Upload) -> bool:
+        both = (self._dataset, other.dataset)
+        if not all(each.unit == Unit.PERSON and each.layered for each in both):
+            return False
+        with canonical_path(other) as path:
+            return share_many(self._people(), people_of(path, hashing_key(other.dataset)))
+
+    def _people(self) -> People:
+        if self._own is None:
+            self._own = people_of(self._canonical, hashing_key(self._dataset))
+        return self._own
+
+    def warn(self) -> None:
+        """Store what was found; a standing answer is the answer to it at once."""
+        standing = self._dataset.people_answers.filter(standing=True).first()
+        for other in sorted(self.found):
+            _, created = PeopleWarning.objects.get_or_create(
+                dataset=self._dataset, other_id=other, defaults={"answer": standing}
+            )
+            if created:
+                logger.warning(
+                    "dataset %s: many of the same people as dataset %s", self._dataset.pk, other
+                )
+
+
+def file_checksum(path: Path, dataset: Dataset) -> bytes:
+    """Return a checksum of a file, with a key of the organisation used for nothing else."""
+    key = organisation_key(b"files", dataset.organisation_id)
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.digest()

@@ -1,0 +1,101 @@
+"""Page on the same people in several datasets: warnings, answers, and merging of budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may, may_administer, organisations_of
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.core.guarantees import Notion
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.same_people import open_warnings, others_of, people_answer
+from dpgeo.datasets.services import dataset_merge_ledgers
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.rendering import say
+
+
+def recovery_ledgers(user: User) -> QuerySet[Ledger]:
+    """Return the ledgers of unknown datasets' draws that a user may merge."""
+    unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
+    unknown = unknown.exclude(recovers="").select_related("geo")
+    if user.is_superuser:
+        return unknown
+    managed = [each.name for each in organisations_of(user) if may_administer(user, each)]
+    return unknown.filter(recovers_for__in=managed)
+
+
+def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
+    """Return the ledgers that a user may merge into a dataset's."""
+    if not may_administer(user, dataset.organisation):
+        return Ledger.objects.none()
+    others = Q(datasets__in=others_of(dataset)) | Q(pk__in=recovery_ledgers(user))
+    return Ledger.objects.filter(others).distinct().order_by("name", "pk")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def people(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show warnings to members who may see private facts of both datasets; take answers."""
+    dataset = dataset_for(request, slug, "see_private")
+    user = person(request)
+    if request.method == "POST":
+        act = ACTIONS.get(request.POST.get("action", ""), _unknown)
+        try:
+            messages.success(request, act(request, user, dataset))
+        except DpgeoError as refusal:
+            messages.error(request, say(refusal))
+        return redirect("desk-people", slug=slug)
+    warnings = dataset.people_warnings.select_related("other", "answer")
+    context = {
+        "dataset": dataset,
+        "open": [each for each in open_warnings(dataset) if may(user, each.other, "see_private")],
+        "answered": [
+            each for each in warnings.exclude(answer=None) if may(user, each.other, "see_private")
+        ],
+        "answers": dataset.people_answers.exclude(reason=""),
+        "asked": dataset.people_asked and others_of(dataset).exists(),
+        "others": others_of(dataset),
+        "may_answer": may(user, dataset, "publish"),
+        "may_merge": may_administer(user, dataset.organisation),
+        "ledgers": mergeable(user, dataset),
+    }
+    return render(request, "desk/people.html", context)
+
+
+def _answer(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    people_answer(
+        dataset=dataset,
+        by=user,
+        reason=request.POST.get("reason", ""),
+        standing="standing" in request.POST,
+    )
+    return gettext("Your answer is recorded.")
+
+
+def _merge(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    wanted = request.POST.get("ledger", "")
+    ledger = next((each for each in mergeable(user, dataset) if str(each.pk) == wanted), None)
+    if ledger is None:
+        raise InvalidInput("Choose one of these budgets.", field="ledger")
+    dataset_merge_ledgers(dataset=dataset, ledger=ledger, by=user)
+    return gettext("The budgets are one from now on.")
+
+
+def _unknown(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    raise InvalidInput("Choose one of these budgets.", field="ledger")
+
+
+ACTIONS: dict[str, Callable[[HttpRequest, User, Dataset], str]] = {
+    "answer": _answer,
+    "merge": _merge,
+}
