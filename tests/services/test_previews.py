@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from tests.services.installation import Installation
-from tests.services.sites import browser_at, site_of
+from tests.services.sites import BOUNDARY, browser_at, form_with_file, site_of
 from tests.services.slow_connections import longest_wait
-from tests.services.test_formats import BOUNDARY, form_with_file
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 

@@ -85,11 +85,15 @@ def test_uploads_and_looks_into_them_have_threads_of_their_own(
     length: int, path: str, pool: str
 ) -> None:
     worker, asked = make_worker(), []
-    for name in ("readers", "uploads"):
+
+    def submit(name: str, *_: Any) -> Future[list[bytes]]:
+        asked.append(name)
         done: Future[list[bytes]] = Future()
         done.set_result([])
-        submit = partial(lambda name, done, *_: asked.append(name) or done, name, done)
-        setattr(worker, f"_{name}", SimpleNamespace(submit=submit))
+        return done
+
+    for name in ("readers", "uploads"):
+        setattr(worker, f"_{name}", SimpleNamespace(submit=partial(submit, name)))
     worker._application = None
     environ = {"CONTENT_LENGTH": str(length), "PATH_INFO": path, "wsgi.input": BytesIO(b"x" * 100)}
     worker._answer({**environ, "gunicorn.socket": SimpleNamespace(expect_body=print)}, None)
