@@ -1,10 +1,15 @@
 """Settings of gunicorn (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
 
+import resource
+from typing import Any
+
 from dpgeo.config.logs import logging_settings
 
 worker_class = "dpgeo.config.worker.SharingWorker"
 workers = 2
 threads = 4
+worker_connections = 1000
+backlog = 4096
 timeout = 60  # applies to a stuck worker, not to a request: an upload may take any time
 graceful_timeout = 5
 limit_request_line = 8190  # bytes, gunicorn's maximum; the worker answers longer lines with 414
@@ -13,4 +18,14 @@ accesslog = None  # nobody may learn who looks at which map
 errorlog = "-"
 loglevel = "warning"
 control_socket_disable = True
+
+
+def on_starting(server: Any) -> None:
+    """Allow a file for every connection; many systems start with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 8 * worker_connections
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+
+
 logconfig_dict = logging_settings()

@@ -1,11 +1,22 @@
-"""A gunicorn worker that shares connections fairly and answers 414 as the API does."""
+"""A gunicorn worker in which slow connections hold no thread that answers others.
+
+A thread of its own reads each request and sends each answer, and ends connections that are too
+slow. Such threads are cheap: there may be a thousand, most of which wait. A request whose body has
+arrived is answered by one of the few threads of a pool. The threads of a second pool read larger
+bodies, which are uploads, as they arrive, and look into uploaded files. An answer leaves its pool
+before it is sent.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
-from concurrent.futures import Future
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestLine
@@ -13,29 +24,92 @@ from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
+from dpgeo.config.paced_socket import PacedSocket
+
+UPLOADS = 16
+"""Threads of a process that read large bodies; each may hold a connection to the database."""
+
+LARGEST_BUFFERED = 4 << 20
+"""Bytes of a body that is received before a thread of the pool is asked."""
+
+ABOUT_UPLOADS = re.compile(r"/(desk|api/v1)/(uploads/|datasets/[^/]+/uploads?\b)")
+"""Addresses that may look into a file, which may take a minute."""
+
+IN_MEMORY = 64 << 10
+"""Bytes of a received body in memory; more are in a temporary file."""
+
+Environ = dict[str, Any]
+Application = Callable[[Environ, Any], Iterable[bytes]]
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
-    """Accepts a connection only while a thread is free, or after answering a request.
+    """Accepts a connection only while a thread of the pool is free, or after an answer.
 
     gunicorn's own worker accepts every connection, so that one worker can hold all kept-alive
     connections and answer them on one core, while the other worker is idle.
     """
 
-    _busy = 0
+    _computing = 0
     _may_accept = True
 
+    def init_process(self) -> None:
+        """Start the pools."""
+        self._counting = threading.Lock()
+        self._readers = ThreadPoolExecutor(self.cfg.threads, "answer")
+        self._uploads = ThreadPoolExecutor(UPLOADS, "upload")
+        super().init_process()
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """Return the threads that receive and send, one for each connection that does either."""
+        return ThreadPoolExecutor(self.cfg.worker_connections, "connection")
+
+    def load_wsgi(self) -> None:
+        """Load the application, to be called in the pools."""
+        super().load_wsgi()
+        self._application: Application = self.__dict__["wsgi"]
+        self.wsgi = self._answer
+
+    def handle(self, conn: TConn) -> Any:
+        """Receive a request, have it answered, and send the answer."""
+        if not isinstance(conn.sock, PacedSocket):
+            conn.sock = PacedSocket(conn.sock)
+        conn.sock.expect_header()
+        return super().handle(conn)
+
+    def _answer(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        """Have a request answered by a thread of a pool."""
+        environ["gunicorn.socket"].expect_body()
+        length = environ.get("CONTENT_LENGTH") or "0"
+        large = "HTTP_TRANSFER_ENCODING" in environ or int(length) > LARGEST_BUFFERED
+        if not large and int(length):
+            environ["wsgi.input"] = _received(environ["wsgi.input"], int(length))
+        if large or ABOUT_UPLOADS.match(environ["PATH_INFO"]):
+            return self._uploads.submit(self._application, environ, start_response).result()
+        self._count(1)
+        try:
+            return self._readers.submit(self._application, environ, start_response).result()
+        finally:
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._counting:
+            self._computing += change
+        if not self._may_accept and self._computing < self.cfg.threads:
+            self.method_queue.defer(self._accept_again)
+
+    def _accept_again(self) -> None:
+        self._may_accept = True
+        self.set_accept_enabled(self.nr_conns < self.worker_connections)
+
     def enqueue_req(self, conn: TConn) -> None:
-        """Pass a request to the threads."""
-        self._busy += 1
-        self._may_accept = self._busy < self.cfg.threads
+        """Pass a connection with a request to the threads."""
+        self._may_accept = self._computing < self.cfg.threads
         super().enqueue_req(conn)
         if self._accepting:
             self.set_accept_enabled(True)
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Take a connection back from its thread."""
-        self._busy -= 1
         # Even the busiest worker accepts now, or a new visitor could wait for ever.
         self._may_accept = True
         super().finish_request(conn, fs)
@@ -59,3 +133,13 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         )
         with contextlib.suppress(OSError):
             write_nonblock(client, "\r\n".join((*head, "", body)).encode())
+
+
+def _received(body: Any, length: int) -> Any:
+    """Return a body once all of it has arrived."""
+    received = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
+    while length > 0 and (part := body.read(min(length, IN_MEMORY))):
+        received.write(part)
+        length -= len(part)
+    received.seek(0)
+    return received

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ import pytest
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config import gunicorn
+from dpgeo.config.worker import LARGEST_BUFFERED
 from tests.servers import free_port
 
 pytestmark = pytest.mark.services
@@ -30,8 +32,8 @@ MILLISECONDS_OF_AN_ANSWER = 5
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """WSGI application that works for a while and answers with its process id (PEP 3333)."""
-    del environ
+    """WSGI application that reads the body, works for a while and answers with its process id."""
+    environ["wsgi.input"].read()
     until = time.thread_time() + MILLISECONDS_OF_AN_ANSWER / 1000
     while time.thread_time() < until:
         pass
@@ -111,3 +113,18 @@ def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: in
         assert not any(each.done() for each in busy)
         for each in busy:
             each.result(timeout=60)
+
+
+@pytest.mark.parametrize("length", [1000, LARGEST_BUFFERED + 1])
+def test_slow_bodies_that_are_read_do_not_hold_the_threads_of_readers(
+    port: int, length: int
+) -> None:
+    head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\nx"
+    with contextlib.ExitStack() as slow:
+        for _ in range(gunicorn.workers * (gunicorn.threads + 1)):
+            connection = slow.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connection.sendall(head.encode())
+        time.sleep(0.5)
+        began = time.monotonic()
+        ask_again_and_again(port, 5)
+        assert time.monotonic() - began < 1

@@ -1,0 +1,113 @@
+"""A connection that ends when its other side is too slow."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import time
+from typing import IO, Any
+
+HEADER_SECONDS = 10.0
+"""Time in which the header of a request has to arrive."""
+
+GRACE_SECONDS = 15.0
+LEAST_RATE = 1024
+"""A body or an answer may keep this server waiting for GRACE_SECONDS. Every LEAST_RATE bytes that
+are transferred give a second back; time in which this server does not wait is free."""
+
+BLOCK_BYTES = 1 << 18
+
+
+class TooSlow(TimeoutError):
+    """The other side was too slow.
+
+    It is a connection that the other side gave up, so that gunicorn logs nothing and closes it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(errno.ECONNRESET, "too slow")
+
+
+class PacedSocket:
+    """A socket whose other side has a deadline for headers and a least rate for all else."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._deadline: float | None = None
+        self._left = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def expect_header(self) -> None:
+        """Give the next header its time."""
+        self._deadline = time.monotonic() + HEADER_SECONDS
+
+    def expect_body(self) -> None:
+        """Give a body, or an answer, its time."""
+        self._deadline, self._left = None, GRACE_SECONDS
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Receive up to `size` bytes. Raises TooSlow."""
+        began = self._wait_at_most()
+        try:
+            received = self._socket.recv(size, flags)
+        except TimeoutError:
+            raise TooSlow from None
+        self._passed(began, len(received))
+        return received
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Send some of the bytes. Raises TooSlow."""
+        if self._deadline is not None:  # an answer to an unreadable header
+            self.expect_body()
+        began = self._wait_at_most()
+        try:
+            sent = self._socket.send(data, flags)
+        except TimeoutError:
+            raise TooSlow from None
+        self._passed(began, sent)
+        return sent
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send all bytes. Raises TooSlow."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.send(rest, flags) :]
+
+    def sendfile(self, file: IO[bytes], offset: int = 0, count: int | None = None) -> int:
+        """Send bytes of a file, of which it holds enough. Raises TooSlow."""
+        sent = 0
+        writable = select.poll()
+        writable.register(self._socket, select.POLLOUT)
+        while count is None or sent < count:
+            block = BLOCK_BYTES if count is None else min(BLOCK_BYTES, count - sent)
+            began = self._wait_at_most()
+            if not writable.poll(1000 * max(self._left, 0.0)):
+                raise TooSlow
+            try:
+                done = os.sendfile(self._socket.fileno(), file.fileno(), offset + sent, block)
+            except BlockingIOError:
+                done = 0
+            else:
+                if not done:
+                    break
+            self._passed(began, done)
+            sent += done
+        return sent
+
+    def _wait_at_most(self) -> float:
+        """Set the time that the next transfer may wait; return the time now. Raises TooSlow."""
+        now = time.monotonic()
+        left = self._left if self._deadline is None else self._deadline - now
+        if left <= 0:
+            raise TooSlow
+        self._socket.settimeout(left)
+        return now
+
+    def _passed(self, began: float, transferred: int) -> None:
+        """Take the time since `began` away, and give what the bytes earned."""
+        self._left -= time.monotonic() - began
+        self._left = min(self._left + transferred / LEAST_RATE, GRACE_SECONDS)

@@ -1,0 +1,155 @@
+"""Slow connections: three hundred of a kind do not keep readers waiting."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import need
+from tests.servers import free_port
+from tests.services.installation import ROOT, Installation, kill
+from tests.services.sites import PATIENCE_SECONDS, answers, site_of
+from tests.services.slow_connections import (
+    BEGINNINGS,
+    LARGE_BYTES,
+    LARGE_FILE,
+    held,
+    longest_wait,
+)
+
+pytestmark = pytest.mark.services
+
+SLOW = 300
+
+LONGEST_SECONDS = 1.0
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run the web server with a large file, and yield its port."""
+    made = Installation(tmp_path_factory.mktemp("slow"))
+    assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    static = made.folder / "var" / "static"
+    static.mkdir(exist_ok=True)
+    (static / Path(LARGE_FILE).name).write_bytes(bytes(LARGE_BYTES))
+    with site_of(made) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run nginx as deploy/nginx.conf says, with other ports and folders; yield its port."""
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    need(program is not None, "nginx")
+    assert program
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    text = (ROOT / "deploy" / "nginx.conf").read_text()
+    for given, here in (
+        ("web:8000", f"127.0.0.1:{site}"),
+        ("listen 8080", f"listen 127.0.0.1:{port}"),
+        ("/tmp/", f"{folder}/"),  # noqa: S108
+    ):
+        assert given in text
+        text = text.replace(given, here)
+    (folder / "nginx.conf").write_text(text)
+    # Started by root, nginx would work as a user who may not write to the test's folder.
+    user = "user root; " if os.geteuid() == 0 else ""
+    words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
+    process = subprocess.Popen(words, start_new_session=True)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not answers(port):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port
+    finally:
+        kill(process)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_slow_connections_do_not_keep_readers_waiting(site: int, kind: str) -> None:
+    longest_wait(site)
+    with held(site, kind, SLOW):
+        time.sleep(2)
+        assert longest_wait(site) < LONGEST_SECONDS
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_slow_connections_behind_nginx_do_not_keep_readers_waiting(
+    behind_nginx: int, kind: str
+) -> None:
+    longest_wait(behind_nginx)
+    with held(behind_nginx, kind, SLOW):
+        time.sleep(2)
+        assert longest_wait(behind_nginx) < LONGEST_SECONDS
+
+
+@pytest.fixture(scope="module")
+def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run Caddy as deploy/Caddyfile says, without https; yield its port."""
+    if os.environ.get("DPGEO_AUDIT") != "1" or shutil.which("caddy") is None:
+        pytest.skip("This runs in `make audit`, where Caddy is installed: apt-get install caddy.")
+    folder, port = tmp_path_factory.mktemp("caddy"), free_port()
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    for given, here in (
+        ("reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{site}"),
+        ("maps.example.org {", f"http://127.0.0.1:{port} {{"),
+        ("{\n\tservers", "{\n\tadmin off\n\tservers"),
+    ):
+        assert given in text
+        text = text.replace(given, here)
+    (folder / "Caddyfile").write_text(text)
+    words = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+    environment = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    process = subprocess.Popen(words, start_new_session=True, env=environment)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not answers(port):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port
+    finally:
+        kill(process)
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_slow_connections_behind_caddy_do_not_keep_readers_waiting(
+    behind_caddy: int, kind: str
+) -> None:
+    longest_wait(behind_caddy)
+    with held(behind_caddy, kind, SLOW):
+        time.sleep(2)
+        assert longest_wait(behind_caddy) < LONGEST_SECONDS
+
+
+def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> None:
+    range_wanted = f"GET {LARGE_FILE} HTTP/1.0\r\nHost: 127.0.0.1\r\nRange: bytes=5-9\r\n\r\n"
+    assert b" 206 " in exchanged(behind_nginx, range_wanted)[:20]
+    compressed = "GET /api/v1/mechanisms HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+    assert b"gzip" in exchanged(behind_nginx, f"{compressed}Accept-Encoding: gzip\r\n\r\n")
+    head = "POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\n\r\n"
+    assert b" 413 " in exchanged(behind_nginx, head.format("/api/v1/plan"))[:20]
+    upload = head.format("/api/v1/datasets/walks/uploads")
+    assert b" 401 " in exchanged(behind_nginx, upload)[:20]
+
+
+def exchanged(port: int, request: str) -> bytes:
+    """Send a request and return the answer, until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(request.encode())
+        parts = []
+        # A server that has not read the body resets the connection after its answer.
+        with contextlib.suppress(ConnectionResetError):
+            while part := connection.recv(1 << 16):
+                parts.append(part)
+    return b"".join(parts)
