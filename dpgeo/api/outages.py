@@ -81,9 +81,14 @@ def _missing(request: HttpRequest) -> Outage | None:
     reading = read_disk_space()
     if not reading.writable:
         return Outage.READ_ONLY
+    wanted = _body_length(request) if takes_file(request) else 0
+    return Outage.SPACE if reading.room < wanted else None
+
+
+def _body_length(request: HttpRequest) -> int:
+    """Return the length that a body declares; what is no number, the view refuses."""
     length = request.META.get("CONTENT_LENGTH") or ""
-    wanted = int(length) if length.isascii() and length.isdigit() else 0
-    return Outage.SPACE if reading.room < (wanted if takes_file(request) else 0) else None
+    return int(length[:18]) if length.isascii() and length.isdigit() else 0
 
 
 def _is_let_through(request: HttpRequest) -> bool:

@@ -260,6 +260,7 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
     if isinstance(error, UNREADABLE):
         return answer(INVALID_INPUT)
     if outage := outage_of(error):
+        logger.warning("An API request failed for want of %s", outage.value, exc_info=error)
         return outage_problem(outage, context["request"])
     if settings.DEBUG:
         return None

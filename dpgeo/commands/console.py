@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import User
 from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.services import job_give_up
+from dpgeo.jobs.services import WAITING_FOR_SPACE, WAKE_AFTER, job_give_up
 from dpgeo.phrases import Phrase
 
 Output: TypeAlias = OutputWrapper | TextIO
@@ -74,7 +75,10 @@ def job_wait(
     line = ProgressLine(output)
     start = time.monotonic()
     while (job := Job.objects.get(pk=job_id)).state not in ENDED:
-        if not _is_nobodys(job, time.monotonic() - start, patience):
+        if read_disk_space().short:
+            line(WAITING_FOR_SPACE, 0, 0)
+            time.sleep(POLL_SECONDS)
+        elif not _is_nobodys(job, time.monotonic() - start, patience):
             line(
                 job.step_phrase or Phrase("Waiting for a worker"),
                 job.progress_done,
@@ -91,6 +95,9 @@ def job_wait(
 
 def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
     if job.state == JobState.QUEUED:
+        offered = job.woken_at if job.step_phrase == WAITING_FOR_SPACE else None
+        if offered and offered > timezone.now() - WAKE_AFTER:
+            return False
         return waited > patience
     return job.lease_until is not None and job.lease_until < timezone.now()
 

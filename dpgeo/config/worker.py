@@ -2,14 +2,16 @@
 
 A thread of its own reads each request and sends each answer, and ends connections that are too
 slow. Such threads are cheap: there may be a thousand, most of which wait. A request whose body has
-arrived is answered by one of the few threads of a pool; larger bodies, which are uploads, are read
-by the threads of a second pool as they arrive. An answer leaves the pool before it is sent.
+arrived is answered by one of the few threads of a pool. The threads of a second pool read larger
+bodies, which are uploads, as they arrive, and look into uploaded files. An answer leaves its pool
+before it is sent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import tempfile
 import threading
@@ -29,6 +31,9 @@ UPLOADS = 16
 
 LARGEST_BUFFERED = 4 << 20
 """Bytes of a body that is received before a thread of the pool is asked."""
+
+ABOUT_UPLOADS = re.compile(r"/(desk|api/v1)/(uploads/|datasets/[^/]+/uploads?\b)")
+"""Addresses that may look into a file, which may take a minute."""
 
 IN_MEMORY = 64 << 10
 """Bytes of a received body in memory; more are in a temporary file."""
@@ -78,7 +83,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         large = "HTTP_TRANSFER_ENCODING" in environ or int(length) > LARGEST_BUFFERED
         if not large and int(length):
             environ["wsgi.input"] = _received(environ["wsgi.input"], int(length))
-        if large:
+        if large or ABOUT_UPLOADS.match(environ["PATH_INFO"]):
             return self._uploads.submit(self._application, environ, start_response).result()
         self._count(1)
         try:

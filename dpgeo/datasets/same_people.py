@@ -19,6 +19,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
@@ -33,9 +34,11 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.selectors import canonical_path, ready_upload
-from dpgeo.ingest.same_people import FEWEST, People, people_of, share_many
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
+
+if TYPE_CHECKING:  # it imports heavy libraries, which the site starts without
+    from dpgeo.ingest.same_people import People
 
 logger = logging.getLogger(__name__)
 
@@ -180,6 +183,8 @@ class Comparison:
         """Whether the other dataset was given the same file, and it is not small."""
         checksum = self._upload.checksum
         same = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum).exists()
+        from dpgeo.ingest.same_people import FEWEST
+
         enough = self._size(rows) >= FEWEST
         return checksum is not None and same and enough
 
@@ -188,6 +193,8 @@ class Comparison:
         return self._people().number if self._dataset.unit == Unit.PERSON else rows
 
     def _same_people(self, other: Upload) -> bool:
+        from dpgeo.ingest.same_people import people_of, share_many
+
         both = (self._dataset, other.dataset)
         if not all(each.unit == Unit.PERSON and each.layered for each in both):
             return False
@@ -195,6 +202,8 @@ class Comparison:
             return share_many(self._people(), people_of(path, hashing_key(other.dataset)))
 
     def _people(self) -> People:
+        from dpgeo.ingest.same_people import people_of
+
         if self._own is None:
             self._own = people_of(self._canonical, hashing_key(self._dataset))
         return self._own

@@ -25,6 +25,7 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.preview_slots import preview_slot
 from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
@@ -94,6 +95,14 @@ def upload_preview(*, upload: Upload) -> Preview:
         return Preview.from_json(json.loads(upload.preview))
     if upload.failure:
         raise InvalidInput(upload.failure, field="file")
+    with preview_slot():
+        upload.refresh_from_db()  # somebody else may have opened its page meanwhile
+        return _look(upload)
+
+
+def _look(upload: Upload) -> Preview:
+    if upload.preview:
+        return Preview.from_json(json.loads(upload.preview))
     if not upload.raw_name:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:

@@ -46,6 +46,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
         source, name = Path(request["source"]), request["file_name"]
         return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
 
+    os.nice(10)  # visitors come first
     path, name = unpack(PREVIEW_BYTES)
     if sniff(path, name).sandboxed:
         path, name = unpack(MAX_BYTES)

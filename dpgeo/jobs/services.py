@@ -141,7 +141,8 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 def job_postpone(*, job_id: UUID, lease: UUID) -> None:
     """Return a job to the queue because space is missing; the attempt does not count.
 
-    Raises LeaseLost.
+    It counts as offered to the workers now, so that a job that needs more than there is fills the
+    disk again only at the growing intervals of the reaper. Raises LeaseLost.
     """
     _release_lease(
         job_id,
@@ -149,6 +150,7 @@ def job_postpone(*, job_id: UUID, lease: UUID) -> None:
         state=JobState.QUEUED,
         attempts=F("attempts") - 1,
         step=_stored_step(WAITING_FOR_SPACE),
+        woken_at=timezone.now(),
     )
 
 

@@ -51,7 +51,7 @@ RANGES = (
 
 def make() -> dict[str, Any]:
     """Fill an empty installation; return a key with every scope, and the names."""
-    from tests.web.api import Program, program_of
+    from tests.web.api import COLUMNS, Program, program_of
     from tests.web.desk import make_desk
     from tests.web.example_city import STUDY_AREA
 
@@ -66,6 +66,9 @@ def make() -> dict[str, Any]:
     names["job"] = [str(release.job_id) for release in read.releases.all()]
     names |= _uploads(program, bare.slug)
     names |= _planned(program, bare.slug, names["published"][0])
+    confirmed = program.upload(desk.declare(title="Confirmed trips").slug)
+    program.ask("POST", f"{confirmed}/confirm", {"columns": COLUMNS}, 202)
+    names["confirmed"] = [confirmed.rpartition("/")[2]]
     return {"headers": headers, "names": names}
 
 
@@ -221,7 +224,7 @@ BY_OPERATION = {
     "upload_complete": {"path.upload_id": "whole"},
     "upload_preview": {"path.upload_id": "whole"},
     "upload_confirm": {"path.upload_id": "whole"},
-    "upload_retry": {"path.upload_id": "whole"},
+    "upload_retry": {"path.upload_id": "confirmed"},
     "upload_discard": {"path.upload_id": "to_discard"},
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},

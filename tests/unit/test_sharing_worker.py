@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
+from io import BytesIO
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
-from dpgeo.config.worker import SharingWorker
+import pytest
+
+from dpgeo.config.worker import LARGEST_BUFFERED, SharingWorker
 
 THREADS = 2
 
@@ -63,3 +67,34 @@ def test_it_accepts_while_connections_only_wait() -> None:
     for _ in range(10 * THREADS):
         worker.enqueue_req(SimpleNamespace())
     assert worker._accepting
+
+
+@pytest.mark.parametrize(
+    ("length", "path", "pool"),
+    [
+        (0, "/", "readers"),
+        (100, "/api/v1/plan", "readers"),
+        (LARGEST_BUFFERED + 1, "/", "uploads"),
+        (0, "/desk/uploads/5/columns/", "uploads"),
+        (0, "/api/v1/uploads/5/preview", "uploads"),
+        (100, "/desk/datasets/walks/upload/", "uploads"),
+        (0, "/desk/datasets/walks/", "readers"),
+    ],
+)
+def test_uploads_and_looks_into_them_have_threads_of_their_own(
+    length: int, path: str, pool: str
+) -> None:
+    worker, asked = make_worker(), []
+
+    def submit(name: str, *_: Any) -> Future[list[bytes]]:
+        asked.append(name)
+        done: Future[list[bytes]] = Future()
+        done.set_result([])
+        return done
+
+    for name in ("readers", "uploads"):
+        setattr(worker, f"_{name}", SimpleNamespace(submit=partial(submit, name)))
+    worker._application = None
+    environ = {"CONTENT_LENGTH": str(length), "PATH_INFO": path, "wsgi.input": BytesIO(b"x" * 100)}
+    worker._answer({**environ, "gunicorn.socket": SimpleNamespace(expect_body=print)}, None)
+    assert asked == [pool]

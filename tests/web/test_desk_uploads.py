@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django import Settings
 
 from dpgeo.accounts.models import Role
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets import preview_slots, uploads
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_preview
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from dpgeo.phrases import Phrase
@@ -245,3 +250,25 @@ def test_it_shows_the_progress_of_a_job(desk: Desk) -> None:
     assert found["segments"] == [75, 0]
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.get(address).status_code == 404
+
+
+def test_only_two_previews_are_made_at_a_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = send(desk)
+    Upload.objects.update(preview="")
+    upload.refresh_from_db()
+    monkeypatch.setattr(preview_slots, "LONGEST_WAIT_SECONDS", 0.2)
+    with preview_slots.preview_slot(), preview_slots.preview_slot():
+        with pytest.raises(Conflict, match="too busy to look"):
+            upload_preview(upload=upload)
+        assert "too busy to look" in desk.page(f"/desk/uploads/{upload.pk}/")
+    assert upload_preview(upload=upload).columns
+
+
+def test_a_preview_that_was_made_while_this_one_waited_is_used(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = send(desk)
+    upload.refresh_from_db()
+    made, upload.preview = upload.preview, ""
+    monkeypatch.setattr(uploads, "preview", None)
+    assert upload_preview(upload=upload).to_json() == json.loads(made)

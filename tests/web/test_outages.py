@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.core.management.base import OutputWrapper
 from django.db import OperationalError
 from django.test import Client
+from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey
+from dpgeo.commands.console import job_wait
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.jobs import disk_space
@@ -25,7 +30,7 @@ from dpgeo.jobs.disk_space import least_free, read_disk_space
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.outages import Outage, outage_of
-from dpgeo.jobs.services import job_create
+from dpgeo.jobs.services import LONGEST_WAKE_AFTER, job_create, jobs_reap
 from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
@@ -46,6 +51,7 @@ def disk(
     with small_disk(tmp_path / "disk") as made:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = made.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
+        monkeypatch.setattr(disk_space, "_kept", None)  # and later tests read anew
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield made
         caplog.clear()
@@ -202,6 +208,41 @@ def test_a_job_that_fills_the_disk_waits_and_its_attempts_are_not_counted(disk: 
     assert job_run(job_id=job.pk, work=lambda lease: None)
     job.refresh_from_db()
     assert job.state == JobState.DONE
+
+
+def test_a_job_that_never_fits_is_tried_at_growing_intervals() -> None:
+    job = job_create(task="tests.nothing")
+    Job.objects.update(created_at=timezone.now() - timedelta(hours=1), woken_at=None)
+
+    def full(lease: JobLease) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert job_run(job_id=job.pk, work=full)
+    assert jobs_reap().woken == 0
+    Job.objects.update(woken_at=timezone.now() - LONGEST_WAKE_AFTER)
+    assert jobs_reap().woken == 1
+
+
+def test_a_command_waits_for_space_instead_of_trying_without_end(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_create(task="tests.nothing")
+    disk.fill(leave=LEAST - 4096)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 5:
+            disk.clear()
+
+    def run(_: object) -> bool:
+        return job_run(job_id=job.pk, work=lambda lease: None)
+
+    monkeypatch.setattr("dpgeo.commands.console.time.sleep", wait)
+    output = io.StringIO()
+    done = job_wait(job_id=job.pk, run=run, output=OutputWrapper(output), patience=0)
+    assert (done.state, done.attempts, len(waits)) == (JobState.DONE, 1, 5)
+    assert output.getvalue().count("Waiting for free space") == 1
 
 
 def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> None:
@@ -410,6 +451,13 @@ def test_errors_are_told_apart_by_their_codes(
     assert outage_of(error) is outage
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "many", "\uff11", ""])
+def test_any_declared_length_is_understood_or_left_to_the_view(desk: Desk, length: str) -> None:
+    address = f"/api/v1/datasets/{desk.declare().slug}/uploads"
+    client = Client(CONTENT_LENGTH=length, CONTENT_TYPE="application/json")
+    assert client.generic("POST", address, b"").status_code in {400, 401, 403, 413, 507}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"), [("0", 0), ("1000", 1000), ("5%", 50), ("0.5 %", 5), (" 7 ", 7)]
 )
@@ -423,6 +471,7 @@ def test_the_least_free_space_is_given_in_bytes_or_per_cent(
 def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(disk_space, "_kept", None)
     monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
     settings.DPGEO_LEAST_FREE = str(512 * MIB)
     free = min(
