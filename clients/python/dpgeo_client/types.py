@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+
 class Advice(TypedDict):
     """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
 
@@ -254,4 +255,3 @@ class TileJson(TypedDict):
 
 
 UnitEnum = Literal["person", "record"]
-
