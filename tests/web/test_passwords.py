@@ -13,7 +13,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from dpgeo.accounts.models import User
-from dpgeo.config.logs import NoResetLinks
+from dpgeo.config.logs import NoResetLinks, logging_settings
 from tests.web.published import install, make_dataset, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +122,7 @@ def test_a_link_that_sets_a_password_is_never_logged(
     finally:
         logger.removeHandler(handler)
     logged = capfd.readouterr().err
+    assert "no_reset_links" in logging_settings()["handlers"]["stderr"]["filters"]
     assert "/accounts/password/..." in logged
     assert "cafe12" not in logged
 
