@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import re
 import signal
@@ -83,15 +84,20 @@ def wait_for(address: str) -> None:
     raise TimeoutError(address)
 
 
-@pytest.fixture(scope="module")
+CROWDS = itertools.count()
+"""Numbers of crowds without people in common: of such, no budget warns."""
+
+
+@pytest.fixture
 def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return two megabytes of invented people, with longitude and latitude exchanged."""
+    crowd = next(CROWDS)
     rows = (
-        f"p{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
+        f"p{crowd}-{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
         for n in range(40_000)
     )
     path = tmp_path_factory.mktemp("files") / "trips.csv"
-    path.write_text("device,lat,lon,seen\n" + "".join(rows) + "p1,10.02,400.17,\n")
+    path.write_text("device,lat,lon,seen\n" + "".join(rows) + f"p{crowd}-1,10.02,400.17,\n")
     return path
 
 
@@ -239,7 +245,7 @@ def test_no_page_of_the_desk_overflows(
     press(page, "Upload")
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     addresses = [page.url.removeprefix(site), "/desk/", "/desk/ledger/", "/desk/datasets/new/"]
-    addresses += [home, f"{home}upload/"]
+    addresses += [home, f"{home}upload/", f"{home}people/"]
     for address in addresses:
         page.goto(site + address)
         over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -300,7 +306,7 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
     for n in range(600):
         share = (n % 3 + 1) / 4
         lon, lat = west + share * (east - west), south + share * (north - south)
-        rows.append(f"p{n},{lon:.6f},{lat:.6f},2026-05-01T12:00:00Z")
+        rows.append(f"q{n},{lon:.6f},{lat:.6f},2026-05-01T12:00:00Z")
     return "\n".join(rows).encode()
 
 
