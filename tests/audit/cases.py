@@ -33,7 +33,7 @@ CASES = (
         name="private-clusters",
         key="private-clusters",
         wanted=TREE,
-        catch=Fraction(2),
+        catch=Fraction(4),
         runs=30_000,
         note="A centre is the quotient of noisy sums, so a release shows two of the three noisy "
         "numbers that each round pays for.",
