@@ -18,7 +18,7 @@ from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import run
-from tests.audit.datasets import PAIRS, Counted, Pair, neighbours, torn
+from tests.audit.datasets import PAIRS, TORN, Counted, Pair, neighbours, torn
 from tests.audit.faults import epsilon_times
 from tests.randomness import SeededEntropy
 from tests.statistical.audit import (
@@ -142,7 +142,7 @@ def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
 
 def proof_of(case: Case, pair: Pair, runs: int, first_seed: int, folder: Path) -> Proof:
     """Draw so many releases of both datasets of a pair, and prove what they reveal."""
-    if case.bounding is Bounding.POPULAR:
+    if pair.name == TORN.name:
         *views, difference = torn(folder)
     else:
         *views, difference = neighbours(pair, folder)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from dpgeo.core.guarantees import Bounding
 from dpgeo.mechanisms.registry import MECHANISMS
 from tests.audit.attack import Case
+from tests.audit.datasets import TORN
 
 GRID, TREE = Fraction(11, 10), Fraction(5, 4)
 
@@ -54,6 +55,7 @@ CASES = (
         catch=Fraction(3, 2),
         runs=3_000,
         bounding=Bounding.POPULAR,
+        pairs=(TORN,),
         note="Each release is counted anew by the engine, so few can be drawn.",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,9 @@ def _crowd() -> tuple[Floats, Floats, Ints]:
     return *_centres(cells), np.arange(cells.size) // 3
 
 
-def _full(people: int) -> Callable[[], tuple[Floats, Floats, Ints]]:
+def _full(people: int) -> tuple[Floats, Floats, Ints]:
     """Return so many persons with one record each in the cell that the added person visits."""
-
-    def others() -> tuple[Floats, Floats, Ints]:
-        return *_centres(np.full(people, CELL)), np.arange(people)
-
-    return others
+    return *_centres(np.full(people, CELL)), np.arange(people)
 
 
 def _one_cell() -> tuple[Floats, Floats]:
@@ -118,6 +115,10 @@ def _between_cells() -> tuple[Floats, Floats]:
     return np.full(BOUND, EDGE / 2), np.full(BOUND, EDGE / 2)
 
 
+def _nowhere() -> tuple[Floats, Floats]:
+    return np.zeros(0), np.zeros(0)
+
+
 PAIRS = (
     Pair("alone, ten records in a cell", _nobody, _one_cell),
     Pair("alone, ten cells", _nobody, _ten_cells),
@@ -125,11 +126,14 @@ PAIRS = (
     Pair("among twenty, ten records in a cell", _crowd, _one_cell),
     Pair("among twenty, ten cells", _crowd, _ten_cells),
     Pair("among twenty, where four cells meet", _crowd, _between_cells),
-    Pair("beside 15 in the cell, near where trees split", _full(15), _one_cell),
-    Pair("beside 35 in the cell, near where trees split", _full(35), _one_cell),
-    Pair("beside 400 in the cell", _full(400), _corner),
+    Pair("beside 15 in the cell, near where trees split", partial(_full, 15), _one_cell),
+    Pair("beside 35 in the cell, near where trees split", partial(_full, 35), _one_cell),
+    Pair("beside 400 in the cell", partial(_full, 400), _corner),
 )
 """The datasets that are searched for the one on which a release reveals most."""
+
+TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
+"""Stands for the pair that `torn` makes."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:
