@@ -58,6 +58,7 @@ audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full frontend audited  ## The long suites at their full length
 	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
+	@$(PYTHON) -m tests.audit
 	@$(PYTEST) $(BROWSER_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTEST) $(SERVICES_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTHON) -m tests.servers $(PYTEST) tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)

@@ -38,11 +38,14 @@ CHUNK = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Found:
     """A bound: `estimate` is the log-ratio of the set's shares in the testing half, `lower` its
-    bound.
+    bound. `more` and `less` of `draws` outcomes from either place were in the set.
     """
 
     estimate: float
     lower: float
+    more: int
+    less: int
+    draws: int
 
 
 def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: float) -> Found:
@@ -56,8 +59,9 @@ def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: floa
     chosen, first = _choose(west, east, chance)
     tested = [_count(draw, place, half, scale, 2 + seed) for seed, place in enumerate(ends)]
     more, less = (tested[place][chosen].sum() for place in (first, 1 - first))
-    [lower] = _lower(np.array([more]), np.array([less]), half, chance)
-    return Found(math.log(more / less) if more and less else math.nan, float(lower))
+    [lower] = least_log_ratio(np.array([more]), np.array([less]), half, chance)
+    estimate = math.log(more / less) if more and less else math.nan
+    return Found(estimate, float(lower), int(more), int(less), half)
 
 
 def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDArray[np.int64]:
@@ -83,15 +87,23 @@ def _choose(
     for first, (more, less) in enumerate([(west, east), (east, west)]):
         # Half an outcome is added to both, so that cells with hardly any come last.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
-        lower = _lower(np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance)
+        lower = least_log_ratio(
+            np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance
+        )
         place = int(np.argmax(lower))
         if lower[place] > best[0]:
             best = float(lower[place]), order[: place + 1], first
     return best[1], best[2]
 
 
-def _lower(more: NDArray[np.int64], less: NDArray[np.int64], draws: int, chance: float) -> Floats:
-    """Return a lower bound (n,) of the log-ratio of two probabilities, from the counts of each."""
+def least_log_ratio(
+    more: NDArray[np.int64], less: NDArray[np.int64], draws: int, chance: float
+) -> Floats:
+    """Return lower confidence bounds (n,) on the log-ratio of two probabilities.
+
+    `more` and `less` (n,) are how many of so many `draws` each event had. A bound is wrong with at
+    most the given chance (Clopper and Pearson 1934).
+    """
     from scipy.stats import beta
 
     least = beta.ppf(chance / 2, more, draws - more + 1)

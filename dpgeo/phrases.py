@@ -134,7 +134,7 @@ def phrase_of(error: Exception) -> Phrase:
 
 
 class _Renderer(string.Formatter):
-    """`str.format` in one language; a field is a plain name, without attributes or items."""
+    """Formats like `str.format`, with values in a reader's language; fields are plain names."""
 
     def __init__(self, translate: Callable[[str], str], figure: Callable[[str], str]) -> None:
         self._translate, self._figure = translate, figure

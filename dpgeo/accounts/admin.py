@@ -23,7 +23,7 @@ admin.site.register(User, UserAdmin)
 
 
 class MembershipInline(TabularInline):
-    """The members of an organisation, which its administrators edit."""
+    """The list of an organisation's members, which the organisation's own administrators edit."""
 
     model = Membership
     extra = 0

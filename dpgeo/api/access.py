@@ -6,6 +6,7 @@ decide what it may do (`accounts.selectors`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -20,11 +21,12 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
 from dpgeo.api.problems import Gone
-from dpgeo.core.errors import NotAllowed
+from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import ReleaseGone, release_visible
+from dpgeo.releases.selectors import ReleaseGone, hide_unshown_end, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key with one of these scopes sees its organisation's drafts."""
@@ -102,13 +104,43 @@ def viewer_of(request: Request) -> Visitor:
     return AnonymousUser() if key and not set(SEE_DRAFTS) & set(key.scopes) else user
 
 
+def is_key(viewer: Visitor) -> bool:
+    """Whether a request was made with an API key."""
+    return isinstance(viewer, User) and viewer.acting_key is not None
+
+
+def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
+    """Whether a user may know that all these jobs have ended, or that they have not.
+
+    A key may know only that they have, and only from the time on at which that is shown.
+    """
+    return not is_key(user) or all(job is None or job.is_end_shown for job in jobs)
+
+
+def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
+    """Raise Conflict for a key while it may not know yet that all these jobs have ended.
+
+    Otherwise whether an action succeeds would tell how long the work took.
+    """
+    if not is_settled(user, jobs):
+        raise Conflict("Work is not done; try again when the job is.")
+
+
+def jobs_of(dataset: Dataset) -> Iterator[Job | None]:
+    """Yield the jobs of a dataset's uploads and releases; None for an upload without one."""
+    for results in (dataset.uploads, dataset.releases):
+        for result in results.select_related("job"):
+            yield result.job
+
+
 def release_seen(viewer: Visitor, release_id: str) -> Release:
     """Return a release that `viewer` may see.
 
     Raises Http404, and Gone for a release that ended without being published.
     """
     try:
-        return release_visible(viewer, release_id)
+        release = release_visible(viewer, release_id)
+        return hide_unshown_end(release) if is_key(viewer) else release
     except ReleaseGone as error:
         raise Gone(error.gone, release_id) from None
     except Release.DoesNotExist:

@@ -8,11 +8,13 @@ from typing import Any
 from rest_framework.renderers import JSONRenderer
 
 from dpgeo.api import dcat
+from dpgeo.api.access import is_key
 from dpgeo.api.documents import AnyRequest
 from dpgeo.api.ogc import documents as ogc
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
 from dpgeo.releases.list_cache import Row, TextCache, make_of_datasets, make_of_releases
 from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import hide_unshown_end
 
 _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextCache(), TextCache()
 
@@ -20,9 +22,13 @@ _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextC
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
     """Return each release as the JSON text that ReleaseSerializer gives."""
     document = ReleaseSerializer(context={"request": request})
-    return _of_releases(
-        _releases, request, rows, lambda release: _json(document.to_representation(release))
-    )
+    hides = is_key(request.user)
+
+    def write(release: Release) -> bytes:
+        seen = hide_unshown_end(release) if hides else release
+        return _json(document.to_representation(seen))
+
+    return _of_releases(_releases, request, rows, write)
 
 
 def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:

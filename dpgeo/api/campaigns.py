@@ -254,7 +254,7 @@ class CampaignView(DocumentView):
 
 
 def _organisation(user: User, slug: str) -> Organisation:
-    """Return the organisation a campaign is stored for. Raises InvalidInput."""
+    """Return the organisation a campaign is stored for. Raises InvalidInput unless one fits."""
     mine = organisations_of(user)
     choices = list(mine.filter(slug=slug) if slug else mine[:2])
     if len(choices) != 1:

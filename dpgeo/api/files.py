@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
+from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.text import slugify
@@ -26,7 +27,6 @@ from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import StoredFile, stored_file
 from dpgeo.releases.states import PUBLIC
 
-FOR_EVER = "public, max-age=31536000, immutable"
 NEVER = "private, no-store"
 
 SMALL = 1 << 18
@@ -218,11 +218,23 @@ def file_of(release: Release, name: str) -> StoredFile:
         raise Http404 from None
 
 
+def cache_control(public: bool) -> str:
+    """Return for how long caches may answer by themselves.
+
+    Published files never change, but a release can be withdrawn: after DPGEO_CACHE_SECONDS every
+    cache has to ask again, and gets 304 without the bytes while the release is published.
+    """
+    if not public:
+        return NEVER
+    seconds = settings.DPGEO_CACHE_SECONDS
+    return f"public, max-age={seconds}, s-maxage={seconds}, must-revalidate"
+
+
 def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
     return {
         "ETag": etag,
         "Content-Type": stored.media_type,
-        "Cache-Control": FOR_EVER if stored.published else NEVER,
+        "Cache-Control": cache_control(stored.published),
         "Content-Disposition": _disposition(stored.title, stored.file_name),
         "Accept-Ranges": "bytes",
         "Vary": "Accept-Encoding",

@@ -28,7 +28,11 @@ class JobView(DocumentView):
 
     @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
     def get(self, request: Request, job_id: UUID) -> Response:
-        """Queued, running or done. Ask again every few seconds until it is done."""
+        """Working or done. Ask again every minute until it is done.
+
+        A key learns that a job is done 1, 5, 15 or 60 minutes after it was requested, or at a later
+        full hour.
+        """
         return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
 
 

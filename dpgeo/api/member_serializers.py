@@ -1,6 +1,7 @@
 """Documents for keys and members.
 
-A job is shown as queued, running or done, and nothing else. A job that failed or was cancelled is
+A job is shown as working or done, and nothing else; that it is done is shown at a public time
+(`jobs.slots`), and until then every job looks as if it works. A job that failed or was cancelled is
 "done" without a result. That much cannot be hidden: whoever may publish sees that there is no
 release, and programs must know when to stop waiting. All else (why a job failed, at which step,
 after how long, how often it was tried, whether it failed or was cancelled) may depend on the
@@ -11,10 +12,12 @@ facts. For the same reason times and progress are left out here.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from rest_framework import serializers
 
+from dpgeo.api.access import is_key
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.serializers import (
     EPSILON,
@@ -25,7 +28,7 @@ from dpgeo.api.serializers import (
     PureEpsilonField,
 )
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.selectors import debited_units, points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
@@ -33,16 +36,20 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Advice, Quote
 
-SHOWN = {JobState.QUEUED: "queued", JobState.RUNNING: "running"}
-"""Every other state is "done"."""
+SPENT = "Spent, or reserved for unfinished jobs; to a key also what was refunded."
 
-JOB_STATES = ("queued", "running", "done")
+JOB_STATES = ("working", "done")
 UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 
 def state_shown(job: Job) -> str:
     """Return the state of a job as keys and members may see it."""
-    return SHOWN.get(job.state_shown, "done")
+    return "done" if job.is_end_shown else "working"
+
+
+def is_usable(upload: Upload) -> bool:
+    """Whether a file was read, and keys and members may know it by now."""
+    return upload.state == UploadState.READY and (upload.job is None or upload.job.is_end_shown)
 
 
 class JobSerializer(Document):
@@ -73,8 +80,8 @@ class JobSerializer(Document):
     def get_has_result(self, result: Release | Upload) -> bool:
         """Return whether the release is drawn or the upload ready."""
         if isinstance(result, Release):
-            return result.job.state == JobState.DONE
-        return result.state == UploadState.READY
+            return result.job.is_end_shown and result.job.state == JobState.DONE
+        return is_usable(result)
 
 
 class UploadSerializer(Document):
@@ -107,12 +114,18 @@ class UploadSerializer(Document):
 
     def get_usable(self, file: Upload | Transfer) -> bool:
         """Return whether the file has been read."""
-        return isinstance(file, Upload) and file.state == UploadState.READY
+        return isinstance(file, Upload) and is_usable(file)
 
     def get_job_url(self, file: Upload | Transfer) -> str | None:
         """Return the address of the job that reads the file."""
         job_id = file.job_id if isinstance(file, Upload) else None
         return self.address("api:job", job_id) if job_id else None
+
+
+class OpenUploadsSerializer(Document):
+    """The open files of a dataset."""
+
+    results = UploadSerializer(many=True)
 
 
 class ColumnsSerializer(Document):
@@ -282,11 +295,19 @@ class QuoteSerializer(Document):
         return quote.rest(quote.left_after)
 
 
-class PointsBudgetSerializer(Document):
+class WithSpending(Document):
+    """A document that says what is spent: to keys without refunds, which would tell of failures."""
+
+    def spent_units(self, ledger: Ledger) -> int:
+        """Return what is spent, in whole units, as far as the requester may see it."""
+        return debited_units(ledger) if is_key(self.context["request"].user) else ledger.spent_units
+
+
+class PointsBudgetSerializer(WithSpending):
     """The budget for points: each amount is a level within a radius."""
 
     total = PointsSerializer()
-    spent = PointsSerializer(help_text="Spent, or reserved for running jobs.")
+    spent = PointsSerializer(help_text=SPENT)
     left = PointsSerializer()
 
     def get_total(self, ledger: Ledger) -> LedgerUnits:
@@ -295,28 +316,36 @@ class PointsBudgetSerializer(Document):
 
     def get_spent(self, ledger: Ledger) -> LedgerUnits:
         """Return the sum of the ledger's entries."""
-        return LedgerUnits(ledger, ledger.spent_units)
+        return LedgerUnits(ledger, self.spent_units(ledger))
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
         """Return what is left of the budget."""
-        return LedgerUnits(ledger, ledger.left_units)
+        return LedgerUnits(ledger, max(ledger.total_units - self.spent_units(ledger), 0))
 
 
-class BudgetSerializer(Document):
+class BudgetSerializer(WithSpending):
     """The budget of a dataset."""
 
     dataset = serializers.SlugField(source="slug")
     total = EpsilonField(source="ledger.total", help_text=EPSILON)
-    spent = EpsilonField(
-        source="ledger.spent", help_text=f"Spent, or reserved for running jobs. {EPSILON}"
-    )
-    left = EpsilonField(source="ledger.left", help_text=EPSILON)
+    spent = EpsilonField(help_text=f"{SPENT} {EPSILON}")
+    left = EpsilonField(help_text=EPSILON)
     points = PointsBudgetSerializer(
         allow_null=True, help_text="The budget for points; null if none is declared."
     )
     shared_with = serializers.ListField(
         child=serializers.SlugField(), help_text="Other datasets that share the budget."
     )
+
+    def get_spent(self, dataset: Dataset) -> Fraction:
+        """Return what is spent."""
+        return dataset.ledger.epsilon_of(self.spent_units(dataset.ledger))
+
+    def get_left(self, dataset: Dataset) -> Fraction:
+        """Return what is left of the total."""
+        ledger = dataset.ledger
+        left = max(ledger.total_units - self.spent_units(ledger), 0)
+        return ledger.epsilon_of(left)
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
         """Return the ledger for points."""

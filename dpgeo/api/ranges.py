@@ -20,7 +20,7 @@ from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
@@ -223,6 +223,8 @@ class RangesView(DocumentView):
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release)
+        if not release.blob_name:
+            raise Conflict("This release has not been drawn yet.")
         try:
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
                 [shape for _, shape in regions]
@@ -323,7 +325,7 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """Read a polygon. Raises InvalidInput with the remedy."""
+    """Read a polygon. Raises InvalidInput, with advice, if it is not valid."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:

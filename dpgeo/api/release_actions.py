@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.access import own_dataset
+from dpgeo.api.access import check_settled, is_key, is_settled, own_dataset
 from dpgeo.api.base import DocumentView
+from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
@@ -25,11 +23,10 @@ from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting
-from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
-from dpgeo.releases.selectors import releases_visible_to
+from dpgeo.releases.selectors import hide_unshown_end, releases_visible_to
 from dpgeo.releases.services import (
     release_cancel,
     release_publish,
@@ -38,17 +35,6 @@ from dpgeo.releases.services import (
     release_request,
     release_retry,
     release_withdraw,
-)
-
-IDEMPOTENCY_KEY = "Idempotency-Key"
-
-SAME_JOB = OpenApiParameter(
-    IDEMPOTENCY_KEY,
-    str,
-    OpenApiParameter.HEADER,
-    required=True,
-    description="A name of your choice for this request, such as a date or a UUID. If you "
-    "send the request again with this name, it gets the same job and is paid for only once.",
 )
 
 RELEASE_ID = in_path("release_id", "The release's id.")
@@ -122,7 +108,7 @@ class Requested(Titled, Priced):
     """A request for a release."""
 
     publish_when_done = Flag(
-        "Whether to publish it as soon as it is drawn; needs the scope releases:publish.",
+        "Whether to publish it when its job is done; needs the scope releases:publish.",
         default=False,
     )
 
@@ -152,7 +138,12 @@ class QuoteView(DocumentView):
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_quoted(request)
         guess = fields.pop("guess")
-        quote = release_quote(dataset=dataset, request=read_request(dataset, **fields), guess=guess)
+        quote = release_quote(
+            dataset=dataset,
+            request=read_request(dataset, **fields),
+            guess=guess,
+            refunds=not is_key(self.actor),
+        )
         return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
@@ -169,8 +160,18 @@ class ReleaseActionView(DocumentView):
         """Call `service` with the user's release, and answer with that release."""
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
-        service(release=release, by=self.actor, **fields)
+        self.decide(release, service, fields)
+        if is_key(self.actor):
+            hide_unshown_end(release)
         return self.answer(self.write(ReleaseSerializer, release), personal=True)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Call the service, for a key only once it may know that the release's job has ended."""
+        if not release.rules.known:
+            check_settled(self.actor, [release.job])
+        service(release=release, by=self.actor, **fields)
 
 
 class PublishView(ReleaseActionView):
@@ -234,8 +235,19 @@ class CancelView(ReleaseActionView):
 
     @decision("release_cancel", "Cancel a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Cancel a release before its job starts; its cost is refunded."""
+        """Cancel a release before its job starts; its cost is refunded.
+
+        A key is not told whether the job had started: wait until it is done.
+        """
         return self.act(request, release_id, release_cancel)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Cancel if it is not too late; a key learns of that when the job is done."""
+        told = is_settled(self.actor, [release.job])
+        with nullcontext() if told else suppress(Conflict):
+            service(release=release, by=self.actor, **fields)
 
 
 class RetryView(ReleaseActionView):
@@ -251,6 +263,13 @@ class RetryView(ReleaseActionView):
         with 409, because noise is never drawn again: request a new one.
         """
         return self.act(request, release_id, release_retry)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Try again if the user may know that the job has ended; otherwise change nothing."""
+        if is_settled(self.actor, [release.job]):
+            service(release=release, by=self.actor, **fields)
 
 
 ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
@@ -293,7 +312,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
             "ask an approver to publish the draft.",
             field="publish_when_done",
         )
-    job_id = job_named(dataset, named)
+    job_id = id_named(dataset, "release", named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
     wanted = read_request(dataset, **{name: fields.pop(name) for name in map(str, Priced().fields)})
     release = release_request(
@@ -301,35 +320,6 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     )
     check_same(release, wanted, fields)
     return release, known
-
-
-def read_idempotency_key(request: Request) -> str:
-    """Read the name that the client gives to its request. Raises InvalidInput.
-
-    The name is required. Without one, a request that is sent again because its answer was lost
-    would be paid for twice, and what is spent never comes back.
-    """
-    name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
-    if not re.fullmatch(r"[!-~]{1,200}", name):
-        raise InvalidInput(
-            "Give this request a name of 1 to 200 letters, digits and signs. If no answer comes, "
-            "send it again with the same name: it is paid for only once.",
-            field=IDEMPOTENCY_KEY,
-        )
-    return name
-
-
-def job_named(dataset: Dataset, name: str) -> UUID:
-    """Return the id of the job of a request, from its dataset and the client's name for it.
-
-    The dataset is part of the id, so that no name refers to a job of another organisation. A draw
-    is found again by the id of its job, even after a backup was restored. After a restore a new
-    dataset may get the primary key of a lost one, and must not get the lost dataset's draws: the
-    time at which a dataset was declared is therefore part of the id too.
-    """
-    facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
-    digest = hashlib.sha256(facts.encode()).digest()
-    return UUID(bytes=digest[:16], version=5)
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:

@@ -15,12 +15,13 @@ from dpgeo.api.access import release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.cached_lists import listed, release_texts
 from dpgeo.api.documents import address_of
+from dpgeo.api.idempotency import SAME_JOB
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
-from dpgeo.api.release_actions import ACTION_VIEWS, SAME_JOB, Requested, request_release
+from dpgeo.api.release_actions import ACTION_VIEWS, Requested, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near

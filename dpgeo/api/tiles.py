@@ -19,10 +19,9 @@ from dpgeo.api.access import check_served
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
-    FOR_EVER,
-    NEVER,
     ReleaseFileView,
     accepts_gzip,
+    cache_control,
     file_of,
     release_of,
 )
@@ -121,7 +120,7 @@ class TileView(ReleaseFileView):
             if body and compressed:
                 known["Content-Encoding"] = "gzip"
         known["ETag"], known["Vary"] = etag, "Accept-Encoding"
-        known["Cache-Control"] = FOR_EVER if release.rules.public else NEVER
+        known["Cache-Control"] = cache_control(release.rules.public)
         return known  # type: ignore[no-any-return]
 
 

@@ -21,6 +21,7 @@ from rest_framework.response import Response
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import PREFLIGHT_HEADERS, ApiView
 from dpgeo.api.documents import address_of
+from dpgeo.api.idempotency import SAME_FILE
 from dpgeo.api.openapi import operation
 from dpgeo.api.problems import PreconditionFailed
 from dpgeo.api.request_bodies import body_length, read_body
@@ -29,6 +30,7 @@ from dpgeo.api.uploads import (
     SLUG,
     UPLOAD_ID,
     UPLOADING,
+    announced_id,
     check_size,
     discard,
     find_upload_or_transfer,
@@ -110,6 +112,7 @@ class TusUploadsView(TusView):
                 description='"filename " and the file\'s name in Base64; its ending tells the '
                 "format.",
             ),
+            SAME_FILE,
         ],
         responses={201: OpenApiResponse(description="Created")},
         errors=[409, 412, 413, 415, 507],
@@ -128,8 +131,9 @@ class TusUploadsView(TusView):
             by=self.actor,
             size=size,
             file_name=read_file_name(request.headers.get(METADATA, "")),
+            transfer_id=announced_id(request, dataset),
         )
-        headers = {"Location": address_of(request, "api:tus-upload", transfer.id)}
+        headers = {"Location": address_of(request, "api:tus-upload", transfer.pk)}
         return Response(status=201, headers=headers | expiry(transfer))
 
 
@@ -206,9 +210,11 @@ def standing(file: Upload | Transfer) -> dict[str, str]:
     return {OFFSET: str(file.offset), **expiry(file)}
 
 
-def expiry(transfer: Transfer) -> dict[str, str]:
+def expiry(file: Upload | Transfer) -> dict[str, str]:
     """Return the header that tells when an incomplete file is deleted."""
-    return {"Upload-Expires": http_date((transfer.touched_at + SAFE_AGE).timestamp())}
+    if isinstance(file, Upload):
+        return {}
+    return {"Upload-Expires": http_date((file.touched_at + SAFE_AGE).timestamp())}
 
 
 def read_file_name(metadata: str) -> str:

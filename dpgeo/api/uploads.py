@@ -14,15 +14,17 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api.access import own_dataset
+from dpgeo.api.access import check_settled, is_settled, jobs_of, own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
+from dpgeo.api.idempotency import IDEMPOTENCY_KEY, SAME_FILE, id_named, read_idempotency_key
+from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
 from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.models import Transfer, Upload
+from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
+    files_open,
     transfer_append,
     transfer_begin,
     transfer_complete,
@@ -68,9 +70,21 @@ class Confirmation(Body):
 
 
 class UploadsView(DocumentView):
-    """Announcement of the files of a dataset."""
+    """The open files of a dataset, and announcement of others."""
 
     scopes: ClassVar = UPLOADING
+
+    @operation(
+        "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The files that are arriving or wait for their columns, newest first.
+
+        At most 500 are listed. DELETE gives one up.
+        """
+        dataset = own_dataset(self.actor, slug, "upload")
+        document = {"results": files_open(dataset)}
+        return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
 
     @operation(
         "upload_begin",
@@ -79,7 +93,7 @@ class UploadsView(DocumentView):
         deprecated=True,
         tag="uploads",
         status=201,
-        parameters=[SLUG],
+        parameters=[SLUG, SAME_FILE],
         body=Announcement,
         errors=[409, 507],
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
@@ -89,7 +103,9 @@ class UploadsView(DocumentView):
         dataset = own_dataset(self.actor, slug, "upload")
         fields = read_body(request, Announcement)
         check_size(fields["size"])
-        transfer = transfer_begin(dataset=dataset, by=self.actor, **fields)
+        transfer = transfer_begin(
+            dataset=dataset, by=self.actor, transfer_id=announced_id(request, dataset), **fields
+        )
         return upload_answer(request, transfer, status=201)
 
 
@@ -192,7 +208,9 @@ class UploadPreviewView(DocumentView):
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
         """The columns' names and a guess at their roles. Only the desk shows rows."""
-        preview = upload_preview(upload=whole_upload(self.actor, upload_id))
+        upload = whole_upload(self.actor, upload_id)
+        check_settled(self.actor, [upload.job])
+        preview = upload_preview(upload=upload)
         return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
@@ -218,6 +236,7 @@ class UploadConfirmView(DocumentView):
         """
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
+        check_settled(self.actor, jobs_of(upload.dataset))
         upload_confirm(upload=upload, columns=columns)
         return upload_answer(request, upload, status=202)
 
@@ -239,8 +258,17 @@ class UploadRetryView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Start the job again if it ended without a result; repeating it changes nothing."""
         read_body(request)
-        upload = upload_retry(upload=whole_upload(self.actor, upload_id))
+        upload = whole_upload(self.actor, upload_id)
+        if is_settled(self.actor, [upload.job]):
+            upload = upload_retry(upload=upload)
         return upload_answer(request, upload, status=202)
+
+
+def announced_id(request: Request, dataset: Dataset) -> UUID | None:
+    """Return the id of the file that a request names; None without a name. Raises InvalidInput."""
+    if IDEMPOTENCY_KEY not in request.headers:
+        return None
+    return id_named(dataset, "upload", read_idempotency_key(request))
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
@@ -271,6 +299,7 @@ def discard(user: User, upload_id: UUID) -> None:
     if isinstance(file, Transfer):
         transfer_discard(transfer=file)
     else:
+        check_settled(user, [file.job])
         upload_discard(upload=file, by=user)
 
 

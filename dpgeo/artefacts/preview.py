@@ -76,7 +76,7 @@ class _Frame:
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Return pixels (n, 2), from the map's north-west corner, of positions in degrees."""
+        """Convert positions in degrees to pixels (n, 2) from the map's north-west corner."""
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 

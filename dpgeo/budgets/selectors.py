@@ -80,5 +80,23 @@ def units_paid(job: UUID) -> int:
     return total
 
 
+def debited_units(ledger: Ledger) -> int:
+    """Return everything that was ever debited, in whole units: refunds are not subtracted.
+
+    Programs see and are held to this sum. A refund would tell them that a job failed before it drew
+    noise, which may depend on the private data.
+    """
+    refunds = ledger.entries.filter(kind=EntryKind.REFUND)
+    refunded: int = refunds.aggregate(total=Sum("units", default=0))["total"]
+    return ledger.spent_units - refunded
+
+
+def left_units(ledger: Ledger, *, refunds: bool) -> int:
+    """Return what is left in whole units; without `refunds`, as if nothing had been refunded."""
+    if refunds:
+        return ledger.left_units
+    return max(ledger.total_units - debited_units(ledger), 0)
+
+
 def _after_refund(job: UUID) -> UUID:
     return uuid5(job, "refunded")

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import current_ledger
+from dpgeo.budgets.selectors import current_ledger, left_units
 from dpgeo.core.epsilon import parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
@@ -125,10 +125,13 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
         )
 
 
-def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
-    """Raise BudgetExceeded, which states what is left, if a cost exceeds what is left."""
+def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None:
+    """Raise BudgetExceeded, which states what is left, if a cost exceeds what is left.
+
+    Without `refunds` whatever was refunded counts as spent (`selectors.debited_units`).
+    """
     units = _units(ledger, cost)
-    left = ledger.left_units
+    left = left_units(ledger, refunds=refunds)
     if units <= left:
         return
     raise BudgetExceeded(

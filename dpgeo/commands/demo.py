@@ -33,6 +33,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
+from dpgeo.releases.publication import publish
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import releases_public
 from dpgeo.releases.services import release_request, release_run
@@ -150,6 +151,9 @@ class Demo:
             lambda on_progress: release_run(release_id=number, on_progress=on_progress),
             "The map was not made",
         )
+        release.refresh_from_db()
+        if not release.rules.public:
+            publish(release)  # Nobody's data are protected by waiting: these people are invented.
 
     def _campaign(self, declared: Declared) -> None:
         """Store a shared campaign, unless it exists."""

@@ -34,12 +34,12 @@ class PacedSocket:
     """A socket whose other side has a deadline for headers and a least rate for all else."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+        self.plain = connection
         self._deadline: float | None = None
         self._left = 0.0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._socket, name)
+        return getattr(self.plain, name)
 
     def expect_header(self) -> None:
         """Give the next header its time."""
@@ -53,7 +53,7 @@ class PacedSocket:
         """Receive up to `size` bytes. Raises TooSlow."""
         began = self._wait_at_most()
         try:
-            received = self._socket.recv(size, flags)
+            received = self.plain.recv(size, flags)
         except TimeoutError:
             raise TooSlow from None
         self._passed(began, len(received))
@@ -65,7 +65,7 @@ class PacedSocket:
             self.expect_body()
         began = self._wait_at_most()
         try:
-            sent = self._socket.send(data, flags)
+            sent = self.plain.send(data, flags)
         except TimeoutError:
             raise TooSlow from None
         self._passed(began, sent)
@@ -81,14 +81,14 @@ class PacedSocket:
         """Send bytes of a file, of which it holds enough. Raises TooSlow."""
         sent = 0
         writable = select.poll()
-        writable.register(self._socket, select.POLLOUT)
+        writable.register(self.plain, select.POLLOUT)
         while count is None or sent < count:
             block = BLOCK_BYTES if count is None else min(BLOCK_BYTES, count - sent)
             began = self._wait_at_most()
             if not writable.poll(1000 * max(self._left, 0.0)):
                 raise TooSlow
             try:
-                done = os.sendfile(self._socket.fileno(), file.fileno(), offset + sent, block)
+                done = os.sendfile(self.plain.fileno(), file.fileno(), offset + sent, block)
             except BlockingIOError:
                 done = 0
             else:
@@ -104,7 +104,7 @@ class PacedSocket:
         left = self._left if self._deadline is None else self._deadline - now
         if left <= 0:
             raise TooSlow
-        self._socket.settimeout(left)
+        self.plain.settimeout(left)
         return now
 
     def _passed(self, began: float, transferred: int) -> None:

@@ -226,6 +226,12 @@ DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
 """Days after which uploaded files that a dataset keeps, or that nobody confirmed, are deleted."""
 
+DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
+"""Seconds for which caches may serve a published file without asking whether it is withdrawn."""
+
+DPGEO_JOB_SLOTS = sorted(env.list("DPGEO_JOB_SLOTS", cast=int, default=[1, 5, 15, 60]))
+"""Minutes after a request at which API keys may learn that its job has ended; see `jobs.slots`."""
+
 env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.file_cache.CountsInFiles"
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},

@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestLine
-from gunicorn.util import write_nonblock
+from gunicorn.util import close_graceful, write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
@@ -74,7 +74,12 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         if not isinstance(conn.sock, PacedSocket):
             conn.sock = PacedSocket(conn.sock)
         conn.sock.expect_header()
-        return super().handle(conn)
+        stays = super().handle(conn)
+        if stays is False:
+            # Here, since it waits for the other side to close; gunicorn's main thread would wait.
+            close_graceful(conn.sock.plain)
+            conn.close = _closed
+        return stays
 
     def _answer(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         """Have a request answered by a thread of a pool."""
@@ -133,6 +138,10 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         )
         with contextlib.suppress(OSError):
             write_nonblock(client, "\r\n".join((*head, "", body)).encode())
+
+
+def _closed(graceful: bool = False) -> None:
+    """Do nothing: the connection is closed already."""
 
 
 def _received(body: Any, length: int) -> Any:

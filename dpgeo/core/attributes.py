@@ -19,7 +19,7 @@ OTHER = "other"
 """Stands for every value that is not declared, and for a missing one."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Largest number of combinations of attribute values; a report stores its combination's number."""
+"""Most combinations of attribute values; a report stores the index of its own combination."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def remaining_level_text(pico: int, radius: int) -> str:
 
 
 def _value(text: str) -> Decimal:
-    """Return the value of a level's text to fifty digits."""
+    """Evaluate a level written as text, such as "ln 4", to fifty digits."""
     if text.startswith("ln "):
         return Decimal(text.removeprefix("ln ")).ln(_DIGITS)
     return Decimal(text)

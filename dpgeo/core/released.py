@@ -226,15 +226,18 @@ class PointsRelease(Content):
 class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts by unit and cluster.
 
-    The m candidate places are public: `longitude` and `latitude` are float64 (m,) in degrees,
-    `unit` and `cluster` int32 (m,) the indices of each place's unit and cluster. `levels` are the
-    visible levels of the hierarchy. `unit_paths` holds, for each unit of the finest visible level,
-    the names of the units that contain it and its own, from the widest to the finest.
-    `centre_longitude` and `centre_latitude`, float64 (k,), are the centres of the clusters. A bin
-    is a pair of unit and cluster that share a place: `bin_unit` and `bin_cluster` are int32 (b,),
-    and `counts`, int64 (b,), the raw noisy numbers of records. `person`, int32 (e,), are fresh
-    labels of virtual users, from 0 to `people` - 1, ascending, and `place`, int32 (e,), the places
-    drawn for them.
+    Candidate places (m,), all public: `longitude` and `latitude`, float64, in degrees; `unit` and
+    `cluster`, int32, the indices of a place's unit and cluster. `levels` are the visible levels of
+    the hierarchy. `unit_paths` gives, for each unit of the finest visible level, the names of the
+    units that contain it, widest first, and then its own name.
+
+    Clusters (k,): `centre_longitude` and `centre_latitude`, float64, in degrees.
+
+    Bins (b,), one for each pair of a unit and a cluster that have a place in common: `bin_unit` and
+    `bin_cluster`, int32, are the pair, and `counts`, int64, is the raw noisy count of records.
+
+    Draws (e,), one for each place drawn for a virtual user: `person`, int32, is the user's fresh
+    label, from 0 to `people` - 1, in ascending order, and `place`, int32, the index of the place.
     """
 
     product = "Synthetic data"

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -24,7 +25,7 @@ from django.utils import timezone
 from dpgeo.accounts.models import User
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
-from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload
+from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import upload_receive
 
@@ -35,13 +36,20 @@ READ_BYTES = 1 << 20
 MAX_OPEN = 20
 """Most transfers that one API key or one member may have open at a time."""
 
+MOST_LISTED = 500
+"""Most open files that are listed of one dataset."""
+
 MAX_PIECES = 10_000
 
 
-def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> Transfer:
+def transfer_begin(
+    *, dataset: Dataset, file_name: str, size: int, by: User, transfer_id: UUID | None = None
+) -> Transfer | Upload:
     """Create the transfer of a file that is about to arrive in pieces.
 
-    Raises InvalidInput, and Conflict if the user has too many unfinished transfers.
+    An announcement with a `transfer_id` can be repeated: every repetition returns the transfer, or
+    the upload that it has become. Raises InvalidInput; Conflict if the user has too many unfinished
+    transfers, or if another file was announced with this id.
     """
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
@@ -50,6 +58,13 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
     with transaction.atomic():
         # Hold the lock until the transfer exists, so that a concurrent request counts it.
         User.objects.select_for_update().get(pk=by.pk)
+        if transfer_id and (known := _announced(dataset, transfer_id)):
+            if (known.file_name, known.size) != (clean_name, size):
+                raise Conflict(
+                    "Another file of this dataset has this name; give each file its own.",
+                    field="Idempotency-Key",
+                )
+            return known
         mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
         if mine.count() >= MAX_OPEN:
             raise Conflict(
@@ -57,6 +72,7 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
                 most=MAX_OPEN,
             )
         return Transfer.objects.create(
+            id=transfer_id or uuid4(),
             dataset=dataset,
             file_name=clean_name,
             size=size,
@@ -64,6 +80,23 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
             key=key,
             touched_at=timezone.now(),
         )
+
+
+def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
+    """Return the transfer with an id, or the upload that it has become."""
+    transfer = dataset.transfers.filter(pk=transfer_id).first()
+    return transfer or dataset.uploads.filter(pk=transfer_id).first()
+
+
+def files_open(dataset: Dataset) -> list[Transfer | Upload]:
+    """Return the files that are arriving or wait for their columns, newest first.
+
+    They are at most MOST_LISTED.
+    """
+    arriving = dataset.transfers.order_by("-touched_at")[:MOST_LISTED]
+    waiting = dataset.uploads.filter(state=UploadState.RECEIVED).order_by("-created_at")
+    found: list[Transfer | Upload] = [*arriving, *waiting[:MOST_LISTED]]
+    return found[:MOST_LISTED]
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:

@@ -64,9 +64,16 @@ def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
     )
 
 
-def ready_upload(dataset: Dataset) -> Upload | None:
-    """Return the newest upload that releases can be made from."""
-    return dataset.uploads.filter(state=UploadState.READY).order_by("-created_at").first()
+def ready_upload(dataset: Dataset, *, shown_to_keys: bool = False) -> Upload | None:
+    """Return the newest upload that releases can be made from.
+
+    With `shown_to_keys` it is the newest of those that API keys may know to be ready.
+    """
+    ready = dataset.uploads.filter(state=UploadState.READY).order_by("-created_at")
+    if not shown_to_keys:
+        return ready.first()
+    uploads = ready.select_related("job")
+    return next((each for each in uploads if each.job is None or each.job.is_end_shown), None)
 
 
 def rests_on_columns(dataset: Dataset) -> bool:

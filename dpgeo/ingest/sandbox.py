@@ -54,13 +54,13 @@ def run(
 
     `read` parses the result. The worker may write in `folder`. `progress` is called with each
     progress message of the worker, and stops the worker by raising. The worker is also stopped
-    after `silence` seconds without a message, if it exceeds the processor time of its task, and
-    after `limit` seconds in all, which a busy machine may cause.
+    after `silence` seconds without a message, when it exceeds the processor time of its task, and
+    after `limit` seconds in all.
 
     Raises InvalidInput for problems of the file: the worker refuses it, it crashes the worker, or
-    the worker is silent or computes for too long. Raises Conflict after `limit` seconds, OSError
-    for the system's errors that the worker reports, and RuntimeError for internal errors and for
-    messages that `sandbox_worker` never sends.
+    the worker is silent or computes for too long. Raises Conflict after `limit` seconds, since a
+    busy machine may be the reason, OSError for the system's errors that the worker reports, and
+    RuntimeError for internal errors and for messages that `sandbox_worker` never sends.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside

@@ -27,7 +27,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_words(kind: Any) -> bool:
-    """Return whether an Arrow type, or a dictionary's value type, is text, not bytes."""
+    """Return whether an Arrow type holds text, not bytes, also when dictionary-encoded."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)

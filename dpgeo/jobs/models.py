@@ -6,15 +6,18 @@ The message broker only wakes workers.
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 
 from django.db import models
+from django.utils import timezone
 
 from dpgeo.jobs.phrase_field import PhraseField, read_phrase
+from dpgeo.jobs.slots import slot_of
 from dpgeo.phrases import Phrase
 
 
 class JobState(models.TextChoices):
-    """States of a job; strangers see at most queued, running and done."""
+    """States of a job; API keys see at most that it works or is done."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -41,6 +44,9 @@ class Job(models.Model):
     drawing = models.BooleanField(default=False, help_text="Noise may have been drawn: no refund.")
     failure = PhraseField(blank=True, help_text="Private: for those who see private facts.")
     created_at = models.DateTimeField(auto_now_add=True)
+    submitted_at = models.DateTimeField(
+        default=timezone.now, help_text="When it was requested, or last tried again."
+    )
     woken_at = models.DateTimeField(
         null=True, blank=True, help_text="When a worker was last asked to take it."
     )
@@ -63,14 +69,20 @@ class Job(models.Model):
         return f"{self.task} {self.state}"
 
     @property
-    def state_shown(self) -> JobState:
-        """The state for those who may not see private facts: what began runs until it ends.
+    def end_shown_at(self) -> datetime | None:
+        """When API keys learn that the job has ended; None while it has not."""
+        return self.finished_at and slot_of(self.submitted_at, self.finished_at)
 
-        They do not see a job return to the queue, for want of space or after a breakdown, which may
-        depend on the data.
-        """
-        begun = self.state == JobState.QUEUED and self.started_at is not None
-        return JobState.RUNNING if begun else JobState(self.state)
+    @property
+    def is_end_shown(self) -> bool:
+        """Whether API keys may know by now that the job has ended."""
+        shown_at = self.end_shown_at
+        return shown_at is not None and shown_at <= timezone.now()
+
+    @property
+    def state_shown(self) -> JobState:
+        """The state for those who may not see private facts: it runs until its end is shown."""
+        return JobState(self.state) if self.is_end_shown else JobState.RUNNING
 
     @property
     def step_phrase(self) -> Phrase:

@@ -177,7 +177,11 @@ def job_retry(*, job: Job) -> None:
     Raises Conflict if the job did not fail, was refunded when it failed, or is retried already.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
-        state=JobState.QUEUED, attempts=0, failure=Phrase(""), finished_at=None
+        state=JobState.QUEUED,
+        attempts=0,
+        failure=Phrase(""),
+        finished_at=None,
+        submitted_at=timezone.now(),
     )
     if not retried:
         raise Conflict(

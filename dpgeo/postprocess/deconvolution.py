@@ -55,7 +55,7 @@ TAIL = 1e-3
 """Share of reports that noise carries beyond the frame's margin; the kernel is cut off there."""
 
 BAND = 0.01
-"""Largest relative difference in the size of cells on the ground within a band of rows."""
+"""Largest relative difference allowed between the ground sizes of the cells of one band of rows."""
 
 MOST_UPDATES = 150
 
@@ -277,10 +277,11 @@ def _bands(grid: Grid) -> list[slice]:
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Return the chances of displacement to every cell up to `reach` cells away.
+    """Return the probability of displacement to each cell at most `reach` cells away.
 
-    Their shape is (2 reach + 1, 2 reach + 1). The density of the noise is averaged over pairs of
-    a part of the cell left and a part of the cell reached, all small against the noise scale.
+    The array has the shape (2 reach + 1, 2 reach + 1). Origin and destination cells are divided
+    into parts that are small compared with the noise scale, and the density of the noise is
+    averaged over all pairs of an origin part and a destination part.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))

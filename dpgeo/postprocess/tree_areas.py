@@ -13,7 +13,7 @@ from dpgeo.postprocess.areas import Areas, Boxes, Cover, Ints, Parts, Shapes, co
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage, distinct
 
-TREE_WEIGHT = 5
+TREE_WEIGHT = 6
 """A piece costs so many times as much in a tree, in which every level is looked at."""
 
 

@@ -109,8 +109,9 @@ def read_and_draw(
 ) -> T:
     """Return what `work(view, params, entropy)` draws from an upload for a release.
 
-    Whatever `work` raises before it draws noise is raised unchanged. After that only LeaseLost and
-    DatabaseError are; any other error ends in Conflict, because drawing again is not allowed.
+    Whatever `work` raises before it draws noise is raised unchanged. After that only
+    LeaseLost and DatabaseError are raised unchanged; any other error is turned into Conflict,
+    because drawing again is not allowed.
     """
     dataset = release.dataset
     request = request_of(release)

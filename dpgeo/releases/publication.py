@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime, timedelta
+
 from django.db import transaction
 from django.utils import timezone
 
+from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict
+from dpgeo.jobs.models import JobState
+from dpgeo.jobs.slots import slot_of
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
-from dpgeo.releases.states import ACTIONS, STATES, states_from
+from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, states_from
 
 
 def move(release: Release, name: str, **facts: object) -> None:
@@ -43,6 +49,47 @@ def publish(release: Release) -> Release:
         move(release, "publish", day=today())
     files.make_public(release)
     return release
+
+
+def is_due(release: Release, ended: datetime) -> bool:
+    """Whether a release whose job ended then may be published by itself now.
+
+    A publication by itself shows that the job has ended, so it waits for the time at which API keys
+    may know that (`jobs.slots`). An approver may publish at any time.
+    """
+    return slot_of(release.job.submitted_at, ended) <= timezone.now()
+
+
+def publish_due(release: Release) -> None:
+    """Publish a finished draft as its requester wished, if they still may.
+
+    If it cannot be published it stays a draft; publishing it by hand shows the reason. The operator
+    always may. When an account is deleted, its requests wait for an approver
+    (`receivers.forget_publisher`).
+    """
+    by = release.created_by
+    if by is None or may(by, release.dataset, "publish"):
+        with suppress(Conflict):
+            publish(release)
+
+
+def releases_publish_due() -> int:
+    """Publish the finished drafts whose time has come; return how many were published.
+
+    Whatever cannot be published is tried again for a day.
+    """
+    waiting = Release.objects.filter(
+        state=ReleaseState.DRAFT,
+        publish_when_done=True,
+        job__state=JobState.DONE,
+        job__finished_at__gt=timezone.now() - timedelta(days=1),
+    ).exclude(blob_name="")
+    published = 0
+    for release in waiting.select_related("job", "dataset__ledger", "created_by"):
+        if release.job.finished_at and is_due(release, release.job.finished_at):
+            publish_due(release)
+            published += release.rules.public
+    return published
 
 
 def _check_paid(release: Release) -> None:

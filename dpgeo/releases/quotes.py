@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import ledger_for
+from dpgeo.budgets.selectors import ledger_for, left_units
 from dpgeo.budgets.services import check_fits
 from dpgeo.core.advice import Guess, best_bound, expected_error
 from dpgeo.core.epsilon import format_epsilon
@@ -153,11 +153,16 @@ def _warning(least: int, guess: Guess | None) -> Phrase | None:
 
 
 def release_quote(
-    *, dataset: Dataset, request: ReleaseRequest, guess: Guess | None = None
+    *,
+    dataset: Dataset,
+    request: ReleaseRequest,
+    guess: Guess | None = None,
+    refunds: bool = True,
 ) -> Quote:
     """Price a request; nothing is reserved and no data are read.
 
-    With `guess`, public guesses about the data, the quote also gives advice on the bound.
+    With `guess`, public guesses about the data, the quote also gives advice on the bound. Without
+    `refunds`, as for programs, whatever was refunded counts as spent.
     Raises InvalidInput, which names the field, and BudgetExceeded, which states the amounts.
     """
     chosen, params = request.definition, request.params
@@ -169,8 +174,8 @@ def release_quote(
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
     _check_step(ledger, forecast)
-    check_fits(ledger=ledger, cost=cost)
-    left = ledger.left
+    check_fits(ledger=ledger, cost=cost, refunds=refunds)
+    left = ledger.epsilon_of(left_units(ledger, refunds=refunds))
     return Quote(
         request=request,
         mechanism=chosen,

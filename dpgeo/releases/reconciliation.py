@@ -128,7 +128,7 @@ def _debit_unpaid() -> int:
 
 
 def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a draw of which only the blob is left."""
+    """Debit a draw whose blob is stored but unknown to the database."""
     paying = paying_id(job)
     if is_debited(paying):
         return 0

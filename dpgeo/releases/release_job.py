@@ -7,15 +7,14 @@ never the data. Discarded draws are never logged.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC
 
-from dpgeo.accounts.selectors import may
+from django.utils import timezone
+
 from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
 from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.erasure import DataChanged
@@ -27,7 +26,7 @@ from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
-from dpgeo.releases.publication import publish
+from dpgeo.releases.publication import is_due, publish_due
 from dpgeo.releases.released_layers import declarations_of
 from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
@@ -59,19 +58,9 @@ def work_on(release_id: str, lease: JobLease) -> None:
     build_files(release, lease)
     if release.rules.public:
         files.make_public(release)
-    elif release.publish_when_done and still_may_publish(release):
+    elif release.publish_when_done and is_due(release, timezone.now()):
         lease.step(Phrase("Publishing"))
-        with suppress(Conflict):  # It stays a draft; publishing it by hand shows the reason.
-            publish(release)
-
-
-def still_may_publish(release: Release) -> bool:
-    """Whether the requester may still publish; the operator always may.
-
-    When an account is deleted, its requests wait for an approver (`receivers.forget_publisher`).
-    """
-    by = release.created_by
-    return by is None or may(by, release.dataset, "publish")
+        publish_due(release)
 
 
 def draw(release: Release, lease: JobLease) -> Released:

@@ -14,7 +14,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, is_timely
+from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, ReleaseState, is_timely
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
@@ -86,6 +86,18 @@ def release_visible(user: Visitor, release_id: str) -> Release:
         raise
 
 
+def hide_unshown_end(release: Release) -> Release:
+    """Show an undrawn draft instead of a drawn one until API keys may know that its job has ended.
+
+    The object must not be saved afterwards. A decision of a person, such as publication, is shown
+    at once.
+    """
+    if release.state == ReleaseState.DRAFT and not release.job.is_end_shown:
+        release.blob_name = release.blob_sha256 = ""
+        release._prefetched_objects_cache = {"files": ReleaseFile.objects.none()}  # type: ignore[attr-defined]
+    return release
+
+
 def released_of(release: Release) -> Released:
     """Read a release's measurements from its blob. Raises Conflict."""
     if not release.blob_name:
@@ -132,7 +144,7 @@ def stored_file(release: Release, name: str) -> StoredFile:
 
     Raises ReleaseFile.DoesNotExist, also for an ended release.
     """
-    if not release.rules.served:
+    if not release.rules.served or not (release.rules.public or release.blob_name):
         raise ReleaseFile.DoesNotExist
     file = release.files.get(name=name)
     return StoredFile(

@@ -12,8 +12,9 @@ from django.db import IntegrityError, transaction
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.budgets.selectors import points_ledger
-from dpgeo.budgets.services import budget_debit
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import current_ledger, points_ledger
+from dpgeo.budgets.services import budget_debit, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import whole_units
 from dpgeo.core.parameters import layers_named
@@ -83,11 +84,12 @@ def release_request(
         return paid
     clean_title = clean_text(title, field="title", longest=200, required=True)
     clean_description = clean_text(description, field="description", longest=20_000)
-    upload = ready_upload(dataset)
+    by_key = bool(requested_by and requested_by.acting_key)
+    upload = ready_upload(dataset, shown_to_keys=by_key)
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
     check_answered(dataset, requested_by)
-    quote = release_quote(dataset=dataset, request=request)
+    quote = release_quote(dataset=dataset, request=request, refunds=not by_key)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {
         "dataset": dataset,
@@ -96,7 +98,7 @@ def release_request(
         "description": clean_description,
         "publish_when_done": publish_when_done and may_publish,
         "created_by": requested_by,
-        "by_key": bool(requested_by and requested_by.acting_key),
+        "by_key": by_key,
     }
     try:
         with transaction.atomic():
@@ -111,6 +113,11 @@ def release_request(
 def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) -> Release:
     dataset: Dataset = fields["dataset"]
     points = points_ledger(dataset.ledger)
+    if fields["by_key"]:
+        # Locked, so that a key cannot learn of refunds by two requests at the same moment.
+        current = current_ledger(quote.ledger)
+        ledger = Ledger.objects.select_for_update().get(pk=current.pk)
+        check_fits(ledger=ledger, cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
         ledger=quote.ledger,

@@ -37,6 +37,7 @@ class Installation:
             **outer,
             **(servers or {}),
             "DPGEO_VAR": str(folder / "var"),
+            "DPGEO_JOB_SLOTS": "",
             "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
         }
         self._driver: Process | None = None

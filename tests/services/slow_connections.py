@@ -19,6 +19,7 @@ BEGINNINGS = {
     "uploads": b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
     b"multipart/form-data; boundary=x\r\nContent-Length: 30000000\r\n\r\n"
     b'--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n',
+    "closing": b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n",
     "readers": b"GET " + LARGE_FILE.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 }
 """What each kind of slow client sends at once; then it sends, or reads, a byte a second."""

@@ -91,7 +91,7 @@ def test_a_program_requests_a_map_by_time_and_queries_its_slices(
     by_time = {"mechanism": "time-slices", "parameters": {"cells": 8, "slices": "6 hours"}}
     with Catalogue(server, key=key) as ours:
         made = ours.request_release(**{**prepared["body"], **by_time})
-        assert "queued" in capsys.readouterr().err
+        assert "working" in capsys.readouterr().err
         box = tuple(made.facts["bbox"])
         parts = [made.query(box, layer)["estimate"] for layer in made.layers]
         assert len(parts) == 4

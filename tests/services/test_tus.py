@@ -81,7 +81,7 @@ def test_a_stock_client_sends_a_file_and_resumes_it_at_another_server(
             len(CONTENT),
             "trips.csv",
         )
-        assert site.must("POST", f"{upload}/confirm", {"columns": COLUMNS})["state"] == "queued"
+        assert site.must("POST", f"{upload}/confirm", {"columns": COLUMNS})["state"] == "working"
 
         second = client.uploader(str(file), chunk_size=PIECE, metadata=named)
         second.upload_chunk()

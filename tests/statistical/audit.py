@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.promise import least_log_ratio
 from dpgeo.core.released import PhasedRelease, Released, SparseRelease
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
-from tests.statistical.bounds import greatest_chance, least_chance
+from tests.statistical.bounds import LOG_FALSE_ALARM
 
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
+Scoring = Callable[[list[Floats], slice], dict[str, tuple[Floats, Floats]]]
+"""Scores the releases of both datasets, after training on a slice of them; returns named scores."""
 
 MOST_PHASES = 8
 
@@ -46,29 +49,78 @@ class Difference:
     """Counts of every cell without the person, in the grid's shape."""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What many releases of one dataset show: numbers (releases, columns), and fingerprints."""
+
+    numbers: list[list[float]]
+    structures: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How often releases of two datasets had an event that was chosen on other releases.
+
+    Of `trials` releases of each dataset, `more` and `less` had it; `score` and `threshold` say
+    which event it is.
+    """
+
+    score: str
+    threshold: float
+    more: int
+    less: int
+    trials: int
+
+    def epsilon(self, chance: float = math.exp(LOG_FALSE_ALARM)) -> float:
+        """Return a lower confidence bound, at least 0, that is too large with this chance."""
+        return max(0.0, float(least_log_ratio(*self._counts(), self.trials, chance)[0]))
+
+    def _counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.array([self.more]), np.array([self.less])
+
+
 def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, runs: int) -> float:
     """Return a lower confidence bound on epsilon from `runs` releases of each of two datasets.
 
-    A fifth of the releases train the scores, a fifth choose the event, and the rest prove the
-    bound. It exceeds the true epsilon with probability at most 2 exp(LOG_FALSE_ALARM).
+    It exceeds the true epsilon with probability at most exp(LOG_FALSE_ALARM).
     """
-    seen = [[observe(draw(), difference) for _ in range(runs)] for draw in (without, with_person)]
-    width = max(len(numbers) for side in seen for _, numbers in side)
-    columns = [padded([numbers for _, numbers in side], width) for side in seen]
-    teach, choose, prove = (
+    sides = [watch(draw, difference, runs) for draw in (without, with_person)]
+    return prove(sides, EVERY_SCORE).epsilon()
+
+
+def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
+    """Draw releases and return what each shows."""
+    seen = [observe(draw(), difference) for _ in range(runs)]
+    return Seen([numbers for _, numbers in seen], [structure for structure, _ in seen])
+
+
+def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
+    """Choose an event and count it, on parts of the releases that have none in common.
+
+    A fifth of the releases train the scores and a fifth choose the event; the rest prove it.
+    """
+    runs = len(sides[0].numbers)
+    width = max(len(numbers) for side in sides for numbers in side.numbers)
+    columns = [padded(side.numbers, width) for side in sides]
+    teach, choose, rest = (
         slice(runs // 5),
         slice(runs // 5, 2 * runs // 5),
         slice(2 * runs // 5, None),
     )
-    scores = [*linear_scores(columns, teach), *single_scores(columns)]
-    scores.append(structure_scores([[structure for structure, _ in side] for side in seen], teach))
-    events = [
-        (*best_threshold(one[choose], other[choose], 3 * runs // 5), one[prove], other[prove])
-        for first, second in scores
-        for one, other in ((first, second), (second, first), (-first, -second), (-second, -first))
-    ]
-    _, threshold, one, other = max(events, key=lambda event: event[0])
-    return bound(share(one, threshold), share(other, threshold), one.size)
+    scores = {
+        **{name: pair for score in scoring for name, pair in score(columns, teach).items()},
+        "structure": structure_scores([side.structures for side in sides], teach),
+    }
+    trials = runs - 2 * (runs // 5)
+    best: tuple[float, Proof | None] = (-1.0, None)
+    for name, (first, second) in scores.items():
+        for one, other in ((first, second), (second, first), (-first, -second), (-second, -first)):
+            promise, threshold = best_threshold(one[choose], other[choose], trials)
+            if promise > best[0]:
+                more, less = (int(np.sum(each[rest] >= threshold)) for each in (one, other))
+                best = promise, Proof(name, threshold, more, less, trials)
+    assert best[1] is not None
+    return best[1]
 
 
 def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
@@ -142,12 +194,15 @@ def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
-def single_scores(columns: list[Floats]) -> list[tuple[Floats, Floats]]:
+def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Floats, Floats]]:
     """Score by each number alone."""
-    return list(zip(columns[0].T, columns[1].T, strict=True))
+    return {
+        f"number {place}": (one, other)
+        for place, (one, other) in enumerate(zip(columns[0].T, columns[1].T, strict=True))
+    }
 
 
-def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Floats]]:
+def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats, Floats]]:
     """Score by weighted sums of the numbers, clipped between the medians of both datasets.
 
     There, shifted Laplace noise has its likelihood ratio. Weights are learned on the training
@@ -164,10 +219,13 @@ def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Flo
     together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
     alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
     # Rounded, as equal sums that differ in their last bits would split events.
-    return [
-        (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
-        for weights in (together, alone)
-    ]
+    return {
+        name: (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
+        for name, weights in (("joint weights", together), ("separate weights", alone))
+    }
+
+
+EVERY_SCORE: tuple[Scoring, ...] = (linear_scores, single_scores)
 
 
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
@@ -181,24 +239,15 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return the best epsilon that `score >= threshold` seems to prove, and its threshold."""
-    thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
-    promises = [bound(share(one, each), share(other, each), trials) for each in thresholds]
-    best = int(np.argmax(promises))
-    return promises[best], float(thresholds[best])
+    """Return the largest bound that `score >= threshold` promises, and its threshold.
 
-
-def share(scores: Floats, threshold: float) -> float:
-    """Return the share of scores that reach a threshold."""
-    return float(np.mean(scores >= threshold))
-
-
-def bound(one: float, other: float, trials: int) -> float:
-    """Return a lower confidence bound, at least 0, on log P(one)/P(other).
-
-    It follows from the shares of the two events among so many trials.
+    The bound is what so many trials with the same shares would prove; below 0 it proves nothing.
     """
-    least = least_chance(one, trials)
-    if least <= 0:
-        return 0.0
-    return max(0.0, math.log(least / greatest_chance(other, trials)))
+    thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
+    more, less = (
+        np.array([np.mean(side >= each) * trials for each in thresholds]) for side in (one, other)
+    )
+    # An event that the other dataset never had here may still be had: count it once.
+    bounds = least_log_ratio(more, np.maximum(less, 1.0), trials, math.exp(LOG_FALSE_ALARM))
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(thresholds[best])

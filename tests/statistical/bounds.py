@@ -27,37 +27,3 @@ def log_chi_square_tail(statistic: float, freedom: int) -> float:
     """Return an upper bound on log P(chi-square of `freedom` degrees >= statistic), by Chernoff."""
     ratio = statistic / freedom
     return 0.0 if ratio <= 1 else freedom / 2 * (math.log(ratio) + 1 - ratio)
-
-
-def least_chance(share: float, trials: int) -> float:
-    """Return a lower confidence bound on the probability of an event from its share of the trials.
-
-    It is wrong with probability at most exp(LOG_FALSE_ALARM): P(such a share or more) <=
-    exp(-trials KL(share
-
-
-     p)) for p below the share (Chernoff).
-    """
-    low, high = 0.0, share
-    for _ in range(40):
-        middle = (low + high) / 2
-        if -trials * _divergence(share, middle) < LOG_FALSE_ALARM:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def greatest_chance(share: float, trials: int) -> float:
-    """Return the upper confidence bound that matches `least_chance`."""
-    return 1 - least_chance(1 - share, trials)
-
-
-def _divergence(share: float, chance: float) -> float:
-    """Return the Kullback-Leibler divergence of two Bernoulli distributions."""
-    if chance <= 0 or chance >= 1:
-        return 0.0 if share == chance else math.inf
-    total = share * math.log(share / chance) if share > 0 else 0.0
-    if share < 1:
-        total += (1 - share) * math.log((1 - share) / (1 - chance))
-    return total

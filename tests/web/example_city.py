@@ -272,6 +272,7 @@ def _declare(city: City) -> None:
     city.ask("upload_append", "PATCH", upload, content=CONTENT[512:], Upload_Offset="512")
     city.ask("upload_complete", "POST", f"{upload}/complete")
     city.ask("upload", "GET", upload)
+    city.ask("uploads", "GET", f"{address}/uploads")
     city.ask("upload_preview", "GET", f"{upload}/preview")
     city.ask("upload_confirm", "POST", f"{upload}/confirm", 202)
     city.ask("upload_retry", "POST", f"{upload}/retry", 202)

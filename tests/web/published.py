@@ -12,6 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from django.utils import timezone
+
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.artefacts.codec import encode
 from dpgeo.artefacts.files import BuiltFile, build_files
@@ -103,7 +105,9 @@ def install(
         points_total_units=points.total_units if points else None,
         bound=released.bound,
         counting=released.counting.value,
-        job=Job.objects.create(task="releases.run", state=JobState.DONE),
+        job=Job.objects.create(
+            task="releases.run", state=JobState.DONE, finished_at=timezone.now()
+        ),
         salt=b"salt",
     )
     ledger = ledger_for(dataset.ledger, notion)

@@ -23,7 +23,7 @@ from tests.web.published import install, make_dataset, make_member, make_organis
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
-FOR_EVER = "public, max-age=31536000, immutable"
+PUBLIC = "public, max-age=60, s-maxage=60, must-revalidate"
 
 LAYERS = {layer.name: layer for layer in layers(partition_release())}
 
@@ -97,7 +97,7 @@ def test_files_are_sent_only_to_those_who_may_see_the_release(state: str, who: s
             assert answer.status_code == expected_status(state, who), (name, method)
             if answer.status_code == 200:
                 assert answer["Cache-Control"] == (
-                    FOR_EVER if state == "published" else "private, no-store"
+                    PUBLIC if state == "published" else "private, no-store"
                 )
             else:
                 assert answer["Content-Type"] == "application/problem+json"
@@ -225,7 +225,7 @@ def test_an_unchanged_file_is_not_sent_again(
         )
         assert (answer.status_code, answer.content) == (304, b"")
         assert answer["ETag"] == etag
-        assert answer["Cache-Control"] == FOR_EVER
+        assert answer["Cache-Control"] == PUBLIC
 
 
 def test_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:

@@ -177,7 +177,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 29
+    assert text.count("with a key</span>") == 30
     assert "Example of a body" in text
 
 

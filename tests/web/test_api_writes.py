@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
-from dpgeo.api.release_actions import job_named
+from dpgeo.api.idempotency import id_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
@@ -73,8 +73,8 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     assert (suggested["longitude"], suggested["latitude"]) == ("lon", "lat")
     columns = {**suggested, **COLUMNS}
     confirmed = program.ask("POST", f"{address}/confirm", {"columns": columns}, 202)
-    assert confirmed["state"] == "queued"
-    assert program.ask("GET", confirmed["job_url"])["state"] == "queued"
+    assert confirmed["state"] == "working"
+    assert program.ask("GET", confirmed["job_url"])["state"] == "working"
     upload_ingest(upload_id=confirmed["id"])
     assert program.ask("GET", confirmed["job_url"])["has_result"] is True
     assert program.ask("GET", address)["usable"] is True
@@ -83,7 +83,7 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     assert quote["forecast"]["margin"] > 0
     body = {"dataset": dataset["slug"], "title": "A map", **REQUEST}
     job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
-    assert job["state"] == "queued"
+    assert job["state"] == "working"
     do_job(job)
     assert program.ask("GET", job["url"])["state"] == "done"
     draft = program.ask("GET", job["release_url"])
@@ -825,9 +825,11 @@ def test_a_name_is_separate_in_each_dataset(desk: Desk) -> None:
 def test_a_dataset_with_the_id_of_a_lost_one_has_other_jobs(desk: Desk) -> None:
     dataset = desk.declare()
     lost = Dataset(pk=dataset.pk, created_at=dataset.created_at - timedelta(days=1))
-    assert job_named(dataset, "monday") == job_named(Dataset.objects.get(), "monday")
-    assert job_named(dataset, "monday") != job_named(lost, "monday")
-    assert job_named(dataset, "monday") != job_named(dataset, "tuesday")
+    assert id_named(dataset, "release", "monday") == id_named(
+        Dataset.objects.get(), "release", "monday"
+    )
+    assert id_named(dataset, "release", "monday") != id_named(lost, "release", "monday")
+    assert id_named(dataset, "release", "monday") != id_named(dataset, "release", "tuesday")
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 201, "a b", "\xe9"])
@@ -946,7 +948,9 @@ def test_a_cancelled_release_is_refunded(desk: Desk) -> None:
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     program.ask("POST", f"{job['release_url']}/cancel")
     program.ask("POST", f"{job['release_url']}/cancel", status=409)
-    assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "2"
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.left == 2
+    assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "1.5"
 
 
 def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -> None:
@@ -955,7 +959,11 @@ def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -
     seen = set()
     for state in (JobState.FAILED, JobState.CANCELLED):
         Job.objects.filter(pk=job["id"]).update(
-            state=state, failure="4711 rows are too many", step="Counting", attempts=5
+            state=state,
+            failure="4711 rows are too many",
+            step="Counting",
+            attempts=5,
+            finished_at=timezone.now(),
         )
         answer = program.send("GET", job["url"])
         seen.add(answer.content)  # type: ignore[attr-defined]
@@ -975,7 +983,7 @@ def test_a_running_job_shows_neither_step_nor_progress(desk: Desk) -> None:
     )
     document = program.ask("GET", job["url"])
     assert set(document) == {"id", "url", "state", "release_url", "upload_url", "has_result"}
-    assert document["state"] == "running"
+    assert document["state"] == "working"
 
 
 def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
@@ -983,7 +991,48 @@ def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
     address = program.upload(dataset.slug)
     confirmed = program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
     Upload.objects.filter(pk=confirmed["id"]).update(state=UploadState.FAILED)
-    Job.objects.update(state=JobState.FAILED, failure="row 4711")
+    Job.objects.update(state=JobState.FAILED, failure="row 4711", finished_at=timezone.now())
     upload = program.ask("GET", address)
     assert (upload["state"], upload["usable"]) == ("done", False)
     assert program.ask("GET", confirmed["job_url"])["has_result"] is False
+
+
+# Open transfers
+
+
+def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    other = desk.declare(title="Other")
+    home = f"/api/v1/datasets/{dataset.slug}/uploads"
+    announced = {"file_name": "a.csv", "size": len(CONTENT)}
+    arriving = program.ask("POST", home, announced, 201)
+    waiting = program.upload(dataset.slug)
+    program.upload(other.slug)
+    open_files = program.ask("GET", home)["results"]
+    assert [each["url"] for each in open_files] == [arriving["url"], waiting]
+    assert [each["state"] for each in open_files] == ["receiving", "received"]
+    for each in open_files:
+        program.ask("DELETE", each["url"], status=204)
+    assert program.ask("GET", home)["results"] == []
+    assert Transfer.objects.count() == 0
+    program_of(desk, Scope.JOBS_READ).ask("GET", home, status=403)
+
+
+def test_an_announcement_sent_twice_is_one_transfer(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    home = f"/api/v1/datasets/{dataset.slug}/uploads"
+    announced = {"file_name": "a.csv", "size": len(CONTENT)}
+    first, again = (
+        program.ask("POST", home, announced, 201, Idempotency_Key="march") for _ in range(2)
+    )
+    assert first == again
+    program.ask("PATCH", first["url"], CONTENT, Upload_Offset="0")
+    program.ask("POST", f"{first['url']}/complete")
+    complete = program.ask("POST", home, announced, 201, Idempotency_Key="march")
+    assert (complete["url"], complete["offset"]) == (first["url"], len(CONTENT))
+    program.ask("POST", home, {**announced, "size": 5}, 409, Idempotency_Key="march")
+    program.ask("POST", home, announced, 400, Idempotency_Key="with space")
+    assert program.ask("POST", home, announced, 201)["url"] != first["url"]
+    elsewhere = f"/api/v1/datasets/{desk.declare(title='Other').slug}/uploads"
+    named = program.ask("POST", elsewhere, announced, 201, Idempotency_Key="march")
+    assert named["url"] != first["url"]

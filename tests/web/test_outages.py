@@ -249,14 +249,14 @@ def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> N
     program = program_of(desk)
     release = desk.request(desk.declare(ready=True))
     address = f"/api/v1/jobs/{release.job_id}"
-    assert program.ask("GET", address)["state"] == "queued"
+    assert program.ask("GET", address)["state"] == "working"
 
     def full(lease: JobLease) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     assert job_run(job_id=release.job_id, work=full)
     assert Job.objects.get(pk=release.job_id).state == JobState.QUEUED
-    assert program.ask("GET", address)["state"] == "running"
+    assert program.ask("GET", address)["state"] == "working"
     owner = desk.client.get(f"/desk/jobs/{release.job_id}.json").json()
     assert owner["step"] == "Waiting for free space"
 

@@ -13,7 +13,7 @@ from django.test import Client
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
-from tests.web.test_api_files import FOR_EVER, VISITORS, expected_status, visitor
+from tests.web.test_api_files import PUBLIC, VISITORS, expected_status, visitor
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -50,7 +50,7 @@ def test_every_tile_of_the_archive_is_served(client: Client, release: Release) -
         assert plain.content == gzip.decompress(tile)
         assert not plain.has_header("Content-Encoding")
         assert plain["Content-Type"] == "application/vnd.mapbox-vector-tile"
-        assert plain["Cache-Control"] == FOR_EVER
+        assert plain["Cache-Control"] == PUBLIC
         assert plain["ETag"] != packed["ETag"]
         again = client.get(address, headers={"if-none-match": plain["ETag"]})
         assert (again.status_code, again.content) == (304, b"")

@@ -78,7 +78,7 @@ def test_a_file_is_complete_with_its_last_byte_and_can_be_confirmed(desk: Desk) 
     )
     assert not Transfer.objects.exists()
     confirmed = f"{address.removesuffix('/tus')}/confirm"
-    assert program.ask("POST", confirmed, {"columns": COLUMNS}, 202)["state"] == "queued"
+    assert program.ask("POST", confirmed, {"columns": COLUMNS}, 202)["state"] == "working"
 
 
 def test_head_returns_the_offset_of_a_file(desk: Desk) -> None:

@@ -123,7 +123,7 @@ class Job(TypedDict):
     has_result: bool
 
 
-JobStateEnum = Literal["queued", "running", "done"]
+JobStateEnum = Literal["working", "done"]
 
 
 class Mechanism(TypedDict):

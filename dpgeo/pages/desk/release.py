@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +24,7 @@ from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
-from dpgeo.releases.states import ACTIONS
+from dpgeo.releases.states import ACTIONS, ReleaseState
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
@@ -39,6 +40,12 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 
 WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
 """Actions for which the page has its own buttons; any other action gets a plain one."""
+
+
+def publishes_at(release: Release) -> datetime | None:
+    """Return when a finished draft is published by itself; None if it is not."""
+    waits = release.state == ReleaseState.DRAFT and release.publish_when_done
+    return release.job.end_shown_at if waits and not release.job.is_end_shown else None
 
 
 @login_required
@@ -64,6 +71,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "actions": actions,
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
+        "publishes_at": publishes_at(the_release),
     }
     context |= job_context(the_release.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)

@@ -1,4 +1,4 @@
-"""Template tags of the frontend's built assets, found by their source names."""
+"""Template tags that look up the frontend's built assets by the names of their source files."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Spend the total: from the first rewards on, along the hulls' steepest edges."""
+    """Give each task its first reward, then spend the remainder on the hulls' steepest edges."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

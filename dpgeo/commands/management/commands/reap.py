@@ -16,6 +16,7 @@ from django.db import close_old_connections
 
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
+from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
@@ -68,6 +69,7 @@ class Command(BaseCommand):
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
+            done["published"] = releases_publish_due()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")
             return

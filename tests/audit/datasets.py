@@ -1,0 +1,201 @@
+"""Pairs of neighbouring datasets, uploaded as files and counted by the product's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.ingest.ingestion import ingest
+from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.privacy.bounding import POPULAR_CELLS, Popularity
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+from tests.statistical.audit import Difference
+from tests.statistical.test_empirical_epsilon import AREA, BOUND, SIDE, TEN_CELLS, TILES
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+EDGE = 0.1
+"""The study area's side in degrees."""
+
+DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC")
+SCHEMA = Schema(
+    Columns(longitude="lon", latitude="lat", person="person", time="time"), Unit.PERSON, AREA
+)
+KEY = bytes(range(32))
+SALT = bytes(range(16))
+
+CELL = 6
+"""The cell of the grid in which ten records of the added person are, unless a pair says else."""
+
+
+@dataclass
+class Counted:
+    """A private view that counts everything once, for thousands of releases of one dataset.
+
+    With a fixed salt the engine's counts are a function of the file, so nothing is lost by it.
+    """
+
+    view: Any
+    answers: dict[object, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.view, name)
+        if not callable(found) or name in ("preferring", "positions"):
+            return found
+
+        def once(regions: Any) -> Any:
+            # Zones cannot be hashed; each dataset has one layer of them.
+            key = name, None if isinstance(regions, Zones) else regions
+            if key not in self.answers:
+                self.answers[key] = found(regions)
+            return self.answers[key]
+
+        return once
+
+    def preferring(self, popularity: Popularity) -> Any:
+        """Return the engine's view in which people keep their places in popular regions."""
+        return self.view.preferring(popularity)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Positions in degrees and hours of the week of everybody else, and of the added person."""
+
+    name: str
+    others: Callable[[], tuple[Floats, Floats, Ints]]
+    """Longitudes, latitudes and numbers of the persons."""
+    added: Callable[[], tuple[Floats, Floats]]
+
+
+def _centres(cells: Ints) -> tuple[Floats, Floats]:
+    row, column = np.divmod(cells, SIDE)
+    return EDGE * (column + 0.5) / SIDE, EDGE * (SIDE - row - 0.5) / SIDE
+
+
+def _nobody() -> tuple[Floats, Floats, Ints]:
+    return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
+
+
+def _crowd() -> tuple[Floats, Floats, Ints]:
+    cells = np.random.default_rng(3).integers(0, SIDE**2, 60)
+    return *_centres(cells), np.arange(cells.size) // 3
+
+
+def _full(people: int) -> Callable[[], tuple[Floats, Floats, Ints]]:
+    """Return so many persons with one record each in the cell that the added person visits."""
+
+    def others() -> tuple[Floats, Floats, Ints]:
+        return *_centres(np.full(people, CELL)), np.arange(people)
+
+    return others
+
+
+def _one_cell() -> tuple[Floats, Floats]:
+    return _centres(np.full(BOUND, CELL))
+
+
+def _ten_cells() -> tuple[Floats, Floats]:
+    return _centres(TEN_CELLS)
+
+
+def _corner() -> tuple[Floats, Floats]:
+    """Return ten records on the very corner of the study area."""
+    return np.full(BOUND, EDGE), np.full(BOUND, EDGE)
+
+
+def _between_cells() -> tuple[Floats, Floats]:
+    """Return ten records on the point where four cells meet, as nearly as degrees allow."""
+    return np.full(BOUND, EDGE / 2), np.full(BOUND, EDGE / 2)
+
+
+PAIRS = (
+    Pair("alone, ten records in a cell", _nobody, _one_cell),
+    Pair("alone, ten cells", _nobody, _ten_cells),
+    Pair("alone, on the study area's corner", _nobody, _corner),
+    Pair("among twenty, ten records in a cell", _crowd, _one_cell),
+    Pair("among twenty, ten cells", _crowd, _ten_cells),
+    Pair("among twenty, where four cells meet", _crowd, _between_cells),
+    Pair("beside 15 in the cell, near where trees split", _full(15), _one_cell),
+    Pair("beside 35 in the cell, near where trees split", _full(35), _one_cell),
+    Pair("beside 400 in the cell", _full(400), _corner),
+)
+"""The datasets that are searched for the one on which a release reveals most."""
+
+
+def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:
+    """Write a CSV file and return the canonical file that the product makes of it."""
+    column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
+    lines = [
+        f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z"
+        for person, lon, lat, hour in zip(
+            persons.tolist(), longitude.tolist(), latitude.tolist(), column.tolist(), strict=True
+        )
+    ]
+    source = folder / f"{name}.csv"
+    source.write_text("\n".join(["person,lon,lat,time", *lines, ""]))
+    target = folder / f"{name}.parquet"
+    report = ingest(source, source.name, SCHEMA, KEY, target, lambda done, total: None)
+    assert report.accepted == len(lines), report
+    return target
+
+
+def view_of(path: Path, *, bound: int = BOUND, salt: bytes = SALT) -> DuckDBView:
+    """Return the engine's view of a canonical file."""
+    return DuckDBView(
+        path,
+        domain=DOMAIN,
+        unit=Unit.PERSON,
+        counting=Counting.VISITS,
+        bound=bound,
+        salt=salt,
+        threads=1,
+    )
+
+
+def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
+    """Return views of a pair's files without and with the person, and where they differ."""
+    longitude, latitude, persons = pair.others()
+    east, north = pair.added()
+    without = uploaded(folder, "without", longitude, latitude, persons)
+    with_person = uploaded(
+        folder,
+        "with",
+        np.concatenate([longitude, east]),
+        np.concatenate([latitude, north]),
+        np.concatenate([persons, np.full(east.size, 1_000_000)]),
+    )
+    views = Counted(view_of(without)), Counted(view_of(with_person))
+    known, after = (view.histogram(Grid.over(AREA, SIDE))._read_by_meter() for view in views)
+    return *views, Difference(np.flatnonzero((after - known).ravel()), known)
+
+
+def torn(folder: Path) -> tuple[Counted, Counted, Difference]:
+    """Return twenty people with two places each, of whom one is kept, and the same with one more.
+
+    Both places are equally popular in the pilot measurement, and the added person tips the balance:
+    without noise on it, everybody's choice would reveal that person.
+    """
+    places = np.tile([6, 9], 20)
+    persons = np.arange(places.size) // 2
+    cells = np.concatenate([places, [9, 9]])
+    without = uploaded(folder, "without", *_centres(places), persons)
+    with_person = uploaded(folder, "with", *_centres(cells), np.append(persons, [1000, 1000]))
+    regions = Grid.over(AREA, POPULAR_CELLS)
+    for number in range(200):
+        salt = number.to_bytes(16, "big")
+        views = [Counted(view_of(each, bound=1, salt=salt)) for each in (without, with_person)]
+        popular = views[0].popularity(regions)._read_by_meter()
+        if popular[popular > 0].tolist() == [10, 10]:
+            known = views[0].histogram(Grid.over(AREA, SIDE))._read_by_meter()
+            return *views, Difference(np.array([6, 9]), known)  # type: ignore[return-value]
+    raise AssertionError("No salt makes both places as popular.")

@@ -1,0 +1,45 @@
+"""Planted faults: a Meter that draws less noise than it declares and charges for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+from unittest import mock
+
+from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
+from dpgeo.privacy import exponential_mechanism, sampler, sparse_threshold
+from dpgeo.privacy import meter as meter_module
+from dpgeo.privacy import planar_laplace_sampler as planar
+
+
+@contextmanager
+def epsilon_times(factor: Fraction) -> Iterator[None]:
+    """Let every draw have the noise of `factor` times the declared epsilon."""
+
+    def wrong(noise: DiscreteLaplace) -> DiscreteLaplace:
+        return DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
+
+    def sample(noise: DiscreteLaplace, *rest: Any) -> Any:
+        return sampler.sample(wrong(noise), *rest)
+
+    def sample_passing(noise: DiscreteLaplace, *rest: Any) -> Any:
+        return sparse_threshold.sample_passing(wrong(noise), *rest)
+
+    def sample_geometric(rate: Fraction, *rest: Any) -> Any:
+        return sampler.sample_geometric(rate * factor, *rest)
+
+    def move(longitude: Any, latitude: Any, noise: PlanarLaplace, random: Any) -> Any:
+        less = dataclasses.replace(noise, epsilon=noise.epsilon * factor)
+        return planar.move(longitude, latitude, less, random)
+
+    with (
+        mock.patch.object(meter_module, "sample", sample),
+        mock.patch.object(meter_module, "sample_passing", sample_passing),
+        mock.patch.object(meter_module, "sample_geometric", sample_geometric),
+        mock.patch.object(exponential_mechanism, "sample_geometric", sample_geometric),
+        mock.patch.object(meter_module, "move", move),
+    ):
+        yield
