@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from dpgeo.ingest.canonical import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
 FEWEST = 100
@@ -50,16 +51,23 @@ def people_of(path: Path, key: bytes) -> People:
     """Read the persons of a canonical file whose hashes were made with `key`."""
     hashes: Hashes = np.empty(0, dtype=np.uint64)
     limit = 2**64 - 1
+    waiting: list[Hashes] = []
     for batch in _batches(path, key):
         batch = batch[batch <= np.uint64(limit)]
-        new = batch[~_among(batch, hashes)]
-        if len(new) == 0:
-            continue
-        hashes = np.union1d(hashes, new)
-        if len(hashes) > MOST_HASHES:
-            hashes = hashes[:MOST_HASHES]
-            limit = int(hashes[-1])
-    return People(path, key, hashes, limit)
+        waiting.append(batch[~_among(batch, hashes)])
+        if sum(map(len, waiting)) > MOST_HASHES:
+            hashes, limit = _smallest(hashes, waiting, limit)
+            waiting = []
+    return People(path, key, *_smallest(hashes, waiting, limit))
+
+
+def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
+    """Return the smallest `MOST_HASHES` of all hashes, and their limit."""
+    every = np.unique(np.concatenate([hashes, *waiting]))
+    every = every[every <= np.uint64(limit)]
+    if len(every) <= MOST_HASHES:
+        return every, limit
+    return every[:MOST_HASHES], int(every[MOST_HASHES - 1])
 
 
 def share_many(one: People, other: People) -> bool:
@@ -95,6 +103,7 @@ def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
 def _batches(path: Path, key: bytes) -> Iterator[Hashes]:
     """Yield the organisation's hashes of the persons in each part of a file, distinct."""
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(columns=["person_high", "person_low"]):
-            pairs = np.stack([np.asarray(column) for column in batch.columns], axis=1)
-            yield np.unique(organisation_hashes(np.unique(pairs, axis=0), key))
+        for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
+            high, low = (np.asarray(column) for column in batch.columns)
+            _, first = np.unique(high, return_index=True)  # 64 bits tell persons apart
+            yield np.sort(organisation_hashes(np.stack([high[first], low[first]], axis=1), key))

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.core.cache import cache
 from django.test import override_settings
 
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, PeopleWarning
+from dpgeo.datasets.same_people import people_answer
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import ramp_share, screenshot, share
@@ -105,9 +106,13 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     home = f"/desk/datasets/{dataset.slug}/"
     draft = desk.request(dataset)
     upload = dataset.uploads.get()
+    second = desk.declare(title="Walks", keep_raw=True)
+    people_answer(dataset=second, by=desk.user, reason="Codes change each month.", standing=True)
+    PeopleWarning.objects.create(dataset=second, other=dataset)
     addresses = ["/desk/", "/desk/ledger/", "/desk/keys/", "/desk/datasets/new/", home]
     addresses += [f"{home}edit/", f"{home}upload/", f"{home}layers/", f"/desk/releases/{draft.pk}/"]
     addresses += [f"/desk/uploads/{upload.pk}/", "/accounts/password/", "/accounts/password/sent/"]
+    addresses += [f"/desk/datasets/{second.slug}/{page}" for page in ("", "people/")]
     page = open_page("/accounts/login/", (width, 900), theme, wait="main")
     found = {"/accounts/login/": violations(page)}
     page.goto(live_server.url + "/admin/login/")

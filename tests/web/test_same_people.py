@@ -23,6 +23,7 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.same_people import Comparison, open_warnings, people_answer
 from dpgeo.datasets.services import dataset_merge_ledgers
+from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.ingest.schema import Columns
 from tests.makers import make_dataset, make_organisation, make_received, make_request, make_user
@@ -142,6 +143,16 @@ def test_the_same_file_is_found_where_rows_name_no_person(organisation: Organisa
     for dataset in small:
         read(dataset, rows(range(99)))
         assert not warned(dataset)
+
+
+def test_a_lost_file_of_another_dataset_stops_no_work(
+    first: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    private_storage().delete(first.uploads.get().canonical_name)
+    second = make_dataset(first.organisation)
+    read(second, rows(range(1000, 1300)))
+    assert not warned(second)
+    assert f"not compared with dataset {first.pk}" in caplog.text
 
 
 def test_an_erased_person_is_in_no_comparison_and_no_checksum(first: Dataset) -> None:
