@@ -26,7 +26,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import ReleaseGone, hide_unshown_end, release_visible
+from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key with one of these scopes sees its organisation's drafts."""
@@ -110,9 +110,9 @@ def is_key(viewer: Visitor) -> bool:
 
 
 def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
-    """Whether a user may know that all these jobs have ended, or that they have not.
+    """Whether a user may know the true state of all these jobs.
 
-    A key may know only that they have, and only from the time on at which that is shown.
+    Members always may; a key may once every job's end is shown.
     """
     return not is_key(user) or all(job is None or job.is_end_shown for job in jobs)
 
@@ -140,7 +140,7 @@ def release_seen(viewer: Visitor, release_id: str) -> Release:
     """
     try:
         release = release_visible(viewer, release_id)
-        return hide_unshown_end(release) if is_key(viewer) else release
+        return mask_draw(release) if is_key(viewer) else release
     except ReleaseGone as error:
         raise Gone(error.gone, release_id) from None
     except Release.DoesNotExist:

@@ -14,7 +14,7 @@ from dpgeo.api.ogc import documents as ogc
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
 from dpgeo.releases.list_cache import Row, TextCache, make_of_datasets, make_of_releases
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import hide_unshown_end
+from dpgeo.releases.selectors import mask_draw
 
 _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextCache(), TextCache()
 
@@ -25,7 +25,7 @@ def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
     hides = is_key(request.user)
 
     def write(release: Release) -> bytes:
-        seen = hide_unshown_end(release) if hides else release
+        seen = mask_draw(release) if hides else release
         return _json(document.to_representation(seen))
 
     return _of_releases(_releases, request, rows, write)

@@ -28,7 +28,7 @@ from dpgeo.api.serializers import (
     PureEpsilonField,
 )
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import debited_units, points_ledger
+from dpgeo.budgets.selectors import debited_units, left_units, points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
@@ -42,7 +42,7 @@ JOB_STATES = ("working", "done")
 UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 
-def state_shown(job: Job) -> str:
+def api_state(job: Job) -> str:
     """Return the state of a job as keys and members may see it."""
     return "done" if job.is_end_shown else "working"
 
@@ -67,7 +67,7 @@ class JobSerializer(Document):
 
     def get_state(self, result: Any) -> str:
         """Return the state of the result's job."""
-        return state_shown(result.job)
+        return api_state(result.job)
 
     def get_release_url(self, result: Release | Upload) -> str | None:
         """Return the address of the release."""
@@ -110,7 +110,7 @@ class UploadSerializer(Document):
             return "receiving"
         if file.job is None:
             return "received" if file.state == UploadState.RECEIVED else "done"
-        return state_shown(file.job)
+        return api_state(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:
         """Return whether the file has been read."""
@@ -302,6 +302,10 @@ class WithSpending(Document):
         """Return what is spent, in whole units, as far as the requester may see it."""
         return debited_units(ledger) if is_key(self.context["request"].user) else ledger.spent_units
 
+    def left_units(self, ledger: Ledger) -> int:
+        """Return what is left, in whole units, as far as the requester may see it."""
+        return left_units(ledger, refunds=not is_key(self.context["request"].user))
+
 
 class PointsBudgetSerializer(WithSpending):
     """The budget for points: each amount is a level within a radius."""
@@ -320,7 +324,7 @@ class PointsBudgetSerializer(WithSpending):
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
         """Return what is left of the budget."""
-        return LedgerUnits(ledger, max(ledger.total_units - self.spent_units(ledger), 0))
+        return LedgerUnits(ledger, self.left_units(ledger))
 
 
 class BudgetSerializer(WithSpending):
@@ -343,9 +347,7 @@ class BudgetSerializer(WithSpending):
 
     def get_left(self, dataset: Dataset) -> Fraction:
         """Return what is left of the total."""
-        ledger = dataset.ledger
-        left = max(ledger.total_units - self.spent_units(ledger), 0)
-        return ledger.epsilon_of(left)
+        return dataset.ledger.epsilon_of(self.left_units(dataset.ledger))
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
         """Return the ledger for points."""

@@ -26,7 +26,7 @@ from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
-from dpgeo.releases.selectors import hide_unshown_end, releases_visible_to
+from dpgeo.releases.selectors import mask_draw, releases_visible_to
 from dpgeo.releases.services import (
     release_cancel,
     release_publish,
@@ -162,7 +162,7 @@ class ReleaseActionView(DocumentView):
         release = own_release(self.actor, release_id)
         self.decide(release, service, fields)
         if is_key(self.actor):
-            hide_unshown_end(release)
+            mask_draw(release)
         return self.answer(self.write(ReleaseSerializer, release), personal=True)
 
     def decide(

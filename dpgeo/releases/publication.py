@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,7 +13,6 @@ from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict
 from dpgeo.jobs.models import JobState
-from dpgeo.jobs.slots import slot_of
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
 from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, states_from
@@ -51,15 +50,6 @@ def publish(release: Release) -> Release:
     return release
 
 
-def is_due(release: Release, ended: datetime) -> bool:
-    """Whether a release whose job ended then may be published by itself now.
-
-    A publication by itself shows that the job has ended, so it waits for the time at which API keys
-    may know that (`jobs.slots`). An approver may publish at any time.
-    """
-    return slot_of(release.job.submitted_at, ended) <= timezone.now()
-
-
 def publish_due(release: Release) -> None:
     """Publish a finished draft as its requester wished, if they still may.
 
@@ -76,17 +66,17 @@ def publish_due(release: Release) -> None:
 def releases_publish_due() -> int:
     """Publish the finished drafts whose time has come; return how many were published.
 
-    Whatever cannot be published is tried again for a day.
+    A publication by itself shows that the job has ended, so it waits for the time at which API keys
+    may know that (`jobs.slots`). An approver may publish at any time. Whatever cannot be published
+    is tried again for a day.
     """
     waiting = Release.objects.filter(
-        state=ReleaseState.DRAFT,
-        publish_when_done=True,
-        job__state=JobState.DONE,
-        job__finished_at__gt=timezone.now() - timedelta(days=1),
+        state=ReleaseState.DRAFT, publish_when_done=True, job__state=JobState.DONE
     ).exclude(blob_name="")
-    published = 0
+    published, now = 0, timezone.now()
     for release in waiting.select_related("job", "dataset__ledger", "created_by"):
-        if release.job.finished_at and is_due(release, release.job.finished_at):
+        shown_at = release.job.end_shown_at
+        if shown_at is not None and shown_at <= now < shown_at + timedelta(days=1):
             publish_due(release)
             published += release.rules.public
     return published

@@ -86,11 +86,10 @@ def release_visible(user: Visitor, release_id: str) -> Release:
         raise
 
 
-def hide_unshown_end(release: Release) -> Release:
-    """Show an undrawn draft instead of a drawn one until API keys may know that its job has ended.
+def mask_draw(release: Release) -> Release:
+    """Make a draft look undrawn, in place, until API keys may know that its job has ended.
 
-    The object must not be saved afterwards. A decision of a person, such as publication, is shown
-    at once.
+    Never save the object afterwards. A decision of a person, such as publication, is shown at once.
     """
     if release.state == ReleaseState.DRAFT and not release.job.is_end_shown:
         release.blob_name = release.blob_sha256 = ""

@@ -70,7 +70,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "stored": (release_job, "commit_blob", before),
         "committed": (release_job, "commit", after),
         "one file stored": (files, "keep_file", after),
-        "files stored": (release_job, "is_due", before),
+        "files stored": (release_job, "publish_due", before),
         "published": (files, "make_public", before),
         "one file public": (files, "_remove_stored", before),
         "finishing": (releases, "work_on", after),

@@ -31,7 +31,7 @@ STATE_WORDS = {
 
 
 STEPS = {
-    "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files"), _("Publishing")),
+    "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
 """The words with which the steps of each task begin, in order."""
@@ -39,6 +39,7 @@ STEPS = {
 OTHER_STEPS = (
     _("Moving points"),
     _("Deleting older versions"),
+    _("Publishing"),
     _("Waiting for free space"),
 )
 """Further steps, not drawn as parts of the progress bar; listed to be translated."""

@@ -1,4 +1,4 @@
-"""`python manage.py reap`: wake idle jobs and delete orphan files, until stopped."""
+"""`python manage.py reap`: wake idle jobs, publish what is due and delete orphan files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ WORK_SWEEP_SECONDS = 60.0
 
 
 class Command(BaseCommand):
-    help = "Wakes jobs whose worker died, and clears up after kills. Runs until stopped."
+    help = (
+        "Wakes jobs whose worker died, publishes what is due, and clears up after kills. Runs "
+        "until stopped."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--interval", type=float, default=5.0, help="Seconds between rounds.")
