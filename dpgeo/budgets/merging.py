@@ -6,18 +6,20 @@ on. So more may be spent than the total, and the figure that bounds the loss of 
 the larger of both (`Ledger.lifetime_units`). A merger is never undone.
 
 Budgets for points belong to the same people, so they are merged as well, one with the other, and
-never with those for counts.
+never with those for counts. If only one side has one, and releases of the other promise that there
+are no points, it is closed.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import uuid4
 
 from django.db import transaction
 from django.db.models import Q
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import current_ledger, points_ledger
+from dpgeo.budgets.selectors import current_ledger, debited_units, points_ledger
 from dpgeo.core.errors import Conflict
 
 
@@ -25,8 +27,9 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
     """Merge a budget for counts, and the one for points beside it, into another; return that one.
 
     Every row that a merger changes is locked in the order of the ids, so that two at once wait for
-    each other. Raises Conflict if one of both was merged before, or if the budgets for points have
-    different radii.
+    each other. Raises Conflict if one of both was merged before, if the budgets for points have
+    different radii, or if a published release of one side promises that there are no points and the
+    other has an unused budget for them.
     """
     with transaction.atomic():
         concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
@@ -35,20 +38,8 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
         source, target = locked[ledger.pk], locked[into.pk]
         if source == target or source.merged_into_id or target.merged_into_id or target.recovers:
             raise Conflict("These budgets are one already, or one of them was merged meanwhile.")
-        points, other = points_ledger(source), points_ledger(target)
+        _merge_points(source, target, who)
         _merge(source, target, who)
-        if points and other:
-            if points.radius != other.radius:
-                raise Conflict(
-                    "The levels of these budgets for points hold within different radii, "
-                    "{one:,} m and {other:,} m, so the budgets cannot be merged.",
-                    one=points.radius or 0,
-                    other=other.radius or 0,
-                )
-            other.input_step = max(points.snapping, other.snapping)
-            _merge(points, other, who)
-        elif points:
-            Ledger.objects.filter(pk=points.pk).update(beside=target)
     target.refresh_from_db()
     return target
 
@@ -59,6 +50,47 @@ def ledger_lock(ledger: Ledger) -> Ledger:
         stored = Ledger.objects.select_for_update().get(pk=current_ledger(ledger).pk)
         if stored.merged_into_id is None:
             return stored
+
+
+def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
+    """Merge the budgets for points of two ledgers for counts, which are not merged yet."""
+    points, other = points_ledger(source), points_ledger(target)
+    if points and other:
+        if points.radius != other.radius:
+            raise Conflict(
+                "The levels of these budgets for points hold within different radii, "
+                "{one:,} m and {other:,} m, so the budgets cannot be merged.",
+                one=points.radius or 0,
+                other=other.radius or 0,
+            )
+        other.input_step = max(points.snapping, other.snapping)
+        _merge(points, other, who)
+    elif points:
+        if target.promised_at:
+            _close_points(points, target.promised_at)
+        Ledger.objects.filter(pk=points.pk).update(beside=target)
+    elif other and source.promised_at:
+        _close_points(other, source.promised_at)
+
+
+def _close_points(points: Ledger, promised_at: datetime) -> None:
+    """Let a budget for points pay for nothing more; what it has paid for is still counted.
+
+    `promised_at` is when a release of the other side was published, which promises that there are
+    no points. The total becomes the least there is, not what is spent: a refund would make room for
+    other points. Raises Conflict if the budget never paid for anything.
+    """
+    debited = debited_units(points)
+    if not debited:
+        raise Conflict(
+            "A published release on one of these budgets promises that nothing ever shows whether "
+            "somebody is in the data beyond the stated odds; the other includes a budget for "
+            "points, which would. Nothing was paid from that: declare its dataset again without a "
+            "budget for points, and merge the new dataset's budget instead."
+        )
+    Ledger.objects.filter(pk=points.pk).update(
+        total_units=1, merged_units=max(debited, points.merged_units), promised_at=promised_at
+    )
 
 
 def _merge(source: Ledger, target: Ledger, who: str) -> None:
@@ -75,8 +107,9 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
             what=what,
             who=who[:200],
         )
+    debited = debited_units(source) + debited_units(target)  # net spending would show refunds
     target.spent_units += source.spent_units
-    target.merged_units = max(target.spent_units, target.merged_units, source.merged_units)
+    target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:
         target.total_units = min(source.total_units, target.total_units)
     promises = [each for each in (source.promised_at, target.promised_at) if each]

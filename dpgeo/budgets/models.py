@@ -65,7 +65,7 @@ class Ledger(models.Model):
     merged_units = models.BigIntegerField(
         default=0,
         editable=False,
-        help_text="What was spent when ledgers were merged, if that is more than the total.",
+        help_text="What was debited when ledgers were merged, if that is more than the total.",
     )
     recovers = models.CharField(
         max_length=80,

@@ -84,9 +84,11 @@ def debited_units(ledger: Ledger) -> int:
     """Return everything that was ever debited, in whole units: refunds are not subtracted.
 
     Programs see and are held to this sum. A refund would tell them that a job failed before it drew
-    noise, which may depend on the private data.
+    noise, which may depend on the private data. A merger carries over what is spent net of refunds,
+    so those of merged ledgers count as well.
     """
-    refunds = ledger.entries.filter(kind=EntryKind.REFUND)
+    ledgers = Q(ledger=ledger) | Q(ledger__merged_into=ledger)
+    refunds = Entry.objects.filter(ledgers, kind=EntryKind.REFUND)
     refunded: int = refunds.aggregate(total=Sum("units", default=0))["total"]
     return ledger.spent_units - refunded
 

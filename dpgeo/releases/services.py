@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import current_ledger, points_ledger
+from dpgeo.budgets.merging import ledger_lock
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import whole_units
@@ -115,9 +115,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
     points = points_ledger(dataset.ledger)
     if fields["by_key"]:
         # Locked, so that a key cannot learn of refunds by two requests at the same moment.
-        current = current_ledger(quote.ledger)
-        ledger = Ledger.objects.select_for_update().get(pk=current.pk)
-        check_fits(ledger=ledger, cost=quote.cost, refunds=False)
+        check_fits(ledger=ledger_lock(quote.ledger), cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
         ledger=quote.ledger,

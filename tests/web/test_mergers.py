@@ -15,7 +15,13 @@ from django.utils import timezone
 from dpgeo.accounts.models import ApiKey, Role
 from dpgeo.budgets.merging import ledger_merge
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import entries_of, points_ledger
+from dpgeo.budgets.selectors import (
+    current_ledger,
+    debited_units,
+    entries_of,
+    left_units,
+    points_ledger,
+)
 from dpgeo.budgets.services import (
     budget_debit,
     budget_refund,
@@ -117,6 +123,59 @@ def test_a_refund_after_a_merger_does_not_lower_the_lifetime_figure() -> None:
     assert (into.spent_units, into.lifetime_units) == (2_000_000, 3_000_000)
 
 
+@pytest.mark.parametrize("refunded_first", [True, False])
+def test_refunds_before_a_merger_show_neither_to_keys_nor_to_the_public(
+    refunded_first: bool,
+) -> None:
+    ledgers = [make_ledger(3), make_ledger(3), make_ledger(3)]
+    jobs = [uuid.uuid4() for _ in ledgers]
+    for ledger, job in zip(ledgers, jobs, strict=True):
+        debit(ledger, "2", job)
+        if refunded_first:
+            budget_refund(job=job)
+    first, second, into = ledgers
+    for ledger in ledgers:
+        ledger.refresh_from_db()
+    ledger_merge(ledger=first, into=second, who="ann")
+    merged = ledger_merge(ledger=second, into=into, who="ann")
+    assert (debited_units(merged), merged.lifetime_units) == (6_000_000, 6_000_000)
+    assert left_units(merged, refunds=False) == 0
+    for job in jobs:
+        budget_refund(job=job)
+    merged.refresh_from_db()
+    assert (merged.spent_units, debited_units(merged)) == (0, 6_000_000)
+    assert_sums(*ledgers)
+
+
+def test_a_merger_during_a_keys_request_shows_no_refunds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger is merged between the query for it and the lock, which PostgreSQL allows."""
+    make_ready(dataset := make_dataset(), tmp_path)
+    into = make_dataset(dataset.organisation).ledger
+    debit(into, "3.5", job := uuid.uuid4())
+    budget_refund(job=job)
+    key = make_user(dataset.organisation, Role.ADMINISTRATOR)
+    key.acting_key = ApiKey(
+        organisation=dataset.organisation, name="sync", scopes=["releases:request"]
+    )
+    mergers: list[Ledger] = []
+
+    def merged_meanwhile(ledger: Ledger) -> Ledger:
+        found = current_ledger(ledger)
+        if not mergers:
+            mergers.append(ledger_merge(ledger=ledger, into=into, who="ann"))
+        return found
+
+    for module in ("dpgeo.budgets.merging", "dpgeo.releases.services"):
+        monkeypatch.setattr(f"{module}.current_ledger", merged_meanwhile, raising=False)
+    with pytest.raises(BudgetExceeded):
+        make_request(dataset, by=key)
+    assert mergers
+    into.refresh_from_db()
+    assert into.spent_units == 0
+
+
 def test_a_merger_is_never_undone_or_repeated_and_no_total_rises_after_it() -> None:
     ledger, into = make_ledger(2), make_ledger(4)
     ledger_merge(ledger=ledger, into=into, who="ann")
@@ -165,6 +224,68 @@ def test_a_budget_for_points_moves_to_the_ledger_that_has_none() -> None:
     points = ledger_create_for_points(beside=ledger, total=make_level("ln(16)", 200))
     ledger_merge(ledger=ledger, into=into, who="ann")
     assert points_ledger(into) == points
+
+
+def level(text: str) -> GeoInd:
+    return GeoInd(make_level(text, 200).pico, Unit.PERSON)
+
+
+def merge_a_promised_ledger(points_side: str, promised: str) -> tuple[Ledger, Ledger, uuid.UUID]:
+    """Merge two ledgers of which one has paid for points; return it, its points, and their job."""
+    ledger, into = make_ledger(4), make_ledger(4)
+    sides = {"ledger": ledger, "into": into}
+    points = ledger_create_for_points(beside=sides[points_side], total=make_level("ln(16)", 200))
+    job = uuid.uuid4()
+    budget_debit(ledger=points, job=job, cost=level("ln(4)"), what="Points", who="ann")
+    for name, side in sides.items():
+        if promised in (name, "both"):
+            ledger_promise(ledger=side, total_units=4_000_000)
+    merged = ledger_merge(ledger=ledger, into=into, who="ann")
+    points.refresh_from_db()
+    return merged, points, job
+
+
+@pytest.mark.parametrize("promised", ["other", "both"])
+@pytest.mark.parametrize(("points_side", "other"), [("ledger", "into"), ("into", "ledger")])
+def test_people_who_were_promised_no_points_get_no_budget_for_them(
+    points_side: str, other: str, promised: str
+) -> None:
+    promised = other if promised == "other" else promised
+    merged, points, job = merge_a_promised_ledger(points_side, promised)
+    cost = level("ln(4)")
+    drawn = make_level("ln(4)", 200).pico
+    assert points_ledger(merged) == points
+    assert (points.spent_units, points.lifetime_units, points.left_units) == (drawn, drawn, 0)
+    with pytest.raises(Conflict):
+        ledger_set_total(ledger=points, total=make_level("ln(16)", 200))
+    budget_refund(job=job)  # makes no room for other points
+    for asked in (cost, level("0.000001")):
+        with pytest.raises(BudgetExceeded):
+            budget_debit(ledger=points, job=uuid.uuid4(), cost=asked, what="Points", who="ann")
+    points.refresh_from_db()
+    assert points.lifetime_units == drawn
+
+
+@pytest.mark.parametrize("points_side", [0, 1])
+@pytest.mark.parametrize("both", [False, True])
+def test_an_unused_budget_for_points_is_not_merged_with_a_promise_of_none(
+    points_side: int, both: bool
+) -> None:
+    pair = [make_ledger(4, "1"), make_ledger(4, "1")]
+    points = ledger_create_for_points(beside=pair[points_side], total=make_level("ln(16)", 200))
+    for ledger in pair if both else [pair[1 - points_side]]:
+        ledger_promise(ledger=ledger, total_units=4_000_000)
+    with pytest.raises(Conflict, match="without a budget for points"):
+        ledger_merge(ledger=pair[0], into=pair[1], who="ann")
+    assert_sums(*pair)
+    points.refresh_from_db()
+    assert (points.beside, points.total) == (pair[points_side], level("ln(16)").epsilon)
+    assert not Entry.objects.filter(kind=EntryKind.MERGER).exists()
+
+
+def test_a_promise_of_the_side_with_the_points_leaves_their_budget_open() -> None:
+    merged, points, _ = merge_a_promised_ledger("ledger", "ledger")
+    assert (points_ledger(merged), points.total) == (points, level("ln(16)").epsilon)
 
 
 def test_budgets_for_points_with_different_radii_are_not_merged() -> None:

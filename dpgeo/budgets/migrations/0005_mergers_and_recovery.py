@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
             models.BigIntegerField(
                 default=0,
                 editable=False,
-                help_text="What was spent when ledgers were merged, if that is more than the total.",
+                help_text="What was debited when ledgers were merged, if that is more than the total.",
             ),
         ),
         migrations.AddField(
