@@ -7,26 +7,35 @@ decide what it may do (`accounts.selectors`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
+from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 
-from dpgeo.accounts.models import Scope, User
+from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
 from dpgeo.api.problems import Gone
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
+
+LONGEST_HIDDEN = timedelta(days=7)
+"""Ends of jobs are shown within this time."""
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key with one of these scopes sees its organisation's drafts."""
@@ -114,7 +123,9 @@ def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
 
     Members always may; a key may once every job's end is shown.
     """
-    return not is_key(user) or all(job is None or job.is_end_shown for job in jobs)
+    if not is_key(user) or not settings.DPGEO_JOB_SLOTS:
+        return True
+    return all(job is None or job.is_end_shown for job in jobs)
 
 
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
@@ -131,6 +142,28 @@ def jobs_of(dataset: Dataset) -> Iterator[Job | None]:
     for results in (dataset.uploads, dataset.releases):
         for result in results.select_related("job"):
             yield result.job
+
+
+@contextmanager
+def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
+    """Let a key begin a job if the ends of all jobs that keys may have begun are shown.
+
+    With many jobs in the queue, a key could tell from how many were done at a public time how long
+    one takes. Raises Conflict.
+    """
+    if not (is_key(user) and settings.DPGEO_JOB_SLOTS):
+        yield
+        return
+    with transaction.atomic():
+        # Locked, so that two requests at the same moment do not begin two jobs.
+        Organisation.objects.select_for_update().get(pk=organisation_id)
+        uploads = Upload.objects.filter(dataset__organisation_id=organisation_id)
+        releases = Release.objects.filter(dataset__organisation_id=organisation_id, by_key=True)
+        recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - LONGEST_HIDDEN)
+        for results in (uploads, releases):
+            started = results.exclude(job=None).filter(recent).select_related("job")
+            check_settled(user, (each.job for each in started))
+        yield
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:

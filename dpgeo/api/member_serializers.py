@@ -32,6 +32,7 @@ from dpgeo.budgets.selectors import debited_units, left_units, points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
+from dpgeo.datasets.selectors import is_erasure_hidden
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Advice, Quote
@@ -48,8 +49,11 @@ def api_state(job: Job) -> str:
 
 
 def is_usable(upload: Upload) -> bool:
-    """Whether a file was read, and keys and members may know it by now."""
-    return upload.state == UploadState.READY and (upload.job is None or upload.job.is_end_shown)
+    """Whether releases can be made from a file, as far as keys and members may know by now."""
+    if upload.job is not None and not upload.job.is_end_shown:
+        return False
+    read_before = upload.job is not None and upload.job.state == JobState.DONE
+    return upload.state == UploadState.READY or (read_before and is_erasure_hidden(upload))
 
 
 class JobSerializer(Document):
@@ -109,7 +113,8 @@ class UploadSerializer(Document):
         if isinstance(file, Transfer):
             return "receiving"
         if file.job is None:
-            return "received" if file.state == UploadState.RECEIVED else "done"
+            waits = file.state == UploadState.RECEIVED or is_erasure_hidden(file)
+            return "received" if waits else "done"
         return api_state(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:

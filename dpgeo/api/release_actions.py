@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.access import check_settled, is_key, is_settled, own_dataset
+from dpgeo.api.access import check_settled, is_key, is_settled, one_job_at_a_time, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
@@ -237,17 +237,9 @@ class CancelView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Cancel a release before its job starts; its cost is refunded.
 
-        A key is not told whether the job had started: wait until it is done.
+        A key cannot: whether it succeeds would tell when the work before it ended. Members can.
         """
         return self.act(request, release_id, release_cancel)
-
-    def decide(
-        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
-    ) -> None:
-        """Cancel if it is not too late; a key learns of that when the job is done."""
-        told = is_settled(self.actor, [release.job])
-        with nullcontext() if told else suppress(Conflict):
-            service(release=release, by=self.actor, **fields)
 
 
 class RetryView(ReleaseActionView):
@@ -269,7 +261,8 @@ class RetryView(ReleaseActionView):
     ) -> None:
         """Try again if the user may know that the job has ended; otherwise change nothing."""
         if is_settled(self.actor, [release.job]):
-            service(release=release, by=self.actor, **fields)
+            with one_job_at_a_time(self.actor, release.dataset.organisation_id):
+                service(release=release, by=self.actor, **fields)
 
 
 ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
@@ -315,9 +308,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     job_id = id_named(dataset, "release", named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
     wanted = read_request(dataset, **{name: fields.pop(name) for name in map(str, Priced().fields)})
-    release = release_request(
-        dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **fields
-    )
+    with nullcontext() if known else one_job_at_a_time(user, dataset.organisation_id):
+        release = release_request(
+            dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **fields
+        )
     check_same(release, wanted, fields)
     return release, known
 

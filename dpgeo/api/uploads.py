@@ -14,7 +14,13 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api.access import check_settled, is_settled, jobs_of, own_dataset
+from dpgeo.api.access import (
+    check_settled,
+    is_settled,
+    jobs_of,
+    one_job_at_a_time,
+    own_dataset,
+)
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, SAME_FILE, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
@@ -237,7 +243,8 @@ class UploadConfirmView(DocumentView):
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
         check_settled(self.actor, jobs_of(upload.dataset))
-        upload_confirm(upload=upload, columns=columns)
+        with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
+            upload_confirm(upload=upload, columns=columns)
         return upload_answer(request, upload, status=202)
 
 
@@ -259,8 +266,9 @@ class UploadRetryView(DocumentView):
         """Start the job again if it ended without a result; repeating it changes nothing."""
         read_body(request)
         upload = whole_upload(self.actor, upload_id)
-        if is_settled(self.actor, [upload.job]):
-            upload = upload_retry(upload=upload)
+        if is_settled(self.actor, jobs_of(upload.dataset)):
+            with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
+                upload = upload_retry(upload=upload)
         return upload_answer(request, upload, status=202)
 
 

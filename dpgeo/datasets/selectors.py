@@ -64,16 +64,17 @@ def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
     )
 
 
-def ready_upload(dataset: Dataset, *, shown_to_keys: bool = False) -> Upload | None:
-    """Return the newest upload that releases can be made from.
+def ready_upload(dataset: Dataset) -> Upload | None:
+    """Return the newest upload that releases can be made from."""
+    return dataset.uploads.filter(state=UploadState.READY).order_by("-created_at").first()
 
-    With `shown_to_keys` it is the newest of those that API keys may know to be ready.
-    """
-    ready = dataset.uploads.filter(state=UploadState.READY).order_by("-created_at")
-    if not shown_to_keys:
-        return ready.first()
-    uploads = ready.select_related("job")
-    return next((each for each in uploads if each.job is None or each.job.is_end_shown), None)
+
+def is_erasure_hidden(upload: Upload) -> bool:
+    """Whether an upload was deleted by an erasure whose end API keys may not know yet."""
+    later = upload.dataset.uploads.filter(created_at__gt=upload.created_at).exclude(job=None)
+    return upload.state == UploadState.ERASED and not all(
+        each.job is None or each.job.is_end_shown for each in later.select_related("job")
+    )
 
 
 def rests_on_columns(dataset: Dataset) -> bool:

@@ -85,7 +85,7 @@ def release_request(
     clean_title = clean_text(title, field="title", longest=200, required=True)
     clean_description = clean_text(description, field="description", longest=20_000)
     by_key = bool(requested_by and requested_by.acting_key)
-    upload = ready_upload(dataset, shown_to_keys=by_key)
+    upload = ready_upload(dataset)
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
     check_answered(dataset, requested_by)

@@ -88,13 +88,14 @@ def _releases(desk: Any) -> Names:
         install(dataset, grid_release(area=AREA), pk=RELEASE_ID),
         *(install(dataset, released) for released in examples()),
     ]
-    small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(3 * SPARE)]
+    small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(4 * SPARE)]
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
-        "to_reject": [release.pk for release in small[2 * SPARE :]],
+        "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
+        "to_refuse": [release.pk for release in small[3 * SPARE :]],
         "rejected": [install(dataset, grid_release(2), rejected=True).pk],
         "withdrawn": [install(dataset, grid_release(2), withdrawn=True).pk],
         "file": ["cells.geojson", *sorted(files)],
@@ -170,6 +171,7 @@ def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dic
         "length": ["500"],
         "metadata": ["filename dHJpcHMuY3N2"],
         "request": [f"request-{number}" for number in range(100)],
+        "tus_request": [f"tus-{number}" for number in range(100)],  # for files of one length
         "version": [VERSION],
         "collection": [
             f"{each}.{layer}" for each in names["published"] for layer in ("cells", "estimate")
@@ -211,7 +213,7 @@ BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
     "release_publish": {"path.release_id": "draft"},
     "release_reject": {"path.release_id": "to_reject"},
-    "release_refuse": {"path.release_id": "to_reject"},
+    "release_refuse": {"path.release_id": "to_refuse"},
     "release_withdraw": {"path.release_id": "to_withdraw"},
     "release_cancel": {"path.release_id": "queued"},
     "release_retry": {"path.release_id": "to_withdraw"},
@@ -219,6 +221,7 @@ BY_OPERATION = {
     "release_query": {"path.release_id": "published"},
     "release_file": {"path.release_id": "published"},
     "upload_append": {"path.upload_id": "begun"},
+    "tus_create": {"header.Idempotency-Key": "tus_request"},
     "tus_append": {"path.upload_id": "begun_by_tus"},
     "tus_delete": {"path.upload_id": "to_discard"},
     "upload_complete": {"path.upload_id": "whole"},

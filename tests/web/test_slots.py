@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.jobs.models import Job, JobState
@@ -18,7 +19,7 @@ from dpgeo.jobs.slots import slot_of
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import releases_publish_due
-from dpgeo.releases.services import release_publish, release_run
+from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.web.api import COLUMNS, REQUEST, Program, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -132,19 +133,63 @@ def test_an_owner_sees_the_draft_at_once(desk: Desk) -> None:
     assert desk.client.get(f"/api/v1/releases/{release.pk}/files/map.bin").status_code == 200
 
 
-def test_cancelling_does_not_tell_a_key_whether_work_began(desk: Desk) -> None:
+def test_a_key_does_not_cancel_a_job_that_may_have_begun(desk: Desk) -> None:
+    """Whether cancelling worked would tell when the work before it ended."""
     program, dataset = program_of(desk), with_data(desk)
-    answers = []
-    for name, has_begun in (("one", False), ("two", True)):
-        body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
-        job = program.ask("POST", "/api/v1/releases", body, 202, Idempotency_Key=name)
-        if has_begun:
-            assert job_lease(job_id=job["id"])
-        cancelled = program.ask("POST", f"{job['release_url']}/cancel")
-        answers.append(json.dumps(cancelled).replace(cancelled["id"], ""))
-    assert answers[0] == answers[1]
-    states = Job.objects.filter(release__isnull=False).order_by("created_at")
-    assert [job.state for job in states] == [JobState.CANCELLED, JobState.RUNNING]
+    body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
+    job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
+    program.ask("POST", f"{job['release_url']}/cancel", status=409)
+    release = Release.objects.get()
+    assert release.job.state == JobState.QUEUED
+    release_cancel(release=release, by=desk.user)
+    assert Job.objects.get(pk=release.job_id).state == JobState.CANCELLED
+
+
+def test_a_key_has_one_job_at_a_time(desk: Desk) -> None:
+    """From many jobs, those done at a public time would tell how long one takes."""
+    program, dataset, other = program_of(desk), with_data(desk), desk.declare(title="Other")
+    body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
+    address = program.upload(other.slug)
+    first = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
+    refused = program.ask("POST", "/api/v1/releases", body, 409, Idempotency_Key="tuesday")
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 409)
+    known = program.ask("POST", "/api/v1/releases", body, 200, **NAMED)
+    assert known["url"] == first["url"]
+    release = Release.objects.get()
+    draw(release)
+    again = program.ask("POST", "/api/v1/releases", body, 409, Idempotency_Key="tuesday")
+    assert again == refused
+    assert desk.request(dataset)
+    later(release.job)
+    program.ask("POST", "/api/v1/releases", body, 202, Idempotency_Key="tuesday")
+
+
+def test_a_key_does_not_see_when_an_erasure_ends(desk: Desk) -> None:
+    program, dataset = program_of(desk), with_data(desk)
+    read = dataset.uploads.get()
+    waiting = program.upload(dataset.slug)
+    body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
+    person_erase(dataset=dataset, person="p0", by=desk.user)
+
+    def seen() -> list[tuple[int, bytes]]:
+        answers = [
+            program.send("GET", f"/api/v1/jobs/{read.job_id}"),
+            program.send("GET", f"/api/v1/uploads/{read.pk}"),
+            program.send("GET", waiting),
+            program.send("POST", f"{waiting}/confirm", {"columns": {"longitude": "x"}}),
+            program.send("POST", f"{waiting}/retry", {}),
+            program.send("POST", "/api/v1/releases", {**body, "epsilon": "999"}, **NAMED),
+        ]
+        return [(answer.status_code, b"".join(answer)) for answer in answers]
+
+    before = seen()
+    new = dataset.uploads.exclude(erasing=None).get()
+    assert upload_ingest(upload_id=new.pk)
+    assert Upload.objects.get(pk=read.pk).state == "erased"
+    assert seen() == before
+    later(Upload.objects.get(pk=new.pk).job or Job())
+    assert program.ask("GET", f"/api/v1/uploads/{read.pk}")["usable"] is False
+    program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
 
 
 def test_a_refund_gives_a_key_nothing_to_spend_but_its_owner(desk: Desk) -> None:
@@ -210,7 +255,7 @@ def test_an_approver_publishes_before_the_slot(desk: Desk) -> None:
     assert Program().ask("GET", f"/api/v1/releases/{release.pk}")["files"]
 
 
-def test_slots_of_another_attempt_begin_anew(desk: Desk) -> None:
+def test_public_times_of_a_retry_count_from_the_retry(desk: Desk) -> None:
     release = desk.request(desk.declare(ready=True))
     draw(release)
     Job.objects.filter(pk=release.job_id).update(
