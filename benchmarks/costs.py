@@ -1,4 +1,4 @@
-"""Processor seconds of the dearest requests that anybody may send, by kind.
+"""Processor seconds of the most expensive requests that anybody may send, by kind.
 
 It makes an installation of its own, with a heatmap of 1024 x 1024 cells, a quadtree over as many, a
 thousand zones of a hundred corners and many small releases, and sends each request to the views in

@@ -86,11 +86,11 @@ class DatasetChanges(Body):
 
 
 class DatasetUpdate(DatasetChanges):
-    """Fields of a dataset that can be changed, with what some changes need."""
+    """Changes to a dataset; another study area may need a named place."""
 
     place = NamedPlace(
         help_text="With a new study area once a file has been uploaded: the named place that it is "
-        "exchanged for. Statements repeat it. Not needed, and refused, before.",
+        "exchanged for. Statements repeat it. Refused before the first upload.",
         required=False,
     )
 

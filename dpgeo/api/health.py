@@ -64,7 +64,7 @@ def database_state() -> str:
 
 
 def writing_outage() -> str:
-    """Return "locked" or "read-only" if the database cannot be written, else "".
+    """Return "locked", "read-only" or "full" if the database cannot be written, else "".
 
     SQLite is asked for its write lock, which an empty transaction takes and gives back, for no
     longer than a moment; PostgreSQL says it. Raises Error.

@@ -1,4 +1,7 @@
-"""A limit on how many dear requests a process answers at a time, so that readers get threads."""
+"""A limit on how many expensive requests a process computes at a time.
+
+It keeps threads for readers.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Requests that cannot be carried out for want of space, a database or a writable folder.
 
-A request that would store something is refused before its body is read: a file with 507, anything
-else with 503. What only reads, signs in or frees space is let through while it can be; whatever
-then fails for an outage is answered in the same way.
+A request that would store something is refused before its body is read: a file that there is no
+space for with 507, anything else with 503. What only reads, signs in or frees space is let through
+while it can be; whatever then fails for an outage is answered in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.defaults import server_error as plain_server_error
 
-from dpgeo.api.problems import ADDRESSES, RETRY_SECONDS, outage_problem, takes_file
+from dpgeo.api.problems import ADDRESSES, RETRY_SECONDS, lacks_space, outage_problem, takes_file
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.outages import Outage, outage_of
 
@@ -60,15 +60,17 @@ def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
     """Answer as a problem to programs, as JSON to the desk's scripts, as a page to people."""
     if request.path.startswith(ADDRESSES):
         return outage_problem(outage, request)
-    upload = takes_file(request) and outage is not Outage.DATABASE
-    status = 507 if upload else 503
+    full = lacks_space(request, outage)
+    status = 507 if full else 503
     if request.headers.get("Accept") == "application/json":
-        words = gettext("There is too little free space on the server; try again later.")
-        if outage is Outage.DATABASE:
+        words = gettext("Nothing can be stored at the moment; try again in a few minutes.")
+        if outage is Outage.SPACE:
+            words = gettext("There is too little free space on the server; try again later.")
+        elif outage is Outage.DATABASE:
             words = gettext("The server is busy; try again in a minute.")
         answer: HttpResponse = JsonResponse({"errors": [words]}, status=status)
     else:
-        answer = render(request, "503.html", {"full": upload}, status=status)
+        answer = render(request, "503.html", {"full": full}, status=status)
     answer.headers["Retry-After"] = str(RETRY_SECONDS[outage])
     answer.headers["Cache-Control"] = "no-store"
     return answer
@@ -96,6 +98,7 @@ def _is_let_through(request: HttpRequest) -> bool:
     if match is None:
         return True
     deletes = request.headers.get("X-HTTP-Method-Override", "").upper() == "DELETE"
+    # The administration stays open: an operator may have to delete or deactivate something.
     administration = match.app_names[:1] == ["admin"]
     action = match.kwargs.get("action") in LET_THROUGH_ACTIONS
     return deletes or administration or action or match.url_name in LET_THROUGH

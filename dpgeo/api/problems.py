@@ -223,7 +223,7 @@ class NoSpace(exceptions.APIException):
 
 
 class Busy(exceptions.APIException):
-    """A request that takes long to compute, while as many as may are computed."""
+    """Refusal of an expensive request while as many as allowed are being computed."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = BUSY.remedy
@@ -270,9 +270,13 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
 
 def outage_problem(outage: Outage, request: Any) -> HttpResponse:
     """Answer a request that could not be carried out because something is missing for now."""
-    full = takes_file(request) and outage is not Outage.DATABASE
-    kind = INSUFFICIENT_STORAGE if full else UNAVAILABLE
+    kind = INSUFFICIENT_STORAGE if lacks_space(request, outage) else UNAVAILABLE
     return answer(kind, headers={"Retry-After": str(RETRY_SECONDS[outage])})
+
+
+def lacks_space(request: Any, outage: Outage) -> bool:
+    """Whether a request sends a file, or announces one, that there is no space for."""
+    return takes_file(request) and outage is Outage.SPACE
 
 
 def takes_file(request: Any) -> bool:

@@ -23,7 +23,8 @@ BLOCK_BYTES = 1 << 18
 class TooSlow(TimeoutError):
     """The other side was too slow.
 
-    It is a connection that the other side gave up, so that gunicorn logs nothing and closes it.
+    It has the error number of a connection closed by the other side, so gunicorn closes it without
+    a log line.
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,7 @@ class PacedSocket:
         return getattr(self.plain, name)
 
     def expect_header(self) -> None:
-        """Give the next header its time."""
+        """Start the deadline of the next header."""
         self._deadline = time.monotonic() + HEADER_SECONDS
 
     def expect_body(self) -> None:

@@ -3,7 +3,7 @@
 A thread of its own reads each request and sends each answer, and ends connections that are too
 slow. Such threads are cheap: there may be a thousand, most of which wait. A request whose body has
 arrived is answered by one of the few threads of a pool. The threads of a second pool read larger
-bodies, which are uploads, as they arrive, and look into uploaded files. An answer leaves its pool
+bodies, which are uploads, as they arrive, and preview uploaded files. An answer leaves its pool
 before it is sent.
 """
 
@@ -26,14 +26,14 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config.paced_socket import PacedSocket
 
-UPLOADS = 16
+UPLOAD_THREADS = 16
 """Threads of a process that read large bodies; each may hold a connection to the database."""
 
 LARGEST_BUFFERED = 4 << 20
 """Bytes of a body that is received before a thread of the pool is asked."""
 
 ABOUT_UPLOADS = re.compile(r"/(desk|api/v1)/(uploads/|datasets/[^/]+/uploads?\b)")
-"""Addresses that may look into a file, which may take a minute."""
+"""Addresses that may preview a file, which may take a minute."""
 
 IN_MEMORY = 64 << 10
 """Bytes of a received body in memory; more are in a temporary file."""
@@ -56,7 +56,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         """Start the pools."""
         self._counting = threading.Lock()
         self._readers = ThreadPoolExecutor(self.cfg.threads, "answer")
-        self._uploads = ThreadPoolExecutor(UPLOADS, "upload")
+        self._uploads = ThreadPoolExecutor(UPLOAD_THREADS, "upload")
         super().init_process()
 
     def get_thread_pool(self) -> ThreadPoolExecutor:

@@ -1,1 +1,1 @@
-"""Datasets, uploads and the permissions to see them (Django app)."""
+"""Datasets, uploads, erasure, public layers, and the same people in datasets (Django app)."""

@@ -1,1 +1,1 @@
-"""Leases, progress and reaper of background jobs (Django app)."""
+"""Leases, progress and public times of jobs; free space and outages (Django app)."""

@@ -9,7 +9,7 @@ therefore lowered by a fresh secret amount, the mean of four uniform ones betwee
 free space L, and kept for a minute; every decision of a process in that minute uses it. Whoever
 finds out readings exactly, by announcing files of many sizes, has to average over some
 L^2 / (48 d^2) of them to see a difference of d bytes: at the default, for the 10 kB of one person's
-rows, a century of one reading a minute. (The sum is smooth at its ends: the largest of many
+rows, a century of one reading a minute. (The mean is smooth at its ends: the largest of many
 readings does not give the free space away either, as it would with one uniform amount.) This does
 not hide a change by many megabytes, such as the arrival of a large file; the documents say so.
 """

@@ -71,7 +71,7 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("the most that all releases of one dataset may spend together, ever"),
             ),
             Term(
-                _("ledger, debit, refund"),
+                _("ledger, debit, refund, merger"),
                 _("the append-only record of a budget, and its entries"),
             ),
             Term(
@@ -212,6 +212,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("the validated Parquet file that an upload becomes"),
             ),
             Term(
+                _("provenance"),
+                _(
+                    "where public geometry comes from: a named public source, or a published "
+                    "release"
+                ),
+            ),
+            Term(
                 _("release"),
                 _(
                     "the immutable outcome of one run of a mechanism; everything public is "
@@ -230,6 +237,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
             Term(
                 _("blob"),
                 _("the one file that holds a release exactly; all other files are made from it"),
+            ),
+            Term(
+                _("public time"),
+                _(
+                    "when API keys learn that a job has ended: the first of the times fixed at its "
+                    "submission that is not before the end"
+                ),
             ),
         ),
     ),

@@ -47,6 +47,11 @@ class StoredFile:
     gzip_name: str
 
 
+def _storable(text: str) -> bool:
+    """Whether a text may be part of a query: PostgreSQL fails at null characters."""
+    return "\0" not in text
+
+
 def releases_public() -> QuerySet[Release]:
     """Return the published releases, newest day first; within a day by random id."""
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
@@ -54,9 +59,7 @@ def releases_public() -> QuerySet[Release]:
 
 def release_public(release_id: str) -> Release | None:
     """Return a published release; None for any other id."""
-    if "\0" in release_id:  # at which PostgreSQL fails
-        return None
-    return releases_public().filter(pk=release_id).first()
+    return releases_public().filter(pk=release_id).first() if _storable(release_id) else None
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
@@ -75,7 +78,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
-    if "\0" in release_id:  # at which PostgreSQL fails
+    if not _storable(release_id):
         raise Release.DoesNotExist
     try:
         return Release.objects.filter(known | mine).select_related(*TABLES).get(pk=release_id)

@@ -73,7 +73,7 @@ def test_what_arrives_earns_time_and_what_the_server_does_is_free(pair: Pair) ->
     assert ours.recv(1) == b"x"
 
 
-def test_a_reader_who_does_not_read_is_left(pair: Pair, tmp_path: Path) -> None:
+def test_a_connection_ends_if_its_reader_stops_reading(pair: Pair, tmp_path: Path) -> None:
     ours, _ = pair
     ours.expect_body()
     with pytest.raises(TooSlow):

@@ -210,7 +210,7 @@ def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
     assert "Simplify it" in problem["detail"]
 
 
-def test_dear_requests_wait_their_turn_and_readers_do_not() -> None:
+def test_expensive_requests_wait_their_turn_and_readers_do_not() -> None:
     address = query() + "?bbox=4,52,5,53"
     client = Client()
     with heavy_work.turn(), heavy_work.turn():
@@ -222,7 +222,7 @@ def test_dear_requests_wait_their_turn_and_readers_do_not() -> None:
     assert client.get(address).status_code == 200
 
 
-def test_only_one_dear_request_waits_for_its_turn() -> None:
+def test_only_one_expensive_request_waits_for_its_turn() -> None:
     turns = [heavy_work.turn() for _ in range(heavy_work.AT_A_TIME)]
     for each in turns:
         each.__enter__()

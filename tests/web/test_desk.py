@@ -216,7 +216,7 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
     assert release.title in page
     assert "0.50" in page
     assert "1.50 left of 2" in page
-    assert "0.50 reserved for running jobs" in page
+    assert "0.50 reserved for unfinished jobs" in page
 
 
 def test_it_lists_only_the_organisations_ledger_entries(desk: Desk) -> None:

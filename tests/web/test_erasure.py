@@ -233,7 +233,7 @@ def test_once_a_person_was_erased_no_raw_file_is_kept(dataset: Dataset) -> None:
     assert (received.state, received.raw_name) == (UploadState.READY, "")
 
 
-def test_raw_files_are_kept_for_a_number_of_days_and_unconfirmed_ones_no_longer(
+def test_kept_and_unconfirmed_files_are_deleted_after_the_set_days(
     dataset: Dataset, settings: Any
 ) -> None:
     settings.DPGEO_RAW_DAYS = 3

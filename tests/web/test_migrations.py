@@ -245,7 +245,7 @@ def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> 
 
 
 @pytest.mark.django_db
-def test_layers_keep_an_order_that_is_known_and_are_given_no_other() -> None:
+def test_migration_records_only_an_order_that_is_known() -> None:
     """An upload that was deleted may have come before the earliest that is left."""
     dataset = make_dataset()
     sibling = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)

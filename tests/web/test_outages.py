@@ -164,8 +164,17 @@ def test_a_read_only_folder_is_told_by_readiness_and_refuses_writes(disk: Disk, 
     disk.set_read_only()
     shown = Client().get("/readyz")
     assert (shown.status_code, shown.json()["disk"]) == (503, "read-only")
-    assert announce(program, slug).status_code == 507
+    refused = announce(program, slug)
+    assert (refused.status_code, refused.json()["type"]) == (503, "/api/docs#unavailable")
     assert program.send("POST", "/api/v1/datasets", DECLARATION).status_code == 503
+    page = f"/desk/datasets/{slug}/upload/"
+    shown = desk.client.post(page, {"file": io.BytesIO(CONTENT)})
+    assert (shown.status_code, shown["Retry-After"]) == (503, "300")
+    assert "Nothing can be stored at the moment" in shown.content.decode()
+    told = desk.client.post(page, headers={"Accept": "application/json"})
+    assert told.json()["errors"] == [
+        "Nothing can be stored at the moment; try again in a few minutes."
+    ]
     assert desk.client.get("/desk/").status_code == 200
     job = job_create(task="tests.nothing")
     assert not job_run(job_id=job.pk, work=lambda lease: None)
@@ -488,7 +497,7 @@ def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.Monke
     assert len({read_disk_space().room for _ in range(5)}) == 1
 
 
-def test_a_request_needs_a_place_for_its_draw(desk: Desk) -> None:
+def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:
     """Requests for releases are refused as well; what is paid for waits."""
     program, dataset = program_of(desk), desk.declare(ready=True)
     body = {**REQUEST, "dataset": dataset.slug, "title": "A map"}

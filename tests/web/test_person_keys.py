@@ -64,9 +64,7 @@ def test_no_key_is_made_beside_datasets_that_a_lost_one_has_sealed(key_file: Pat
     assert not key_file.exists()
 
 
-def test_with_another_key_nothing_is_read_and_everything_afterwards(
-    key_file: Path, settings: Any
-) -> None:
+def test_a_file_is_read_with_the_right_key_alone(key_file: Path, settings: Any) -> None:
     dataset = make_dataset()
     upload = make_received(dataset)
     settings.PERSON_KEY = "another installation's key, of 40 letters"

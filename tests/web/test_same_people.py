@@ -312,7 +312,7 @@ def test_the_desk_shows_a_warning_without_a_number_and_takes_the_answer(first: D
     assert "The budgets are one from now on." in merged
     first.refresh_from_db()
     assert first.ledger_id == second.ledger_id
-    assert "Choose one of these" in owner.post(page, {}, follow=True).content.decode()
+    assert "Choose one of the actions" in owner.post(page, {}, follow=True).content.decode()
 
 
 def test_the_desk_shows_draws_of_an_unknown_dataset_to_its_publisher(first: Dataset) -> None:

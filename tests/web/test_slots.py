@@ -255,7 +255,7 @@ def test_an_approver_publishes_before_the_slot(desk: Desk) -> None:
     assert Program().ask("GET", f"/api/v1/releases/{release.pk}")["files"]
 
 
-def test_slots_of_another_attempt_begin_anew(desk: Desk) -> None:
+def test_public_times_of_a_retry_count_from_the_retry(desk: Desk) -> None:
     release = desk.request(desk.declare(ready=True))
     draw(release)
     Job.objects.filter(pk=release.job_id).update(

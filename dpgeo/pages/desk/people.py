@@ -92,7 +92,7 @@ def _merge(request: HttpRequest, user: User, dataset: Dataset) -> str:
 
 
 def _unknown(request: HttpRequest, user: User, dataset: Dataset) -> str:
-    raise InvalidInput("Choose one of these budgets.", field="ledger")
+    raise InvalidInput("Choose one of the actions on this page.", field="action")
 
 
 ACTIONS: dict[str, Callable[[HttpRequest, User, Dataset], str]] = {

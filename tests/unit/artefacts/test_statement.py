@@ -179,7 +179,7 @@ def digest(document: Any) -> str:
     return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
 
 
-def test_a_prior_of_before_is_neither_called_independent_nor_lost() -> None:
+def test_a_prior_drawn_before_0_2_is_named_and_nothing_is_claimed_of_it() -> None:
     released = points_release()
     assert isinstance(released.content, PointsRelease)
     content = dataclasses.replace(released.content, prior="crowd")

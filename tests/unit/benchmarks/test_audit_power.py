@@ -53,7 +53,7 @@ def test_power_falls_with_the_number_of_draws() -> None:
     assert power(few, CLAIM) < 0.1
 
 
-def test_an_event_that_never_happened_elsewhere_still_may() -> None:
+def test_an_event_unseen_in_the_other_dataset_proves_a_finite_epsilon() -> None:
     never = Proof("score", 0.0, 100, 0, 100)
     assert 0 < never.epsilon(CHANCE) < math.inf
     assert Proof("score", 0.0, 0, 0, 100).epsilon(CHANCE) == 0
@@ -78,5 +78,5 @@ def test_the_report_has_a_line_for_every_finding_and_says_what_limits_detection(
     assert "- privtree: " in page
 
 
-def test_exceptions_are_explained() -> None:
+def test_a_case_that_catches_only_larger_faults_says_why() -> None:
     assert all(case.note for case in CASES if case.catch > case.wanted)
