@@ -86,10 +86,10 @@ class UploadsView(DocumentView):
     def get(self, request: Request, slug: str) -> Response:
         """The files that are arriving or wait for their columns, newest first.
 
-        At most 500 are listed. DELETE gives one up.
+        At most 500 are listed; a key sees those that it announced. DELETE gives one up.
         """
         dataset = own_dataset(self.actor, slug, "upload")
-        document = {"results": files_open(dataset)}
+        document = {"results": files_open(dataset, self.actor.acting_key)}
         return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
 
     @operation(

@@ -27,8 +27,9 @@ class Dataset(models.Model):
     """A private table of locations, described by public facts alone.
 
     The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). From
-    the first upload on (`first_upload_at`, which stays even if the upload is deleted), the study
-    area can only be exchanged for a named place, and layers need a provenance.
+    the first bytes on (`first_upload_at`, which stays even if the file is deleted, and passes to
+    datasets of the same budget), the study area can only be exchanged for a named place, and layers
+    need a provenance.
     `west` to `north` are the sides of the study area's bounding box in degrees: an area has up to
     20,000 corners, and lists and searches read none of them.
     """
@@ -131,6 +132,7 @@ class Upload(models.Model):
 
     `report` is private: rows read, accepted, and refused by reason. `preview` holds rows; it is
     JSON as text, because column names may contain characters that a database's JSON type refuses.
+    `key` is the API key that announced the file, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -163,6 +165,9 @@ class Upload(models.Model):
     job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    key = models.ForeignKey(
+        ApiKey, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
 
     class Meta:
         ordering = ["-created_at"]
@@ -303,7 +308,8 @@ class PeopleAnswer(models.Model):
 class PeopleWarning(models.Model):
     """Many of the same people were found in another dataset; without any number. Private.
 
-    `answer` is null until an approver has given a reason for a budget of its own.
+    `answer` is null until an approver has given a reason for a budget of its own, and again once
+    they are found in a later file, unless the answer is standing.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_warnings")

@@ -19,15 +19,16 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.http.request import UnreadablePostError
 from django.utils import timezone
 
-from dpgeo.accounts.models import User
+from dpgeo.accounts.models import ApiKey, User
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
-from dpgeo.datasets.uploads import upload_receive
+from dpgeo.datasets.uploads import record_first_upload, upload_receive
 
 FOLDER = "incoming"
 
@@ -88,13 +89,15 @@ def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
     return transfer or dataset.uploads.filter(pk=transfer_id).first()
 
 
-def files_open(dataset: Dataset) -> list[Transfer | Upload]:
+def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or wait for their columns, newest first.
 
-    They are at most MOST_LISTED.
+    They are at most MOST_LISTED. For a `key` they are those that it announced: names and sizes of
+    the files that members send are private.
     """
-    arriving = dataset.transfers.order_by("-touched_at")[:MOST_LISTED]
-    waiting = dataset.uploads.filter(state=UploadState.RECEIVED).order_by("-created_at")
+    announced = Q(key=key) if key else Q()
+    arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]
+    waiting = dataset.uploads.filter(announced, state=UploadState.RECEIVED).order_by("-created_at")
     found: list[Transfer | Upload] = [*arriving, *waiting[:MOST_LISTED]]
     return found[:MOST_LISTED]
 
@@ -149,6 +152,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
             file_name=transfer.file_name,
             created_by=by,
             upload_id=transfer.pk,
+            key=transfer.key,
         )
     except IntegrityError:  # another request was faster
         return Upload.objects.get(pk=transfer.pk)
@@ -178,6 +182,7 @@ def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
     """Record the position of stored bytes; of two equal requests, the first wins."""
     try:
         with transaction.atomic():
+            record_first_upload(transfer.dataset_id)
             Piece.objects.create(transfer=transfer, start=start, size=size, stored_name=name)
             Transfer.objects.filter(pk=transfer.pk).update(touched_at=timezone.now())
     except IntegrityError:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.rate_counters import count
@@ -209,13 +210,19 @@ class Comparison:
         return self._own
 
     def warn(self) -> None:
-        """Store what was found; a standing answer is the answer to it at once."""
+        """Store what was found; a standing answer is the answer to it at once.
+
+        Any other answer was about earlier files: it stays on record, and the warning is open again.
+        """
         standing = self._dataset.people_answers.filter(standing=True).first()
         for other in sorted(self.found):
-            _, created = PeopleWarning.objects.get_or_create(
+            warning, new = PeopleWarning.objects.get_or_create(
                 dataset=self._dataset, other_id=other, defaults={"answer": standing}
             )
-            if created:
+            if not new and standing is None:
+                answered = PeopleWarning.objects.filter(pk=warning.pk, answer__isnull=False)
+                new = bool(answered.update(answer=None, found_at=timezone.now()))
+            if new:
                 logger.warning(
                     "dataset %s: many of the same people as dataset %s", self._dataset.pk, other
                 )

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -26,6 +27,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
+from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.provenance import PublicSource
@@ -217,6 +219,7 @@ def dataset_discard(*, dataset: Dataset) -> None:
         *dataset.layers.values_list("stored_name", flat=True),
     ]
     with transaction.atomic():
+        _pass_on_first_upload(dataset)
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload has been confirmed, so the dataset stays on record.")
         Ledger.objects.filter(
@@ -227,6 +230,19 @@ def dataset_discard(*, dataset: Dataset) -> None:
         ).delete()
     for name in names:
         remove(private_storage(), name)
+
+
+def _pass_on_first_upload(dataset: Dataset) -> None:
+    """Copy the moment of a dataset's first upload to those that share its budget; earliest wins.
+
+    They are about the same people. The locks are those under which layers are declared.
+    """
+    sharing = list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
+    for moment in (each.first_upload_at for each in sharing if each.pk == dataset.pk):
+        if moment:
+            later = Q(first_upload_at=None) | Q(first_upload_at__gt=moment)
+            siblings = Dataset.objects.filter(later, pk__in=[each.pk for each in sharing])
+            siblings.update(first_upload_at=moment)
 
 
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:

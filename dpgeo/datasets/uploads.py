@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from dpgeo.accounts.models import User
+from dpgeo.accounts.models import ApiKey, User
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -47,12 +47,13 @@ def upload_receive(
     file_name: str,
     created_by: User | None,
     upload_id: UUID | None = None,
+    key: ApiKey | None = None,
 ) -> Upload:
     """Stream a file to the private storage under an unguessable name.
 
-    `upload_id` is the upload's id if the sender knows it already. Raises InvalidInput, and stores
-    nothing, if the file is empty or too large; IntegrityError if the upload exists. The dataset
-    keeps the moment of its first upload: what is declared later may follow the data.
+    `upload_id` is the upload's id if the sender knows it already, and `key` the API key that
+    announced the file, if any. Raises InvalidInput, and stores nothing, if the file is empty or too
+    large; IntegrityError if the upload exists.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -67,10 +68,7 @@ def upload_receive(
     clean_name = declaration.clean_file_name(file_name)
     try:
         with transaction.atomic():
-            # The update locks the row: whatever is being declared comes before or after.
-            Dataset.objects.filter(pk=dataset.pk, first_upload_at=None).update(
-                first_upload_at=timezone.now()
-            )
+            record_first_upload(dataset.pk)
             return Upload.objects.create(
                 id=upload_id or uuid.uuid4(),
                 dataset=dataset,
@@ -78,10 +76,21 @@ def upload_receive(
                 size=size,
                 raw_name=stored,
                 created_by=created_by,
+                key=key,
             )
     except IntegrityError:
         remove(storage, stored)
         raise
+
+
+def record_first_upload(dataset_id: int) -> None:
+    """Keep the moment of a dataset's first bytes: what is declared later may follow the data.
+
+    The update locks the row until the transaction ends: whatever is being declared comes before or
+    after.
+    """
+    first = Dataset.objects.filter(pk=dataset_id, first_upload_at=None)
+    first.update(first_upload_at=timezone.now())
 
 
 def upload_preview(*, upload: Upload) -> Preview:

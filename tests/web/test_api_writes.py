@@ -27,6 +27,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
+from tests.makers import make_received
 from tests.web.api import (
     COLUMNS,
     CONTENT,
@@ -1016,6 +1017,26 @@ def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
     assert program.ask("GET", home)["results"] == []
     assert Transfer.objects.count() == 0
     program_of(desk, Scope.JOBS_READ).ask("GET", home, status=403)
+
+
+def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Desk) -> None:
+    """Exact sizes and names of the files that members send are private."""
+    program, other, dataset = program_of(desk), program_of(desk), desk.declare()
+    member = Program(client=desk.client)
+    home = f"/api/v1/datasets/{dataset.slug}/uploads"
+    announced = {"file_name": "members.csv", "size": len(CONTENT)}
+    of_members = {member.ask("POST", home, announced, 201)["id"], str(make_received(dataset).pk)}
+    mine = {begin(program, dataset), program.upload(dataset.slug)}
+    announced_by_key = {url.rpartition("/")[2] for url in mine}
+
+    def listed(by: Program) -> set[str]:
+        return {each["url"].rpartition("/")[2] for each in by.ask("GET", home)["results"]}
+
+    assert listed(program) == announced_by_key
+    assert listed(other) == set()
+    assert listed(member) == announced_by_key | of_members
+    for one in of_members:
+        program.ask("GET", f"/api/v1/uploads/{one}")
 
 
 def test_an_announcement_sent_twice_is_one_transfer(desk: Desk) -> None:

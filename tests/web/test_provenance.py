@@ -19,15 +19,24 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.layers import declared_before_upload
-from dpgeo.datasets.models import Dataset, PublicLayer, Upload
-from dpgeo.datasets.services import dataset_merge_ledgers, dataset_update
+from dpgeo.datasets.models import Dataset, PublicLayer, Transfer, Upload
+from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
+from dpgeo.datasets.services import dataset_discard, dataset_merge_ledgers, dataset_update
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
 from dpgeo.releases.released_layers import layer_declare, layer_facts
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
-from tests.makers import CSV, SOURCE, make_dataset, make_ready, make_received, make_release
+from tests.makers import (
+    CSV,
+    SOURCE,
+    make_dataset,
+    make_ready,
+    make_received,
+    make_release,
+    make_user,
+)
 from tests.web.api import program_of
 from tests.web.desk import make_desk
 
@@ -130,6 +139,46 @@ def test_a_deleted_upload_and_one_of_the_same_people_count(dataset: Dataset) -> 
             crowd(each)
     assert crowd(sibling, public_source=SOURCE).before_upload is False
     assert crowd(make_dataset(dataset.organisation)).before_upload is True
+
+
+def test_a_file_counts_from_its_first_piece(dataset: Dataset) -> None:
+    by = make_user(dataset.organisation)
+    transfer = transfer_begin(dataset=dataset, file_name="a.csv", size=len(CSV), by=by)
+    assert isinstance(transfer, Transfer)
+    assert crowd(dataset).before_upload is True  # no byte has arrived
+    transfer_append(transfer=transfer, offset=0, stream=io.BytesIO(CSV), length=5)
+    with pytest.raises(InvalidInput, match="could have been made from its rows"):
+        crowd(dataset, name="later")
+    dataset.refresh_from_db()
+    first = dataset.first_upload_at
+    transfer_append(transfer=transfer, offset=5, stream=io.BytesIO(CSV[5:]), length=len(CSV) - 5)
+    transfer_complete(transfer=transfer, by=by)
+    dataset.refresh_from_db()
+    assert dataset.first_upload_at == first
+
+
+def test_uploads_to_a_discarded_dataset_count_for_those_of_the_same_budget(
+    dataset: Dataset,
+) -> None:
+    older, younger = (
+        make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger) for _ in range(2)
+    )
+    make_received(older)
+    make_received(dataset)
+    make_received(younger)
+    Dataset.objects.filter(pk=younger.pk).update(first_upload_at=None)
+    dataset.refresh_from_db()
+    older.refresh_from_db()
+    moment, elsewhere = older.first_upload_at, make_dataset(dataset.organisation)
+    dataset_discard(dataset=dataset)
+    younger.refresh_from_db()
+    assert younger.first_upload_at == dataset.first_upload_at
+    dataset_discard(dataset=older)
+    younger.refresh_from_db()
+    elsewhere.refresh_from_db()
+    assert (younger.first_upload_at, elsewhere.first_upload_at) == (moment, None)
+    with pytest.raises(InvalidInput, match="could have been made from its rows"):
+        crowd(younger)
 
 
 def test_uploads_count_from_a_budget_that_was_merged_later(dataset: Dataset) -> None:

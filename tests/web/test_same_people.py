@@ -180,8 +180,31 @@ def test_an_approver_gives_a_reason_which_is_kept(first: Dataset) -> None:
     assert (answer.who, answer.reason) == (str(approver), "The tickets are numbered anew.")
     assert PeopleWarning.objects.get().answer == answer
     assert make_request(second, steward).pk
+
+
+def test_an_answer_is_about_the_files_read_before_it(
+    first: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    second = make_dataset(first.organisation)
+    steward = make_user(first.organisation)
+    read(second, rows(range(270, 570)))  # a tenth
+    people_answer(dataset=second, by=None, reason="Few.")
+    assert make_request(second, steward).pk
+    read(second, rows(range(1000, 1300)))
+    assert not warned(second)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, logger="dpgeo"):
+        read(second, rows(range(300)))
+        read(second, rows(range(300)))
+    assert caplog.text.count("many of the same people") == 1  # already open the second time
+    assert warned(second)
+    with pytest.raises(Conflict, match="The same people"):
+        make_request(second, steward)
+    assert PeopleAnswer.objects.get().reason == "Few."
+    people_answer(dataset=second, by=None, reason="All, and it may stand.", standing=True)
     read(second, rows(range(300)))
-    assert not warned(second)  # this pair is answered
+    assert not warned(second)
+    assert PeopleAnswer.objects.count() == 2
 
 
 def test_merging_the_budgets_answers_a_warning(first: Dataset) -> None:
