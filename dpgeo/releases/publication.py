@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dpgeo.accounts.selectors import may
+from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict
@@ -102,9 +103,10 @@ def _promise(release: Release) -> None:
     Raises Conflict if a budget for points was declared since, or a total was raised.
 
     The ledger for counts comes first. Once its total is promised, no budget for points can be
-    declared for the same people, so the next query finds out for good whether there is one.
+    declared for the same people, so the next query finds out for good whether there is one. It is
+    locked, so that a merger waits and continues the promise.
     """
-    ledger = release.dataset.ledger
+    ledger = ledger_lock(release.dataset.ledger)
     ledger_promise(ledger=ledger, total_units=release.total_units)
     points = points_ledger(ledger)
     if points is None:
