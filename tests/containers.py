@@ -25,7 +25,9 @@ PROGRAMS = ("usr", "bin", "sbin", "lib", "lib64")
 MOUNT = """set -e
 mount --make-rprivate /
 mount --bind "$ROOT" "$ROOT"
+for path in $TMPFS; do mount -t tmpfs -o mode=1777 tmpfs "$ROOT$path"; done
 for path in $BOUND; do
+  mkdir -p "$ROOT$path"
   mount --rbind "$path" "$ROOT$path"
   mount -o remount,bind,ro "$ROOT$path"
 done
@@ -33,7 +35,6 @@ mount --rbind /dev "$ROOT/dev"
 mount --bind /proc "$ROOT/proc"
 for path in $VOLUMES; do mount --bind "${path%%:*}" "$ROOT${path#*:}"; done
 if [ "$READ_ONLY" ]; then mount -o remount,bind,ro "$ROOT"; fi
-for path in $TMPFS; do mount -t tmpfs -o mode=1777 tmpfs "$ROOT$path"; done
 cd /
 exec env --ignore-environment "$@"
 """
