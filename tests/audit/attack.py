@@ -153,7 +153,7 @@ def proof_of(case: Case, pair: Pair, runs: int, first_seed: int, folder: Path) -
     return prove(sides, SCORES)
 
 
-def strongest(case: Case, factor: Fraction, runs: int) -> Iterator[tuple[float, Pair]]:
+def strongest(case: Case, runs: int) -> Iterator[tuple[float, Pair]]:
     """Yield what a few releases of each pair promise to prove."""
     for number, pair in enumerate(case.pairs):
         with TemporaryDirectory() as folder:
@@ -169,7 +169,7 @@ def audit(case: Case, factor: Fraction, effort: float = 1.0) -> Finding:
     with epsilon_times(factor):
         # The claim itself is tried on the pair on which a fault would show best.
         with epsilon_times(max(factor, case.catch)):
-            found = max(strongest(case, factor, max(200, runs // 10)), key=lambda each: each[0])
+            found = max(strongest(case, max(200, runs // 10)), key=lambda each: each[0])
         with TemporaryDirectory() as folder:
             proof = proof_of(case, found[1], runs, 10_000, Path(folder))
     claim = float(case.epsilon)

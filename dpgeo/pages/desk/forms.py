@@ -55,6 +55,25 @@ class DeskForm(forms.Form):
         return name
 
 
+def source_address_field() -> forms.CharField:
+    """Return the field for the address of a public source."""
+    return forms.CharField(
+        required=False,
+        label=_("Address of the source"),
+        help_text=_("Where anybody finds it, such as https://example.org/census."),
+    )
+
+
+def source_date_field() -> forms.CharField:
+    """Return the field for the date of a public source."""
+    return forms.CharField(
+        required=False,
+        label=_("Date of the source"),
+        help_text=_("Such as 2026-01-31."),
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+
+
 def licence_choices() -> list[tuple[str, str]]:
     """Return the usual licences of open data."""
     return [
@@ -174,17 +193,8 @@ class DatasetForm(DeskForm):
         label=_("Source of its outline"),
         help_text=_("Public. Such as Municipal boundaries of 2026."),
     )
-    place_url = forms.CharField(
-        required=False,
-        label=_("Address of the source"),
-        help_text=_("Where anybody finds it, such as https://example.org/census."),
-    )
-    place_date = forms.CharField(
-        required=False,
-        label=_("Date of the source"),
-        help_text=_("Such as 2026-01-31."),
-        widget=forms.DateInput(attrs={"type": "date"}),
-    )
+    place_url = source_address_field()
+    place_date = source_date_field()
     time_zone = forms.CharField(
         max_length=60,
         label=_("Time zone"),

@@ -22,7 +22,7 @@ from dpgeo.datasets.models import Dataset, LayerKindChoice
 from dpgeo.datasets.provenance import PARTS
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.forms import DeskForm, source_address_field, source_date_field
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
 from dpgeo.releases.released_layers import layer_declare, layer_facts
@@ -59,17 +59,8 @@ class LayerForm(DeskForm):
         label=_("Public source"),
         help_text=_("What the file is from, such as Census grid of 2021."),
     )
-    source_url = forms.CharField(
-        required=False,
-        label=_("Address of the source"),
-        help_text=_("Where anybody finds it, such as https://example.org/census."),
-    )
-    source_date = forms.CharField(
-        required=False,
-        label=_("Date of the source"),
-        help_text=_("Such as 2026-01-31."),
-        widget=forms.DateInput(attrs={"type": "date"}),
-    )
+    source_url = source_address_field()
+    source_date = source_date_field()
     release = forms.CharField(
         required=False,
         max_length=32,
