@@ -37,6 +37,8 @@ class Budget:
     @property
     def more_words(self) -> str:
         """Return in words how many more releases like the last one fit."""
+        if not self.total:
+            return gettext("no budget yet")
         if self.more is None:
             return (
                 gettext("the whole budget")

@@ -282,6 +282,8 @@ class DatasetForm(AreaForm):
 
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
+        if self.dataset and not self.dataset.ledger.total and own is None:
+            return  # it can be given later
         if own is None and shared is None:
             self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:
@@ -331,7 +333,8 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
     else:
         initial["outline"] = json.dumps(dataset.study_area)
-    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(dataset.ledger.total_units))
+    units = dataset.ledger.total_units
+    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(units)) if units else ""
     points = points_ledger(dataset.ledger)
     if points:
         initial["points_level"] = points.amount(points.total_units)
