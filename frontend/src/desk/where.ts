@@ -44,8 +44,8 @@ class PlaceBox {
     if (text !== this.input.value.trim()) return;
     const options = (names?.places ?? []).map((name) => Object.assign(document.createElement("option"), { value: name }));
     this.list.replaceChildren(...options);
-    // A browser tells no choice from typing, except by the name that is then complete.
-    if (names?.places.includes(text)) await this.show();
+    // A browser does not tell a choice from typing; the server knows whether the name will do.
+    await this.show();
   }
 
   /** Shows the outline of the place; an unknown name shows none, and the server says so. */
