@@ -71,7 +71,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     held_units = sum(units for job, units in paid.items() if job in running)
 
     def width(units: int) -> float:
-        return round(100 * units / ledger.lifetime_units, 3)
+        return round(100 * units / max(ledger.lifetime_units, 1), 3)
 
     return Budget(
         total=ledger.total,
