@@ -52,12 +52,7 @@ def statement(released: Released) -> form.Statement:
         "attribution": about.get("attribution", ""),
         "citation": _citation(released),
         "product": _product(released),
-        "counts": {
-            "counting": released.counting.value,
-            "meaning": wording.COUNTING[released.counting],
-            "total": counted_in_sum(released.counting, released.bound).value,
-            "rows": noun_of(released.about.get("row_noun", ""), REPORT if moves else VISIT).many,
-        },
+        "counts": _counts(released),
         "unit_of_privacy": _unit(released),
         "number_of_units": wording.NUMBER_OF_UNITS[released.guarantee.notion].format(unit=unit),
         "contribution_bound": _bound(released),
@@ -102,6 +97,17 @@ def statement(released: Released) -> form.Statement:
         "study_area_exchange": declarations.area_exchange(released),
         "public_layers": declarations.layers_used(released),
         "software": released.software,
+    }
+
+
+def _counts(released: Released) -> Any:
+    """Return what is counted, a `form.Counts`."""
+    moves = released.guarantee.notion is Notion.GEO_IND
+    return {
+        "counting": released.counting.value,
+        "meaning": wording.COUNTING[released.counting],
+        "total": counted_in_sum(released.counting, released.bound).value,
+        "rows": noun_of(released.about.get("row_noun", ""), REPORT if moves else VISIT).many,
     }
 
 

@@ -69,10 +69,10 @@ class Counts13(TypedDict):
 
 
 class Counts(Counts13):
+    """Also what a sum over several regions is a number of, and the publisher's word for rows."""
+
     total: Literal["people", "sightings", "visits"]
-    """What a sum over several regions is a number of."""
     rows: Words
-    """What the publisher calls rows."""
 
 
 class UnitOfPrivacy(TypedDict):
