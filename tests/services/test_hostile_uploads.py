@@ -103,7 +103,7 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
     if confirmed.status >= 400:
         return
     job = confirmed.json()["job_url"]
-    yield from iter(lambda: site.ask("GET", job), None)  # type: ignore[arg-type]
+    yield from iter(lambda: site.ask("GET", job), None)
 
 
 @pytest.mark.parametrize("installation", ["embedded"], indirect=True)
