@@ -17,7 +17,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
-from dpgeo.artefacts.wording import privacy_sentence
+from dpgeo.artefacts.promises import TOGETHER, TOGETHER_CERTAIN, bound_of, of_counts
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
@@ -84,11 +84,10 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
     """Return the offered totals: the number, what it promises, and whether it is chosen."""
-    unit = Unit(settings.dataset.unit)
     return [
         (
             text,
-            say(privacy_sentence(parse_epsilon(text), unit)),
+            say(bound_of(parse_epsilon(text)).line(TOGETHER, TOGETHER_CERTAIN)),
             not settings.other_text and text == settings.total_text,
         )
         for text in SUGGESTED_TOTALS
@@ -103,7 +102,8 @@ def protection(settings: MapSettings) -> dict[str, Any]:
     if not epsilon:
         return {"nothing_left": True}
     return {
-        "promise": privacy_sentence(epsilon, Unit(settings.dataset.unit)),
+        "promise": of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun),
+        "together": bound_of(settings.total).line(TOGETHER, TOGETHER_CERTAIN),
         "epsilon": epsilon,
         "total": settings.total,
         "before": settings.left,
