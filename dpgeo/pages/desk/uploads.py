@@ -108,15 +108,30 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     if the_upload.state in waiting and may_upload:
         return columns(request, the_upload)
     context: dict[str, Any] = {"upload": the_upload, "dataset": the_upload.dataset}
+    context["steps"] = steps(3)
     context["sees_private"] = may(user, the_upload.dataset, "see_private")
     context["may_choose"] = (
         may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
     )
     if the_upload.report:
-        context["refused"] = the_upload.report["read"] - the_upload.report["accepted"]
+        context |= shares_of(the_upload)
+        good = context["sees_private"] and not context["few"]
+        if good and "go" in request.GET and the_upload.state == UploadState.READY:
+            return redirect("desk-kind", slug=the_upload.dataset.slug)
     if the_upload.job:
         context |= job_context(the_upload.job, sees_private=context["sees_private"])
     return render(request, "desk/upload.html", context)
+
+
+def shares_of(upload: Upload) -> dict[str, Any]:
+    """Return what the page says of the share of rows that can be used."""
+    read, accepted = upload.report["read"], upload.report["accepted"]
+    return {
+        "refused": read - accepted,
+        "stop": bool(read) and not accepted,
+        "few": accepted < 0.9 * read,
+        "percent": 100 * accepted // read if read else 100,
+    }
 
 
 @login_required
