@@ -36,8 +36,8 @@ from dpgeo.ingest.preview import Preview
 from dpgeo.ingest.schema import Columns, Role, role_name
 from dpgeo.ingest.understanding import ASK_BELOW, STOP, Reading, Understanding
 from dpgeo.pages.desk.access import person, upload_for
+from dpgeo.pages.desk.columns_form import ColumnsForm
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.forms import ColumnsForm
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.places import place_search
 from dpgeo.pages.desk.where import PlaceForm
@@ -98,11 +98,13 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
     form = form_for(request, upload, preview)
+    if form.is_valid():
+        choose_unit(upload, form)
     understanding = understand(upload, form) if sees_private else None
     confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
-    if confirms and form.is_valid() and not stops(request, dataset, form, understanding):
-        if confirm(upload, form):
-            return redirect(f"{reverse('desk-upload', args=[upload.id])}?go=1")
+    goes_on = confirms and not stops(request, dataset, form, understanding)
+    if goes_on and confirm(upload, form):
+        return redirect(f"{reverse('desk-upload', args=[upload.id])}?go=1")
     hints = preview.hints if request.method != "POST" else []
     context |= {"preview": preview, "form": form, "hints": [say(each) for each in hints]}
     if understanding:
@@ -130,6 +132,17 @@ def exchanged(data: QueryDict) -> dict[str, str]:
     values = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
     return values | {"unit": data.get("unit", "")}
+
+
+def choose_unit(upload: Upload, form: ColumnsForm) -> None:
+    """Declare who is protected, before the file is tried; show an error on the form."""
+    if form.chosen_unit == upload.dataset.unit:
+        return
+    try:
+        dataset_update(dataset=upload.dataset, changes={"unit": form.chosen_unit})
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+    upload.refresh_from_db(fields=["preview"])
 
 
 def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
@@ -162,12 +175,8 @@ def stops(
 
 
 def confirm(upload: Upload, form: ColumnsForm) -> bool:
-    """Confirm the columns and the privacy unit; show an error of the services on the form."""
-    dataset = upload.dataset
-    unit = form.cleaned_data.get("unit") or dataset.unit
+    """Confirm the columns; show an error of the service on the form."""
     try:
-        if unit != dataset.unit:
-            dataset_update(dataset=dataset, changes={"unit": unit})
         upload_confirm(upload=upload, columns=form.columns)
     except DpgeoError as refusal:
         form.add_refusal(refusal)

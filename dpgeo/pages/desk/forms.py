@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -378,96 +378,3 @@ class UploadForm(DeskForm):
             formats=TITLES,
         ),
     )
-
-
-MISSING_COLUMNS = {
-    "longitude": _("Choose the column that holds the longitude."),
-    "latitude": _("Choose the column that holds the latitude."),
-}
-
-
-class ColumnsForm(DeskForm):
-    """The form that assigns a file's columns to roles; read-only once they are fixed."""
-
-    longitude = forms.ChoiceField(
-        required=False,
-        label=_("Longitude"),
-        help_text=_("East-west: degrees from -180 to 180, or as declared below."),
-    )
-    latitude = forms.ChoiceField(
-        required=False,
-        label=_("Latitude"),
-        help_text=_("North-south: degrees from -90 to 90, or as declared below."),
-    )
-    geometry = forms.ChoiceField(
-        required=False,
-        label=_("Geometry"),
-        help_text=_(
-            "Points in one column, as text (WKT) or as the file's format stores them, instead of "
-            "the two above."
-        ),
-    )
-    person = forms.ChoiceField(
-        label=_("Person"),
-        error_messages={"required": _("Choose the column that says whose row it is.")},
-        help_text=_(
-            "Any identifier. It is turned into a keyed hash; only the file you sent still holds it."
-        ),
-    )
-    time = forms.ChoiceField(
-        required=False, label=_("Time"), help_text=_("Optional: when the person was there.")
-    )
-    crs = forms.CharField(
-        required=False,
-        max_length=20,
-        label=_("Coordinate system"),
-        help_text=_(
-            "EPSG:4326 is longitude and latitude in degrees; give another code, such as "
-            "EPSG:25832, if the coordinates are projected."
-        ),
-    )
-
-    def __init__(
-        self,
-        data: Mapping[str, Any] | None = None,
-        *,
-        columns: Sequence[str],
-        unit: str,
-        frozen: bool,
-        initial: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(data, initial=dict(initial or {}))
-        if unit == Unit.RECORD:
-            del self.fields["person"]
-        self.fields["crs"].disabled = frozen
-        for name, field in self.fields.items():
-            if name == "crs":
-                continue
-            known = [column for column in columns if column]
-            declared = self.initial.get(name, "")
-            if declared and declared not in known:
-                known.append(declared)
-            choice: Any = field
-            choice.choices = [("", gettext("None")), *((column, column) for column in known)]
-            choice.disabled = frozen
-
-    def field_of(self, name: str) -> str:
-        """Map "columns.longitude" or "longitude" to the form's field."""
-        return name.removeprefix("columns.")
-
-    def clean(self) -> dict[str, Any]:
-        """Require one geometry column or two coordinate columns."""
-        values = super().clean() or {}
-        longitude, latitude = values.get("longitude"), values.get("latitude")
-        if values.get("geometry"):
-            if longitude or latitude:
-                words = gettext("Choose this or longitude and latitude, not both.")
-                self.add_error("geometry", words)
-            return values
-        for name in ("longitude", "latitude"):
-            if not values.get(name):
-                self.add_error(name, MISSING_COLUMNS[name])
-        if longitude and longitude == latitude:
-            words = gettext("Longitude and latitude must be two different columns.")
-            self.add_error("latitude", words)
-        return values

@@ -80,8 +80,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         "reading": dataset.uploads.filter(state=UploadState.QUEUED).first(),
         "publishes": may(person(request), dataset, "publish"),
         "picture": picture_address(settings),
-        "warned": may(person(request), dataset, "see_private")
-        and open_warnings(dataset).exists(),
+        "warned": may(person(request), dataset, "see_private") and open_warnings(dataset).exists(),
         "token": signing.dumps(token, salt=TOKEN_SALT),
         **protection(settings),
     }
