@@ -23,10 +23,10 @@ from dpgeo.ingest.schema import Role, Wanted, field_of, role_name
 from dpgeo.ingest.text import is_text
 from dpgeo.phrases import Phrase
 
-BATCH_ROWS = 65_536
+BATCH_ROWS = 32_768
 BATCH_BYTES = 32 << 20
 FEWEST_ROWS = 4_096
-DICTIONARY_BYTES = 32 << 20
+DICTIONARY_BYTES = 4 << 20
 MAX_FOOTER_BYTES = 64 << 20
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
@@ -59,7 +59,7 @@ def read_parquet(
             _check_columns(file.schema_arrow, wanted, crs)
             size = min(batch_rows, _affordable_rows(file.metadata))
         done = 0
-        for batch in _guarded(file.iter_batches(batch_size=size, columns=names)):
+        for batch in _guarded(_batches(file, size, names)):
             rows = np.arange(done, done + batch.num_rows, dtype=np.int64) + 1
             done += batch.num_rows
             tally.read += batch.num_rows
@@ -130,6 +130,15 @@ def readable() -> Iterator[None]:
                 "The Parquet file is encrypted; write it without encryption.", field="file"
             ) from error
         raise InvalidInput(DAMAGED, field="file") from error
+
+
+def _batches(file: pq.ParquetFile, size: int, names: list[str]) -> Iterator[Any]:
+    """Yield the rows of one row group after the other.
+
+    Read across row groups, the library keeps the dictionaries of all of them to the end.
+    """
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size=size, columns=names, row_groups=[group])
 
 
 def _guarded(batches: Iterator[Any]) -> Iterator[Any]:
