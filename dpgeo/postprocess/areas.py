@@ -144,7 +144,14 @@ def covers_of(
 
 
 class Areas:
-    """The measured regions of a release's content."""
+    """The measured regions of a release's content.
+
+    `once` says whether somebody counts at most once in each region, where people are counted;
+    `complete` whether every count was published, however small.
+    """
+
+    once: bool = False
+    complete: bool = True
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the measured regions that make up each query region within the study area.
@@ -208,6 +215,8 @@ class Cells(Areas):
     `cells` are the numbers, ascending, of the cells that `counts` are of; None for all cells.
     """
 
+    once = True
+
     def __init__(
         self,
         grid: Grid,
@@ -223,6 +232,7 @@ class Cells(Areas):
         self._before = [np.concatenate([[0], np.cumsum(each)]) for each in self._counts]
         self._noise, self._cells = noise, cells
         self._notes = (note,) if note else ()
+        self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Cover the regions by cells; where there are several counts, those of each cell."""
