@@ -116,14 +116,16 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
     """Return the form with what was sent, or with the likeliest columns."""
     dataset = upload.dataset
-    initial = suggested_columns(dataset, preview).to_json() | {"unit": dataset.unit}
+    chooses = may_choose_columns(upload)
+    fixed = Columns.from_json(dataset.columns)
+    offered = suggested_columns(dataset, preview) if chooses else fixed
     return ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
-        frozen=not may_choose_columns(upload),
+        frozen=not chooses,
         unit_frozen=bool(dataset.frozen_at),
-        initial=initial,
+        initial=offered.to_json() | {"unit": dataset.unit},
     )
 
 
