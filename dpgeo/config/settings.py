@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 import environ
+from django.utils.translation import to_language
 
 from dpgeo.config.logs import logging_settings
 
@@ -113,6 +114,7 @@ MIDDLEWARE = [
     "dpgeo.api.published_files.published_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "dpgeo.config.languages.page_language",
     "django.middleware.common.CommonMiddleware",
     # before anything reads a body, which would store its files
     "dpgeo.api.outages.OutageMiddleware",
@@ -173,6 +175,11 @@ DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
 LANGUAGE_CODE = env.str("DPGEO_LANGUAGE", default="en-gb")
 LOCALE_PATHS = [BASE_DIR / "locale"]
+CATALOGUES = LOCALE_PATHS[0].glob("*/LC_MESSAGES")
+LANGUAGES = [
+    (code, code)
+    for code in ("en-gb", *sorted(to_language(each.parent.name) for each in CATALOGUES))
+]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

@@ -1,17 +1,22 @@
 """URL configuration of the site."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from dpgeo.api.health import healthz, readyz
+from dpgeo.pages import seo
 
-urlpatterns = [
+SERVICES: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/", include("dpgeo.api.urls")),
     path("ogc/", include("dpgeo.api.ogc.urls")),
-    path("", include("dpgeo.pages.urls")),
+    path("sitemap.xml", seo.sitemap, name="sitemap"),
+    path("robots.txt", seo.robots, name="robots"),
 ]
+"""What is the same in every language; `languages.py` puts the pages behind each."""
+
+urlpatterns = [*SERVICES, path("", include("dpgeo.pages.urls"))]
 
 handler500 = "dpgeo.api.outages.server_error"

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from dpgeo.artefacts import map_array
 from dpgeo.mechanisms.registry import kind_of
 from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.seo import page_address
 from dpgeo.pages.templatetags.figures import cost
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -46,7 +47,7 @@ class Sharing:
 
 def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing:
     """Return the texts that identify a release elsewhere, from public facts alone."""
-    address = request.build_absolute_uri(reverse("release", args=[release.pk]))
+    address = page_address(request, release)
     publisher = release.dataset.organisation.name
     draft = gettext("draft")
     day = date_format(release.published_at, gettext("j F Y")) if release.published_at else draft

@@ -6,6 +6,7 @@ import json
 from typing import Any
 from xml.sax.saxutils import escape
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -43,7 +44,8 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
     """Ask crawlers to leave out the desk, which is for members, and computed answers."""
-    shut = [reverse("desk"), reverse("admin:index"), reverse("ogc:landing")]
+    desk = reverse("desk")
+    shut = [desk, f"/*{desk}", reverse("admin:index"), reverse("ogc:landing")]
     lines = ["User-agent: *", *(f"Disallow: {each}" for each in shut)]
     lines.append(f"Sitemap: {request.build_absolute_uri(reverse('sitemap'))}")
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain")
@@ -63,8 +65,8 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
     document: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
-        "@id": _page(request, release),
-        "url": _page(request, release),
+        "@id": page_address(request, release),
+        "url": page_address(request, release),
         "identifier": release.pk,
         "name": release.title,
         "description": release.description
@@ -98,8 +100,10 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
     return document
 
 
-def _page(request: HttpRequest, release: Release) -> str:
-    return request.build_absolute_uri(reverse("release", args=[release.pk]))
+def page_address(request: HttpRequest, release: Release) -> str:
+    """Return the address of a release's page in no language, which identifies the release."""
+    path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
+    return request.build_absolute_uri(path)
 
 
 def _file(request: HttpRequest, release: Release, name: str) -> str:

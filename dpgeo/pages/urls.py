@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, planner, public_views, seo
+from dpgeo.pages import embedding, planner, public_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
@@ -13,7 +13,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plan/", planner.plan, name="plan"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
     path("about/words/", public_views.about_words, name="about-words"),
-    path("sitemap.xml", seo.sitemap, name="sitemap"),
-    path("robots.txt", seo.robots, name="robots"),
     path("", include("dpgeo.pages.desk.urls")),
 ]

@@ -42,7 +42,6 @@ from tests.web.test_planner_page import SETTINGS
 
 pytestmark = pytest.mark.one_database
 
-GERMAN = {"Accept-Language": "de"}
 
 ODD = "it has x; it has y"
 """A name of a column."""
@@ -146,13 +145,12 @@ def english_in(said: str) -> list[str]:
 @pytest.mark.django_db
 def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
     pages = everything(desk)
-    with translation.override("de"):
-        for name, (address, german) in pages.items():
-            answer = desk.client.get(address, headers=GERMAN)
-            assert answer.status_code == 200, name
-            said = readable(answer.content.decode())
-            assert german in " ".join(said.split()), (name, said)
-            assert english_in(said) == [], name
+    for name, (address, german) in pages.items():
+        answer = desk.client.get(f"/de{address}")
+        assert answer.status_code == 200, name
+        said = readable(answer.content.decode())
+        assert german in " ".join(said.split()), (name, said)
+        assert english_in(said) == [], name
 
 
 @pytest.mark.django_db
@@ -167,7 +165,7 @@ def test_untranslated_english_would_be_found(desk: Desk) -> None:
 @pytest.mark.usefixtures("german")
 def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
     dataset = desk.declare(title="Wege", ready=True)
-    address = f"/desk/datasets/{dataset.slug}/release/"
+    address = f"/de/desk/datasets/{dataset.slug}/release/"
     receipt = desk.client.post(address, asked()).content.decode()
     assert "0,500 ausgeben und starten" in receipt
     assert english_in(readable(receipt)) == []
@@ -175,7 +173,7 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
     assert "2 Angaben sind zu verbessern." in wrong
     assert "Muss eine ganze Zahl sein, etwa 10." in wrong
     saved = desk.client.post(
-        f"/desk/datasets/{dataset.slug}/edit/",
+        f"/de/desk/datasets/{dataset.slug}/edit/",
         {"title": "Gänge", "licence": "CC0 1.0", "budget": "20", "keep_raw": "yes"},
         follow=True,
     )
@@ -304,7 +302,7 @@ def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
     lease = job_lease(job_id=upload.job.pk)
     assert lease
     job_fail(job_id=upload.job.pk, lease=lease, reason=refused.value.phrase)
-    page = desk.client.get(f"/desk/uploads/{upload.pk}/", headers=GERMAN).content.decode()
+    page = desk.client.get(f"/de/desk/uploads/{upload.pk}/").content.decode()
     assert said in html.unescape(page)
 
 
@@ -322,6 +320,6 @@ def test_failures_from_before_phrases_are_shown_as_they_are(desk: Desk) -> None:
 @pytest.mark.usefixtures("german")
 def test_a_request_beyond_the_budget_is_refused_in_german(desk: Desk) -> None:
     dataset = desk.declare(title="Wege", ready=True)
-    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/release/", asked(epsilon="3.5"))
+    answer = desk.client.post(f"/de/desk/datasets/{dataset.slug}/release/", asked(epsilon="3.5"))
     assert "fordern Sie höchstens 2 an." in answer.content.decode()
     assert "Angefordert: Epsilon 3,5, aber von 2 ist nur 2 übrig" in answer.content.decode()
