@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from django.core.cache import cache
@@ -24,6 +24,7 @@ from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import Features
 from dpgeo.postprocess.layers.slices import stacked
+from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.postprocess.profiles import profiles
 from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
@@ -141,6 +142,7 @@ class Summary:
     """How the study area was exchanged after the first upload."""
     square_kilometres: float
     layers: tuple[LayerName, ...]
+    opening: Opening
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
@@ -159,6 +161,15 @@ class Summary:
     def looks(self) -> str:
         """Return each layer's renderer, as JSON for the map."""
         return json.dumps({layer.name: layer.look for layer in self.layers})
+
+    @property
+    def opens(self) -> str:
+        """Return what the map opens on, its unit and its classes, as JSON for the map."""
+        edges = {
+            name: [float(f"{edge:.6g}") for edge in each]
+            for name, each in self.opening.edges.items()
+        }
+        return json.dumps(asdict(self.opening) | {"edges": edges}, separators=(",", ":"))
 
     @property
     def can_add_up(self) -> bool:
@@ -192,7 +203,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 6
+FIELDS = 7
 """Incremented when the fields of a summary change, so that no older cached one is read."""
 
 
@@ -248,6 +259,7 @@ def summarise(released: Released) -> Summary:
             )
             for layer in drawn_layers
         ),
+        opening=opening_of(drawn_layers),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0]) if counts else None,

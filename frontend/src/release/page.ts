@@ -126,10 +126,10 @@ export class Page {
   private async compare(select: HTMLSelectElement): Promise<void> {
     const comparison = this.comparison!;
     const option = select.selectedOptions[0]!;
-    const { array, basemap, looks } = option.dataset;
+    const { array, basemap, looks, opens } = option.dataset;
     this.remember({ compare: select.value || null });
-    if (!array || !basemap || !looks) return comparison.close();
-    const other: Other = { id: select.value, title: option.text, array, basemap, looks };
+    if (!array || !basemap || !looks || !opens) return comparison.close();
+    const other: Other = { id: select.value, title: option.text, array, basemap, looks, opens };
     await comparison.open(other, sharedStyle(this.shown), readPalette(this.frame)).catch((error: unknown) => {
       comparison.close();
       showNotice(this.frame, messageOf(error));

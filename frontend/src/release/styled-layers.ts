@@ -3,6 +3,7 @@ import { readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import type { BoxLayer } from "../data/release-array";
 import type { Basis, MapLayer, Style } from "../layers/map-layer";
+import { type Opening, openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 import type { Link } from "./permalink";
 import { busiest, slicesOf } from "./slices";
@@ -11,29 +12,32 @@ export type StyledLayer = { layer: MapLayer; style: Style };
 
 export class StyledLayers {
   readonly slices: BoxLayer[];
+  private readonly opening: Opening;
   private readonly busiest: BoxLayer | null;
   private readonly loaded = new Map<string, MapLayer>();
 
   constructor(private readonly frame: HTMLElement, private readonly opened: OpenRelease) {
+    this.opening = readOpening(frame.dataset.opens);
     this.slices = slicesOf(opened.release);
     this.busiest = busiest(this.slices);
   }
 
-  /** The layer that a link names, or the first, ready to be shown. */
+  /** The layer that a link names, or the one to open on, ready to be shown. */
   async styled(link: Link): Promise<StyledLayer> {
     this.frame.dataset.ramp = link.ramp;
     const layer = await this.find(link.layer);
     const show = layer.shows.includes(link.show) ? link.show : layer.shows[0]!;
-    const style: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
-    const basis = await this.sliceBasis(style);
+    const chosen: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
+    const style = openingStyle(chosen, this.opening, layer.name);
+    const basis = style.basis ?? (await this.sliceBasis(style));
     if (basis) style.basis = basis;
     layer.restyle(style, readPalette(this.frame));
     return { layer, style };
   }
 
-  /** The name as a link holds it: null of the first layer. */
+  /** The name as a link holds it: null of the layer that the map opens on. */
   linkName({ name }: MapLayer): string | null {
-    return name === this.opened.release.layers[0]!.name ? null : name;
+    return name === openingLayer(this.opened.release, this.opening).name ? null : name;
   }
 
   /** The name of a layer that is a slice of time; "" of any other. */
@@ -51,7 +55,7 @@ export class StyledLayers {
 
   private async find(name: string | null): Promise<MapLayer> {
     const { release, scene } = this.opened;
-    const data = release.layers.find((each) => each.name === name) ?? release.layers[0]!;
+    const data = release.layers.find((each) => each.name === name) ?? openingLayer(release, this.opening);
     const known = this.loaded.get(data.name);
     if (known) return known;
     const layer = await loadLayer(data, release, scene, readLooks(this.frame.dataset.looks));

@@ -2,7 +2,7 @@
 import type { Feature, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { shapePath } from "../../canvas/paths";
-import { classEdges, classOf, rampStep } from "../../colour/classes";
+import { classEdges, classOf, rampStep, rampSteps } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import { fetchShapes } from "../../data/fetching";
 import { type PointLayer, positionOf } from "../../data/release-array";
@@ -14,6 +14,7 @@ import { formatMargin, formatNumber } from "../../ui/format";
 import { message, t } from "../../ui/translate";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
+  legendClasses,
   type LegendContent,
   type LoadLayer,
   type MapLayer,
@@ -22,7 +23,7 @@ import {
   type Spot,
   type Style,
 } from "../map-layer";
-import { doubtNote } from "../uncertainty";
+import { doubtNote, plainRange } from "../uncertainty";
 
 /** Radii in pixels of the smallest and of the largest circle. */
 const SMALLEST = 4;
@@ -82,7 +83,9 @@ class Clusters implements MapLayer {
     this.style = style;
     this.palette = palette;
     const coloured = this.clusters.filter(standsOut);
-    this.edges = classEdges(coloured.map(({ value }) => value), true, style.scale);
+    this.edges = style.basis
+      ? [...style.basis.edges]
+      : classEdges(coloured.map(({ value }) => value), true, style.scale);
     for (const cluster of this.clusters) {
       cluster.step = standsOut(cluster)
         ? rampStep(classOf(cluster.value, this.edges), this.edges.length)
@@ -98,11 +101,11 @@ class Clusters implements MapLayer {
     const margins = this.clusters.map(({ margin }) => margin);
     return {
       title: names ? title : t(people),
-      classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
-      words: t("Stands out from noise"),
+      classes: legendClasses(this.edges, rampSteps(this.edges.length)),
+      words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
-        ? t(names ? "Each count is {range} {counting}." : "Each cluster is {range} {counting}.", { range: formatMargin(Math.max(...margins)), counting: t(counting) })
+        ? t(names ? "Every count is give or take {range} {counting}." : "Every cluster is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
         : "",
     };
   }
