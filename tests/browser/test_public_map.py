@@ -129,18 +129,22 @@ def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: R
     assert ramp_share(image, "dark") > 0.02
 
 
-def test_boxes_are_coloured_and_the_estimate_is_another_labelled_layer(
+def test_a_map_opens_smoothed_and_shows_what_was_counted_beside_it(
     open_page: Open, boxed: Release
 ) -> None:
+    """Cells of the estimate that stand out hold most of the total, and are finer than the boxes."""
     page = open_page(release_path(boxed))
-    measured = screenshot(page, "#map .sheet")
-    assert ramp_share(measured, "light") > 0.1
-    page.get_by_role("button", name="As estimated").click()
-    page.wait_for_timeout(500)
-    estimated = screenshot(page, "#map .sheet")
-    assert (measured != estimated).any(axis=2).mean() > 0.02
+    smoothed = screenshot(page, "#map .sheet")
+    assert ramp_share(smoothed, "light") > 0.1
     assert "by a formula" in page.inner_text(".legend")
-    assert "layer=estimate" in page.url or "layer=estimate" in page.evaluate("location.hash")
+    unit = page.inner_text(".legend h2")
+    page.get_by_role("button", name="As counted").click()
+    page.wait_for_timeout(500)
+    counted = screenshot(page, "#map .sheet")
+    assert (counted != smoothed).any(axis=2).mean() > 0.02
+    assert "by a formula" not in page.inner_text(".legend")
+    assert page.inner_text(".legend h2") == unit, "both are stated for the same square"
+    assert "layer=partitions" in page.evaluate("location.hash")
 
 
 def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Release) -> None:
@@ -201,7 +205,7 @@ def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Rele
 
 def test_a_link_restores_the_same_picture(open_page: Open, boxed: Release) -> None:
     page = open_page(release_path(boxed))
-    page.get_by_role("button", name="As estimated").click()
+    page.get_by_role("button", name="As counted").click()
     before = page.evaluate("location.hash")
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_function("before => location.hash !== before", arg=before, timeout=PATIENCE)
