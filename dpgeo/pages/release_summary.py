@@ -22,7 +22,7 @@ from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
-from dpgeo.postprocess.layers.features import Features
+from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.postprocess.profiles import profiles
@@ -170,6 +170,19 @@ class Summary:
             for name, each in self.opening.edges.items()
         }
         return json.dumps(asdict(self.opening) | {"edges": edges}, separators=(",", ":"))
+
+    @property
+    def squares(self) -> tuple[LayerName, ...]:
+        """Return the layers of a map of squares to choose from: as counted, and smoothed."""
+        alike = all(layer.look == CELLS.look for layer in self.layers)
+        return self.layers if alike and len(self.layers) > 1 and not self.slices else ()
+
+    @property
+    def kinds_of_layers(self) -> tuple[LayerName, ...]:
+        """Return the layers of a map that has several kinds, the one that it opens on first."""
+        if self.squares or self.slices or len(self.layers) == 1:
+            return ()
+        return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
 
     @property
     def can_add_up(self) -> bool:

@@ -31,3 +31,11 @@ export function openingStyle(style: Style, { metres, edges }: Opening, layer: st
   if (!own?.length || style.show !== "estimate" || style.scale !== "log") return stated;
   return { ...stated, basis: { edges: own, metres: metres || null } };
 }
+
+/** Pixels on screen that half of the points are moved by where they are worth showing one by one. */
+const CLEAR_SHIFT = 60;
+
+/** The layer to show where the reader chose none; `metres` is a pixel's width on the ground. */
+export function layerByZoom({ layer, dots, shift }: Opening, metres: number): string {
+  return dots && shift / metres >= CLEAR_SHIFT ? dots : layer;
+}
