@@ -12,6 +12,7 @@ import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { message, t } from "../../ui/translate";
+import { drawLabel, labelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   legendClasses,
@@ -52,6 +53,10 @@ const HOLLOW = -1;
 
 const POINTS = "clusters";
 const AREAS = "clusters-areas";
+const LABELS = "clusters-labels";
+
+/** Pixels from the edge of a circle to the middle of its figure, below it. */
+const BELOW = 9;
 
 export const load: LoadLayer = async (layer, release, scene) => {
   if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
@@ -124,11 +129,27 @@ class Clusters implements MapLayer {
       },
       before,
     );
+    map.addLayer(
+      {
+        id: LABELS, type: "symbol", source: POINTS, filter: [">=", ["get", "step"], 0],
+        layout: {
+          "icon-image": ["concat", LABELS, ["to-string", ["id"]]],
+          "icon-offset": [
+            "interpolate", ["linear"], ["get", "radius"],
+            ...[0, LARGEST].flatMap((radius) => [radius, ["literal", [0, radius + BELOW]]]),
+          ] as unknown as ExpressionSpecification,
+          "symbol-sort-key": ["-", 0, ["get", "radius"]],
+        },
+      },
+      before,
+    );
     this.repaint(map);
   }
 
   unmount(map: MapLibre): void {
     this.map = null;
+    map.removeLayer(LABELS);
+    for (const { id } of this.clusters) if (map.hasImage(LABELS + id)) map.removeImage(LABELS + id);
     for (const id of [POINTS, AREAS]) {
       map.removeLayer(id);
       map.removeSource(id);
@@ -152,6 +173,11 @@ class Clusters implements MapLayer {
       pen.strokeStyle = step < 0 ? palette.hatch : palette.sheet;
       pen.fill();
       pen.stroke();
+    }
+    pen.globalAlpha = 1;
+    for (const { middle, radius, step, value } of scale < 1 ? [] : this.clusters) {
+      const { x, y } = pixelOf(place, middle);
+      if (step >= 0) drawLabel(pen, formatNumber(value), x, y + radius + BELOW, palette);
     }
     pen.restore();
   }
@@ -190,6 +216,10 @@ class Clusters implements MapLayer {
     const palette = this.palette!;
     const { opacity } = this.style;
     if (!map.getSource(POINTS)) return;
+    for (const { id, value } of this.clusters) {
+      if (map.hasImage(LABELS + id)) map.removeImage(LABELS + id);
+      map.addImage(LABELS + id, labelImage(formatNumber(value), palette), { pixelRatio: devicePixelRatio });
+    }
     setFeatures(map, AREAS, this.clusters.flatMap(({ area }) => (area ? [feature(area)] : [])));
     setFeatures(
       map,

@@ -1,0 +1,143 @@
+"""Damaged and hostile files sent to a site: each is read or refused in words, and nothing hangs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.hostile import damaged, json_text, value, word
+from tests.services.installation import Installation
+from tests.services.sites import Answer, Site, program_at, site_of
+from tests.services.test_formats import FORMATS, TABLE
+
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+
+FILES = 500 if AUDIT else 24
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(7200 if AUDIT else 600)]
+
+LONGEST_SECONDS = 60.0
+
+Named = tuple[str, bytes]
+
+
+def long_line(_: Random) -> Named:
+    return "line.csv", b"who,lat,lon\nann,50," + b"1" * 3_000_000
+
+
+def wide_line(_: Random) -> Named:
+    return "wide.csv", b",".join(b"c%d" % number for number in range(200_000)) + b"\n"
+
+
+def packed_zeros(random: Random) -> Named:
+    zeros = bytes(random.choice((30, 300)) * 1024**2)
+    return "zeros.csv.gz", gzip.compress(zeros, 1)
+
+
+def packed_names(random: Random) -> Named:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for _ in range(random.choice((1, 3, 2000))):
+            name = word(random).encode(errors="replace").decode().lstrip("\0") or "x"
+            archive.writestr(name, b"who,lat,lon\na,50,10\n")
+    return "names.zip", file.getvalue()
+
+
+def odd_document(random: Random) -> Named:
+    features = [value(random) for _ in range(3)]
+    return "odd.geojson", json_text({"type": "FeatureCollection", "features": features}).encode()
+
+
+def odd_table(random: Random) -> Named:
+    mark = random.choice([",", ";", "\t", "|"])
+    lines = [mark.join(word(random) for _ in range(4)) for _ in range(20)]
+    return "odd.csv", "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+def wrong_name(random: Random) -> Named:
+    name = random.choice(
+        ["a.parquet", "a.gpkg", "a.zip", "a.csv.gz", "a.geojson", "\u202ea.csv", "a"]
+    )
+    return name, random.randbytes(random.choice((0, 1, 100, 100_000)))
+
+
+def hostile_files(folder: Path, random: Random) -> Iterator[Named]:
+    """Yield files, half of them damaged ones of every format that is read."""
+    whole = [(name, make(folder)) for name, (make, _) in FORMATS.items()]
+    odd = (long_line, wide_line, packed_zeros, packed_names, odd_document, odd_table, wrong_name)
+    for number in range(FILES):
+        if number % 2:
+            yield odd[number // 2 % len(odd)](random)
+        else:
+            name, content = whole[number // 2 % len(whole)]
+            yield name, damaged(content, random)
+
+
+def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
+    """Yield the answers on the way to reading a file, up to the first refusal."""
+    facts = {"file_name": name, "size": len(content)}
+    yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads", facts))
+    if announced.status >= 400:
+        return
+    address = announced.json()["url"]
+    yield site.ask("PATCH", address, content, Upload_Offset="0")
+    yield (complete := site.ask("POST", f"{address}/complete"))
+    if complete.status >= 400:
+        return
+    yield (preview := site.ask("GET", f"{address}/preview"))
+    found = preview.json()["suggested"] if preview.status == 200 else {}
+    columns = {role: name for role, name in found.items() if name}
+    columns = {"person": "who", **columns} if columns else dict(TABLE)
+    yield (confirmed := site.ask("POST", f"{address}/confirm", {"columns": columns}))
+    if confirmed.status >= 400:
+        return
+    job = confirmed.json()["job_url"]
+    yield from iter(lambda: site.ask("GET", job), None)
+
+
+@pytest.mark.parametrize("installation", ["embedded"], indirect=True)
+def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path: Path) -> None:
+    installation.environment |= {
+        "DPGEO_CONFIRMATIONS_AN_HOUR": "0",
+        "DPGEO_REQUESTS_A_MINUTE": "0",
+    }
+    words = json.dumps({"datasets": FILES})
+    facts = installation.answer(installation.start("-m", "tests.services.posting", "house", words))
+    statuses: dict[int, int] = {}
+    longest = (0.0, "")
+    with installation.worker(), installation.reaper(), site_of(installation) as port:
+        site = program_at(port, facts)
+        files = hostile_files(tmp_path, Random(20261123))  # noqa: S311 - the same files in each run
+        for slug, (name, content) in zip(facts["slugs"], files, strict=True):
+            began = time.monotonic()
+            for answer in send(site, slug, name, content):
+                statuses[answer.status] = statuses.get(answer.status, 0) + 1
+                assert answer.status < 500, (name, answer.body[:2000], content[:200])
+                seconds = time.monotonic() - began
+                assert seconds < LONGEST_SECONDS, (name, answer.body[:500])
+                if b'"state":"done"' in answer.body.replace(b" ", b""):
+                    break
+                time.sleep(0.02)
+            longest = max(longest, (time.monotonic() - began, name))
+        assert site.ask("GET", "/readyz").status == 200
+    sys.stderr.write(f"{FILES} files, answers {statuses}, longest {longest}\n")
+    seen = reports_of(installation)
+    assert "queued" not in seen
+    assert {"ready", "failed"} <= seen
+
+
+def reports_of(installation: Installation) -> set[Any]:
+    """Return the states of all uploads."""
+    words = ("-m", "tests.services.posting", "reports", "{}")
+    return {state for state, *_ in installation.answer(installation.start(*words)).values()}
