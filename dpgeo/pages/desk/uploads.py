@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.uploads import (
     upload_confirm,
@@ -31,6 +32,7 @@ from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
 from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.desk.path import steps
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language
 
@@ -60,7 +62,8 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     """Show the form, or store the file that it sends."""
     if request.method != "POST":
-        return render(request, "desk/upload_new.html", {"dataset": dataset, "form": UploadForm()})
+        context = {"dataset": dataset, "form": UploadForm(), "steps": steps(2)}
+        return render(request, "desk/upload_new.html", context)
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
         file = form.cleaned_data["file"]
@@ -84,7 +87,8 @@ def refuse(
     """Report what is wrong with a file: as JSON to a script, on the page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
-    context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
+    context = {"dataset": dataset, "form": form, "steps": steps(2)}
+    context["errors"] = errors if not form.errors else []
     return render(request, "desk/upload_new.html", context, status=status)
 
 
@@ -186,3 +190,17 @@ def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
         form.add_refusal(refusal)
         return False
     return True
+
+
+@login_required
+@require_POST
+def practice(request: HttpRequest, slug: str) -> HttpResponse:
+    """Store a file of invented people in the dataset's area, to practise with."""
+    dataset = dataset_for(request, slug, "upload")
+    try:
+        upload = upload_practice(dataset=dataset, created_by=person(request))
+        upload_look(upload=upload)
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+        return redirect("desk-upload-new", slug=slug)
+    return redirect("desk-upload", upload_id=upload.pk)
