@@ -17,7 +17,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_publish
 from dpgeo.spatial.area import StudyArea
 from tests import makers
-from tests.browser.opening import DRAWN, Open
+from tests.browser.opening import DRAWN, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot, share, token
 from tests.browser.test_accessibility import violations
 from tests.unit.artefacts.releases import clusters_release, contour_release, zones_release
@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 KINDS = ("zones", "clusters", "contours", "points")
 STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
+TITLED = "(word) => document.querySelector('.legend h2').textContent.includes(word)"
 HALF = 8
 """Pixels from the middle of a map to the edge of the patch that is checked."""
 
@@ -161,10 +162,10 @@ def test_points_open_on_areas_and_become_dots_close_up(open_page: Open, publishe
     assert "square" in page.inner_text(".legend h2"), "from afar, counts of squares"
     link = page.evaluate("location.hash")
     page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function("() => document.querySelector('.legend h2').textContent.includes('moved')")
+    page.wait_for_function(TITLED, arg="moved")
     assert "layer=" not in page.evaluate("location.hash"), "the zoom alone decides"
     page.get_by_role("button", name="Always areas").click()
-    page.wait_for_function("() => document.querySelector('.legend h2').textContent.includes('square')")
+    page.wait_for_function(TITLED, arg="square")
     assert "layer=density" in page.evaluate("location.hash")
     page.get_by_role("button", name="Always dots").click()
     page.wait_for_function("() => location.hash.includes('layer=points')")
@@ -214,6 +215,7 @@ def test_every_kind_has_its_figures_and_files_without_scripts(
     open_page: Open, published: Any, kind: str
 ) -> None:
     page = open_page(path(published(kind)), wait="#content", java_script_enabled=False)
+    unfold(page, "Data")
     assert page.get_by_role("link", name="GeoParquet").first.is_visible()
     assert page.locator("noscript .map-notice").is_visible()
     assert page.locator("main table tbody tr").count() > 0
