@@ -16,6 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
@@ -220,14 +221,14 @@ def _write_words(pen: Any, released: Released, view: _View) -> None:
 
 def _unit_words(released: Released, view: _View) -> str:
     """Return what the figures of the legend count, as the site's legend says it."""
-    counted = released.counting.value
+    counted = nouns_of(released).one.capitalize()
     if isinstance(view.layer, BoxLayer):
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.time_slice else ""
-        return f"{counted.capitalize()} per {length} square{time}"
+        return f"{counted} per {length} square{time}"
     if FROM in view.layer.columns:
-        return f"{counted.capitalize()} per square kilometre"
-    return f"{view.layer.title} ({counted})"
+        return f"{counted} per square kilometre"
+    return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"
 
 
 def _draw_key(pen: Any, view: _View, top: int) -> int:
