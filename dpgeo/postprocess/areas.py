@@ -150,7 +150,14 @@ def covers_of(
 
 
 class Areas:
-    """Base class of the measured regions of a release."""
+    """Base class of the measured regions of a release.
+
+    `once` says whether somebody counts at most once in each region, where people are counted;
+    `complete` whether every count was published, however small.
+    """
+
+    once: bool = False
+    complete: bool = True
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the cover of each query region (n,) by measured regions.
@@ -224,6 +231,8 @@ class Cells(Areas):
     `cells` is None if every cell of the grid was counted.
     """
 
+    once = True
+
     def __init__(
         self,
         grid: Grid,
@@ -239,6 +248,7 @@ class Cells(Areas):
         self._before = [np.concatenate([[0], np.cumsum(each)]) for each in self._counts]
         self._noise, self._cells = noise, cells
         self._notes = (note,) if note else ()
+        self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Cover the regions by cells; a cell with several counts contributes all of them."""

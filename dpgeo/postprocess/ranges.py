@@ -15,19 +15,26 @@ that covers much of the query region is used; it is chosen by the zones' outline
 
 Intervals. They cover 95 % of the noise of the sum, exactly so if the sum consists of whole counts;
 see `postprocess.noise_sums`. They estimate the sum of the bounded counts of the measured regions,
-in which a person in two regions is counted in both.
+in which a person in two regions is counted in both. Such a sum is therefore one of sightings, and
+only a single count of a place in which nobody counts twice is one of people.
+
+If nothing was added up there is no estimate: 0 would claim that nobody was there, and a region
+outside the study area was not looked at.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import shapely
 
+from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Cover, Shapes, check_work
 from dpgeo.postprocess.layers import make_areas, slice_of
@@ -35,6 +42,7 @@ from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
 EXACT = "The interval is exact for the noise."
+UNMEASURED = "No count that was published lies in this region."
 CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
@@ -42,13 +50,22 @@ CUT = (
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
+class Reason(StrEnum):
+    """Why a region has no estimate."""
+
+    OUTSIDE = "outside"
+    UNMEASURED = "unmeasured"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeAnswer:
     """Estimated count in a query region, with the half-width `margin` of its 95 % interval.
 
-    If `exact`, only whole counts were added up, and their noise is the only error. `areas` is the
-    number of measured regions used, and `cut` the number of these that were used in part. `notes`
-    are sentences to show with the answer.
+    Both are NaN if nothing was added up, for the `reason` given. If `exact`, only whole counts were
+    added up, and their noise is the only error. `areas` is the number of measured regions used, and
+    `cut` the number of these that were used in part. `counted` is what the estimate is a number of,
+    and `people` the fewest and most people in it if that is known. `notes` are sentences to show
+    with the answer.
     """
 
     estimate: float
@@ -56,10 +73,11 @@ class RangeAnswer:
     exact: bool
     areas: int
     cut: int
+    counted: Counted
+    people: tuple[int, int] | None
+    reason: Reason | None = None
     notes: tuple[str, ...]
 
-
-NOWHERE = RangeAnswer(estimate=0.0, margin=0.0, exact=True, areas=0, cut=0, notes=(OUTSIDE,))
 
 GEOMETRY_COLLECTION = 7
 
@@ -76,7 +94,7 @@ class Ranges:
     """
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
-        self._area = released.area
+        self._area, self._released = released.area, released
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
         self._areas = make_areas(content, released.area, released.mechanism)
@@ -88,7 +106,7 @@ class Ranges:
         """
         within = self._within(as_array(regions))
         inside = np.flatnonzero(shapely.area(within) > 0)
-        answers = [NOWHERE] * len(regions)
+        answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
             covers = self._areas.covers(within[inside])
             for index, cover in zip(inside.tolist(), covers, strict=True):
@@ -128,15 +146,49 @@ class Ranges:
 
     def _answer(self, cover: Cover) -> RangeAnswer:
         whole, cut = sum(cover.whole.values()), len(cover.values)
+        if not whole + cut:
+            return self._nothing(Reason.UNMEASURED, (UNMEASURED, *cover.notes))
         notes = (*((CUT,) if cut else ()), *cover.notes)
+        estimate, margin = cover.total + float(cover.values @ cover.shares), _margin(cover)
+        counted = self._counted(self._areas.once and whole + cut == 1)
         return RangeAnswer(
-            estimate=cover.total + float(cover.values @ cover.shares),
-            margin=_margin(cover),
+            estimate=estimate,
+            margin=margin,
             exact=not notes,
             areas=whole + cut,
             cut=cut,
+            counted=counted,
+            people=self._people(counted, estimate, margin),
             notes=notes or (EXACT,),
         )
+
+    def _nothing(self, reason: Reason, notes: tuple[str, ...]) -> RangeAnswer:
+        return RangeAnswer(
+            estimate=math.nan,
+            margin=math.nan,
+            exact=False,
+            areas=0,
+            cut=0,
+            counted=self._counted(False),
+            people=None,
+            reason=reason,
+            notes=notes,
+        )
+
+    def _counted(self, one: bool) -> Counted:
+        """Return what one count (`one`), or a sum of counts, is a number of."""
+        counting, bound = self._released.counting, self._released.bound
+        return counted_once(counting) if one else counted_in_sum(counting, bound)
+
+    def _people(self, counted: Counted, estimate: float, margin: float) -> tuple[int, int] | None:
+        """Return the fewest and most people in an answer; None where the answer says it itself.
+
+        Nothing is known where small counts were not published.
+        """
+        if counted is Counted.PEOPLE or not self._areas.complete:
+            return None
+        unit, bound = self._released.guarantee.unit, self._released.bound
+        return people_between(estimate - margin, estimate + margin, unit, bound)
 
 
 def _margin(cover: Cover) -> float:

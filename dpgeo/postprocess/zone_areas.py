@@ -40,6 +40,8 @@ UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing.
 class ZoneAreas(Areas):
     """Zones, which may overlap; an answer adds up only disjoint zones."""
 
+    once = True
+
     def __init__(
         self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
     ) -> None:

@@ -24,11 +24,18 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.declared_formats import (
+    POSITION_SENTENCES,
+    TIME_SENTENCES,
+    USUAL_TIMES,
+)
 from dpgeo.ingest.formats import SUFFIXES, TITLES
+from dpgeo.ingest.schema import Role
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
+from dpgeo.phrases import Phrase
 
 
 def source_address_field() -> forms.CharField:
@@ -427,6 +434,17 @@ class ColumnsForm(DeskForm):
         ),
     )
 
+    time_format = forms.ChoiceField(
+        required=False,
+        label=_("Times are written as"),
+        help_text=_("Every row is read in this way; what is written otherwise is left out."),
+    )
+    position_format = forms.ChoiceField(required=False, label=_("Positions are written as"))
+    encoding = forms.CharField(required=False, widget=forms.HiddenInput)
+    delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
+    unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
+    sheet = forms.CharField(required=False, widget=forms.HiddenInput)
+
     def __init__(
         self,
         data: Mapping[str, Any] | None = None,
@@ -439,9 +457,11 @@ class ColumnsForm(DeskForm):
         super().__init__(data, initial=dict(initial or {}))
         if unit == Unit.RECORD:
             del self.fields["person"]
-        self.fields["crs"].disabled = frozen
+        self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
+        self._offer("position_format", POSITION_SENTENCES)
         for name, field in self.fields.items():
-            if name == "crs":
+            field.disabled = frozen
+            if name not in set(Role):
                 continue
             known = [column for column in columns if column]
             declared = self.initial.get(name, "")
@@ -449,7 +469,16 @@ class ColumnsForm(DeskForm):
                 known.append(declared)
             choice: Any = field
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
-            choice.disabled = frozen
+
+    def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
+        """Offer formats, among them the declared one, which may be several together."""
+        field: Any = self.fields[name]
+        offered = {code: say(sentence) for code, sentence in sentences.items()}
+        declared = self.initial.get(name, "")
+        if declared and declared not in offered:
+            parts = [say(sentences[code]) for code in declared.split() if code in sentences]
+            offered[declared] = "; ".join(parts)
+        field.choices = list(offered.items())
 
     def field_of(self, name: str) -> str:
         """Map "columns.longitude" or "longitude" to the form's field."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.uploads import (
+    suggested_columns,
     upload_confirm,
     upload_discard,
     upload_look,
@@ -161,12 +163,13 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
+    fixed = Columns.from_json(dataset.columns)
     form = ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
         frozen=not chooses,
-        initial=dataset.columns or preview.suggested.to_json(),
+        initial=(suggested_columns(dataset, preview) if chooses else fixed).to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, upload, form):
@@ -178,7 +181,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
 
 def exchanged(data: Any) -> dict[str, str]:
     """Return the form's data with longitude and latitude swapped."""
-    values = {name: data.get(name, "") for name in Columns().to_json()}
+    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
     return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
 
 
