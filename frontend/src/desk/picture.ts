@@ -11,6 +11,7 @@ import { loadLayer, readLooks } from "../layers/registry";
 type Points = [longitude: number, latitude: number][];
 type Loaded = { scene: Ground; layer: Drawable & { restyle(palette: Palette): void } };
 
+let queue: Promise<void> = Promise.resolve();
 const drawn = new Map<HTMLCanvasElement, Loaded>();
 const NOTHING = { restyle: (): void => undefined, draw: (): void => undefined };
 
@@ -20,7 +21,10 @@ export function installPictures(part: ParentNode): void {
     onThemeChange(redraw);
     addEventListener("resize", redraw);
   }
-  for (const canvas of part.querySelectorAll<HTMLCanvasElement>("canvas[data-ground]")) void show(canvas);
+  const canvases = [...part.querySelectorAll<HTMLCanvasElement>("canvas[data-ground]")];
+  // One after the other, the large one first: each may take the server some of its time.
+  canvases.sort((one, other) => other.clientHeight - one.clientHeight);
+  for (const canvas of canvases) queue = queue.then(() => (canvas.isConnected ? show(canvas) : undefined));
 }
 
 async function show(canvas: HTMLCanvasElement): Promise<void> {
