@@ -21,6 +21,7 @@ PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
+GROUND_DIR = VAR_DIR / "ground"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
 # Create outer folders before inner ones. Only the server's own user may open the folders: the
 # database holds keys and private reports. `collectstatic` opens the one of scripts to everybody.
