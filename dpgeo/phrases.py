@@ -112,11 +112,6 @@ def translatable(text: str) -> str:
     return text
 
 
-def translatable_plural(one: str, many: str) -> tuple[str, str]:
-    """Mark a text and its plural for translation, as `translatable` does."""
-    return one, many
-
-
 def shown_by_scripts(text: str) -> str:
     """Mark a text for the translation catalogues of pages and of their scripts."""
     return text

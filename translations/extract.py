@@ -110,7 +110,7 @@ def _of_call(
 ) -> Iterator[tuple[str, Message]]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     first = call.args[:1]
-    if name in {"ngettext", "translatable_plural"}:
+    if name == "ngettext":
         forms = [text for each in call.args[:2] for text in _texts(each, constants)]
         if forms:
             yield PAGES, Message(*forms)

@@ -12,6 +12,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
+from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import BUDGETS, dataset_create, dataset_update
@@ -53,6 +54,11 @@ class DatasetChanges(Body):
     unit = Text(
         "Whose presence is hidden: person, with all their rows, or record.",
         schema={"type": "string", "enum": [unit.value for unit in Unit]},
+        required=False,
+    )
+    row_noun = Text(
+        "What one row is called on maps and in the promise to people; empty leaves it open.",
+        schema={"type": "string", "enum": ["", *NOUNS]},
         required=False,
     )
     study_area = Members(

@@ -19,11 +19,14 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion, PureDP, Unit
+from dpgeo.core.guessing import Verdict
+from dpgeo.core.nouns import NOUNS
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.privacy_sentence import promise_of
+from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.promises import promise_of
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.ground_grid import snapped_apart
 
@@ -161,6 +164,15 @@ class PrivacySerializer(Document):
     total_epsilon = EpsilonField(
         source="ledger.total", help_text=f"The dataset's total budget. {EPSILON}"
     )
+    verdict = serializers.ChoiceField(
+        choices=[each.value for each in Verdict],
+        help_text="How well all releases of counts together hide whether somebody is in the data.",
+    )
+    right_guesses_in_100 = serializers.IntegerField(
+        allow_null=True,
+        help_text="How often whoever knows everyone else, and began at fifty-fifty, can at most be "
+        "right about somebody's presence, from all releases of counts; null from 99 on.",
+    )
     presence_odds_factor = serializers.FloatField(
         allow_null=True,
         help_text="Pure differential privacy, for counts alone: the factor by which whether "
@@ -178,7 +190,15 @@ class PrivacySerializer(Document):
 
     def get_sentence(self, dataset: Dataset) -> str:
         """Return the promise for the total budget, spent or not."""
-        return str(promise_of(dataset, Unit(dataset.unit)))
+        return lifetime_of(dataset).sentence
+
+    def get_verdict(self, dataset: Dataset) -> str:
+        """Return the verdict on all releases of counts together."""
+        return lifetime_of(dataset).counts.verdict.value
+
+    def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
+        """Return how often somebody's presence can be guessed from all counts."""
+        return lifetime_of(dataset).counts.figure
 
     def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
         """Return the factor by which presence can change odds, in releases of counts."""
@@ -192,6 +212,30 @@ class PrivacySerializer(Document):
         """Return the budget for points."""
         points = points_ledger(dataset.ledger)
         return LedgerUnits(points, points.lifetime_units) if points else None
+
+
+class PromiseSerializer(Document):
+    """The promise of one release by itself."""
+
+    sentence = serializers.CharField(help_text="The promise in plain language.")
+    verdict = serializers.ChoiceField(choices=[each.value for each in Verdict])
+    right_guesses_in_100 = serializers.IntegerField(
+        allow_null=True,
+        help_text="Under pure-dp, about whether somebody is in the data; under geo-ind, about "
+        "which of two places, the level's radius apart, a report was made at. Null from 99 on.",
+    )
+
+    def get_sentence(self, release: Release) -> str:
+        """Return the promise."""
+        return promise_of(release).sentence
+
+    def get_verdict(self, release: Release) -> str:
+        """Return the verdict."""
+        return promise_of(release).bound.verdict.value
+
+    def get_right_guesses_in_100(self, release: Release) -> int | None:
+        """Return how often a guess can at most be right."""
+        return promise_of(release).bound.figure
 
 
 class FileSerializer(Document):
@@ -272,6 +316,7 @@ class ReleaseSerializer(Document):
     bbox = BoxField(source="dataset.bounds")
     published_on = DayField(source="published_at", allow_null=True, help_text="The day, in UTC.")
     withdrawn_on = DayField(source="withdrawn_at", allow_null=True, help_text="The day, in UTC.")
+    promise = PromiseSerializer(source="*", help_text="What this release alone promises.")
     privacy = PrivacySerializer(source="dataset")
     files = FileSerializer(many=True)
     statement_url = serializers.URLField(
@@ -341,6 +386,10 @@ class DatasetSerializer(Document):
     attribution = serializers.CharField()
     unit = serializers.ChoiceField(
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
+    )
+    row_noun = serializers.ChoiceField(
+        choices=["", *NOUNS],
+        help_text="What the publisher calls a row; empty where none was chosen.",
     )
     time_zone = serializers.CharField()
     public_attributes = AttributeSerializer(many=True)

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts import declarations, own_wording, wording
+from dpgeo.artefacts import declarations, own_wording, promises, wording
 from dpgeo.artefacts import statement_schema as form
+from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import GeoInd, Notion
+from dpgeo.core.guarantees import GeoInd, Notion, whole_units
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
+from dpgeo.core.nouns import REPORT, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
@@ -50,10 +52,7 @@ def statement(released: Released) -> form.Statement:
         "attribution": about.get("attribution", ""),
         "citation": _citation(released),
         "product": _product(released),
-        "counts": {
-            "counting": released.counting.value,
-            "meaning": wording.COUNTING[released.counting],
-        },
+        "counts": _counts(released),
         "unit_of_privacy": _unit(released),
         "number_of_units": wording.NUMBER_OF_UNITS[released.guarantee.notion].format(unit=unit),
         "contribution_bound": _bound(released),
@@ -98,6 +97,17 @@ def statement(released: Released) -> form.Statement:
         "study_area_exchange": declarations.area_exchange(released),
         "public_layers": declarations.layers_used(released),
         "software": released.software,
+    }
+
+
+def _counts(released: Released) -> Any:
+    """Return what is counted, a `form.Counts`."""
+    moves = released.guarantee.notion is Notion.GEO_IND
+    return {
+        "counting": released.counting.value,
+        "meaning": wording.COUNTING[released.counting],
+        "total": counted_in_sum(released.counting, released.bound).value,
+        "rows": noun_of(released.about.get("row_noun", ""), REPORT if moves else VISIT).many,
     }
 
 
@@ -146,8 +156,9 @@ def _bound(released: Released) -> form.ContributionBound:
     return {"bound": released.bound, "meaning": meaning}
 
 
-def _guarantee(released: Released) -> form.Pure | form.Geo:
-    unit = released.guarantee.unit
+def _guarantee(released: Released) -> Any:
+    """Return the guarantee of a release, a `form.Pure` or a `form.Geo`."""
+    unit, promise = released.guarantee.unit, promise_of(released)
     if isinstance(released.guarantee, GeoInd):
         [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
         return {
@@ -164,6 +175,8 @@ def _guarantee(released: Released) -> form.Pure | form.Geo:
             "epsilon_per_metre_of_one_report": format_epsilon(
                 released.guarantee.epsilon / released.bound
             ),
+            **_guesses(promise.bound),
+            "sentence": promise.sentence,
         }
     return {
         "notion": "pure differential privacy",
@@ -172,6 +185,8 @@ def _guarantee(released: Released) -> form.Pure | form.Geo:
         "neighbours": {"words": wording.NEIGHBOURS[unit], "symbols": wording.NEIGHBOURS_SYMBOLS},
         "epsilon": format_epsilon(released.guarantee.epsilon),
         "odds_factor": wording.odds_factor(released.guarantee.epsilon),
+        **_guesses(promise.bound),
+        "sentence": promise.sentence,
     }
 
 
@@ -179,24 +194,55 @@ def _dataset_guarantee(released: Released) -> Any:
     total = _total(released)
     if total is None:
         return None
-    unit = released.guarantee.unit
-    sentence = wording.privacy_sentence(total, unit)
-    places = {}
-    if points := released.about.get("dataset_points_epsilon", ""):
-        radius = int(released.about["dataset_points_radius"])
-        # Before version 0.2, inputs were snapped to the same grid as outputs.
-        step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
-        sentence = wording.points_sentence(total, unit, Fraction(points), radius, int(step))
-        level = released.about["dataset_points_level"]
-        per_metre = format_epsilon(Fraction(points))
-        places["points"] = {"level": level, "radius": radius, "epsilon_per_metre": per_metre}
+    lifetime = promises.Lifetime(
+        unit=released.guarantee.unit,
+        total=total,
+        points=_points_total(released),
+        noun=released.about.get("row_noun", ""),
+    )
+    places: Any = {}
+    if lifetime.points and lifetime.places:
+        places["points"] = {
+            "level": released.about["dataset_points_level"],
+            "radius": lifetime.points.radius,
+            "epsilon_per_metre": format_epsilon(Fraction(lifetime.points.pico, 10**12)),
+            **_guesses(lifetime.places),
+        }
     return {
         "epsilon": format_epsilon(total),
         "presence_odds_factor": wording.odds_factor(total),
-        "sentence": str(sentence),
+        **_guesses(lifetime.counts),
+        "sentence": lifetime.sentence,
         **places,
         "meaning": wording.DATASET_TOTAL,
     }
+
+
+def _points_total(released: Released) -> promises.PointsTotal | None:
+    """Return the dataset's total budget for points when this release was requested."""
+    points = released.about.get("dataset_points_epsilon", "")
+    if not points:
+        return None
+    radius = int(released.about["dataset_points_radius"])
+    # Before version 0.2, inputs were snapped to the same grid as outputs.
+    step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
+    pico = whole_units(Notion.GEO_IND, Fraction(points))
+    return promises.PointsTotal(pico=pico, radius=radius, input_step=int(step))
+
+
+def _guesses(bound: promises.Bound) -> Any:
+    return {"verdict": bound.verdict.value, "right_guesses_in_100": bound.figure}
+
+
+def promise_of(released: Released) -> promises.Promise:
+    """Return the promise of a release by itself."""
+    cost, noun = released.guarantee, released.about.get("row_noun", "")
+    if not isinstance(cost, GeoInd):
+        return promises.of_counts(cost.epsilon, cost.unit, noun)
+    [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
+    radius = int(released.parameters["radius"])
+    loss = cost.epsilon * noise.snapped_apart(radius)
+    return promises.of_points(loss, radius, released.bound, noun)
 
 
 def _spend(line: Measured) -> Any:

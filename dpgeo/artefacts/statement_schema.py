@@ -26,7 +26,7 @@ from typing import (
 
 from dpgeo.core.guarantees import Unit
 
-VERSION = "1.3"
+VERSION = "1.4"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
@@ -48,6 +48,9 @@ Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
+Verdict = Literal["strong", "moderate", "weak"]
+RightGuesses = Annotated[int, also(minimum=50, maximum=98)] | None
+"""Most right guesses in 100 of somebody who began at fifty-fifty; null if they can be certain."""
 
 
 class Dataset(TypedDict):
@@ -60,9 +63,16 @@ class Product(TypedDict):
     intended_use: Words
 
 
-class Counts(TypedDict):
+class Counts13(TypedDict):
     counting: Words
     meaning: Words
+
+
+class Counts(Counts13):
+    """Also what a sum over several regions is a number of, and the publisher's word for rows."""
+
+    total: Literal["people", "sightings", "visits"]
+    rows: Words
 
 
 class UnitOfPrivacy(TypedDict):
@@ -80,7 +90,13 @@ class Neighbours(TypedDict):
     symbols: Words
 
 
-class Pure(TypedDict):
+class Guesses(TypedDict):
+    verdict: Verdict
+    right_guesses_in_100: RightGuesses
+    sentence: Words
+
+
+class Pure13(TypedDict):
     notion: Literal["pure differential privacy"]
     delta: Literal["0"]
     symbols: Words
@@ -89,7 +105,11 @@ class Pure(TypedDict):
     odds_factor: Odds
 
 
-class Geo(TypedDict):
+class Pure(Pure13, Guesses):
+    pass
+
+
+class Geo13(TypedDict):
     notion: Literal["geo-indistinguishability"]
     delta: Literal["0"]
     symbols: Words
@@ -100,10 +120,19 @@ class Geo(TypedDict):
     epsilon_per_metre_of_one_report: Decimal
 
 
-class Points(TypedDict):
+class Geo(Geo13, Guesses):
+    pass
+
+
+class Points13(TypedDict):
     level: Words
     radius: int
     epsilon_per_metre: Decimal
+
+
+class Points(Points13):
+    verdict: Verdict
+    right_guesses_in_100: RightGuesses
 
 
 class DatasetGuarantee11(TypedDict):
@@ -111,13 +140,20 @@ class DatasetGuarantee11(TypedDict):
     odds_factor: Odds
     sentence: Words
     meaning: Words
-    points: NotRequired[Points]
+    points: NotRequired[Points13]
 
 
-class DatasetGuarantee(TypedDict):
+class DatasetGuarantee13(TypedDict):
     epsilon: Decimal
     presence_odds_factor: Odds
     sentence: Words
+    meaning: Words
+    points: NotRequired[Points13]
+
+
+class DatasetGuarantee(Guesses):
+    epsilon: Decimal
+    presence_odds_factor: Odds
     meaning: Words
     points: NotRequired[Points]
 
@@ -241,10 +277,10 @@ class Statement11(TypedDict):
     licence: str
     attribution: str
     citation: Words
-    counts: Counts
+    counts: Counts13
     unit_of_privacy: UnitOfPrivacy
     contribution_bound: ContributionBound
-    guarantee: Pure | Geo
+    guarantee: Pure13 | Geo13
     dataset_guarantee: DatasetGuarantee11 | None
     mechanism: Mechanism
     deployment_model: Words
@@ -272,11 +308,17 @@ class Added13(TypedDict):
 
 
 class Changed13(TypedDict):
+    dataset_guarantee: DatasetGuarantee13 | None
+
+
+class Changed14(TypedDict):
+    counts: Counts
+    guarantee: Pure | Geo
     dataset_guarantee: DatasetGuarantee | None
 
 
 class Statement(Added13, Statement12):
-    """The present version, but for `Changed13`: no subclass can change the type of a member.
+    """The present version, but for `Changed14`: no subclass can change the type of a member.
 
     The stored file also lists the release's other files.
     """
@@ -289,7 +331,8 @@ class Files(TypedDict):
 VERSIONS: dict[str, tuple[Any, ...]] = {
     "1.1": (Statement11, Files),
     "1.2": (Statement12, Files),
-    VERSION: (Statement, Changed13, Files),
+    "1.3": (Statement, Changed13, Files),
+    VERSION: (Statement, Changed14, Files),
 }
 
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from dpgeo.artefacts.statement_schema import Proof
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
-from dpgeo.phrases import Figure, Phrase, translatable
-from dpgeo.spatial.ground_grid import snapped_apart
+from dpgeo.phrases import translatable
 
 COUNTING = {
     Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
@@ -85,64 +84,6 @@ PICTURE = (
     "The files hold every value as it was drawn or inferred, negative ones included. The picture "
     "on the map is rounded to steps of"
 )
-
-
-PRESENCE = {
-    Unit.PERSON: translatable(
-        "Whether you were in the data changes the odds of anything published from it by at most "
-        "a factor {odds}."
-    ),
-    Unit.RECORD: translatable(
-        "Whether any one record was in the data changes the odds of anything published from it "
-        "by at most a factor {odds}."
-    ),
-}
-"""The effect of presence in the data, in one sentence for everyone."""
-
-WHEREABOUTS = {
-    Unit.PERSON: translatable(
-        "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
-        "published from these data would change by at most a factor {moved}. Points show that "
-        "reports were made, and how many; the maps of counts alone also hide whether you were in "
-        "the data, up to a factor {odds}."
-    ),
-    Unit.RECORD: translatable(
-        "Had any one report been made up to {radius} m elsewhere, the odds of anything published "
-        "from these data would change by at most a factor {moved}. Points show that reports were "
-        "made, and how many; the maps of counts alone also hide whether any one record was in "
-        "the data, up to a factor {odds}."
-    ),
-}
-"""Guarantee of a dataset with points, replacing the sentence about presence."""
-
-
-def privacy_sentence(total: Fraction, unit: Unit) -> Phrase:
-    """Return the sentence of PRESENCE, with the factor of the odds filled in."""
-    return Phrase(PRESENCE[unit], odds=Figure(format_odds(total)))
-
-
-def points_sentence(
-    total: Fraction,
-    unit: Unit,
-    per_metre: Fraction,
-    radius: int,
-    input_step: int,
-) -> Phrase:
-    """Return the sentence of WHEREABOUTS, with its figures filled in.
-
-    Let E be `total` and e_g be `per_metre`. Moving the reports of one privacy unit by at most d
-    metres each, without changing their number, changes the odds by at most a factor e^(2 E + e_g
-    d): counts lose the old reports and gain the new ones, at a cost of E each time, and e_g d is
-    the cost of the perturbed points. Levels are stated within `radius` metres. Snapping, to no grid
-    coarser than `input_step` millimetres, can increase the distance between positions; d includes
-    that increase.
-    """
-    return Phrase(
-        WHEREABOUTS[unit],
-        radius=Figure(f"{radius:,}"),
-        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius, input_step))),
-        odds=Figure(format_odds(total)),
-    )
 
 
 def odds_factor(epsilon: Fraction) -> float | None:

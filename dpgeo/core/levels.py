@@ -16,6 +16,7 @@ from typing import Any, Self
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import SCALE, Notion
 from dpgeo.core.number_text import number_text
+from dpgeo.phrases import Figure, Phrase
 
 MAX_LEVEL = 1000
 """Largest accepted level; a larger one gives no protection and must be a typing error."""
@@ -115,7 +116,13 @@ def make_level(level: object, radius: object, *, field: str = "level") -> Level:
 
 def format_level(pico: int, radius: int) -> str:
     """Describe an epsilon per metre: "level ln 4 within 200 m"."""
-    return f"level {level_text(pico, radius)} within {radius:,} m"
+    return str(level_phrase(pico, radius))
+
+
+def level_phrase(pico: int, radius: int) -> Phrase:
+    """Describe an epsilon per metre as a phrase that can be translated."""
+    level = Figure(level_text(pico, radius))
+    return Phrase("level {level} within {radius:,} m", level=level, radius=radius)
 
 
 def level_text(pico: int, radius: int) -> str:

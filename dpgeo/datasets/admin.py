@@ -24,7 +24,7 @@ from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_update
 
-EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
+EDITABLE = ("title", "description", "licence", "attribution", "row_noun", "keep_raw")
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns", "public_attributes"),

@@ -11,6 +11,7 @@ from typing import Any
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.nouns import NOUNS
 from dpgeo.phrases import Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
@@ -106,6 +107,19 @@ def clean_unit(unit: object) -> str:
             unit=str(unit),
             field="unit",
         ) from None
+
+
+def clean_row_noun(noun: object) -> str:
+    """Validate the owner's word for a row; "" leaves it open. Raises InvalidInput."""
+    text = str(noun or "").strip()
+    if text and text not in NOUNS:
+        raise InvalidInput(
+            "{text!r} is not among the words for rows; choose one of these, or none: {words}.",
+            text=text,
+            words=", ".join(NOUNS),
+            field="row_noun",
+        )
+    return text
 
 
 def clean_attributes(declared: object) -> list[dict[str, Any]]:

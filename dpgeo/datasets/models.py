@@ -43,6 +43,12 @@ class Dataset(models.Model):
     licence = models.CharField(max_length=100, default="CC BY 4.0")
     attribution = models.CharField(max_length=300, blank=True)
     unit = models.CharField(max_length=10, choices=UnitChoice.choices, default=UnitChoice.PERSON)
+    row_noun = models.CharField(
+        max_length=20,
+        blank=True,
+        default="",
+        help_text="What a row is called, such as trip. Empty: by the unit.",
+    )
     study_area = models.JSONField(help_text="GeoJSON polygon, longitude first. Frozen.")
     west = models.FloatField(editable=False)
     south = models.FloatField(editable=False)

@@ -70,6 +70,7 @@ def dataset_create(
     slug: str = "",
     keep_raw: bool = False,
     public_attributes: Sequence[object] = (),
+    row_noun: str = "",
     at_console: bool = False,
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
@@ -98,6 +99,7 @@ def dataset_create(
             "time_zone": time_zone,
             "keep_raw": keep_raw,
             "public_attributes": public_attributes,
+            "row_noun": row_noun,
         }
     )
     if (budget is None) == (ledger is None):
@@ -287,6 +289,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "time_zone": declaration.clean_time_zone,
         "keep_raw": bool,
         "public_attributes": declaration.clean_attributes,
+        "row_noun": declaration.clean_row_noun,
     }
     for name in facts:
         if name not in readers:

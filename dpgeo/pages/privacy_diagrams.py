@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from dpgeo.core.guessing import COIN, MODERATE, STRONG
 from dpgeo.postprocess.profiles import Strip
 
 WIDTH, BASE, PEAK = 330, 118, 104
@@ -18,6 +19,12 @@ SCALE = 44.0
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
 """Smallest distance at which two curves are visibly two."""
+
+SCALE_WIDTH = 340
+"""Width of the scale of right guesses, in its own units."""
+
+LABEL, APART = 100, 110
+"""Width of its longest label, and the distance from which on two labels fit on one line."""
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
 """Size of a chart of strips, in its own units, without the text below it."""
@@ -66,6 +73,28 @@ class Range:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark on the scale of right guesses, and how its label is anchored."""
+
+    x: float
+    anchor: str
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale of right guesses: this map, and all maps together if there is a bound on them."""
+
+    this: Mark
+    together: Mark | None
+    near: bool
+    """Whether the labels need a line each."""
+    width: int = SCALE_WIDTH
+    moderate: int = SCALE_WIDTH * (STRONG - COIN) // (100 - COIN)
+    weak: int = SCALE_WIDTH * (MODERATE - COIN) // (100 - COIN)
+
+
 def curves(shift: float) -> Curves:
     """Draw two Laplace densities that are `shift` noise scales apart."""
     drawn = min(max(shift * SCALE, LEAST_SHIFT), 150.0)
@@ -74,6 +103,22 @@ def curves(shift: float) -> Curves:
         present=_laplace(MIDDLE + drawn / 2),
         shift=shift,
     )
+
+
+def scale(this: int, together: int | None) -> Scale:
+    """Place two bounds on right guesses in 100 on a scale from a coin to certainty.
+
+    Where the two labels would collide, that of all maps is moved up by a line.
+    """
+    marks = [_mark(right) for right in (this, together) if right is not None]
+    near = len(marks) > 1 and marks[1].x - marks[0].x < APART
+    return Scale(this=marks[0], together=marks[1] if together is not None else None, near=near)
+
+
+def _mark(right: int) -> Mark:
+    x = SCALE_WIDTH * (right - COIN) / (100 - COIN)
+    anchor = "start" if x < LABEL / 2 else "end" if x > SCALE_WIDTH - LABEL / 2 else "middle"
+    return Mark(x=round(x, 1), anchor=anchor, right=right)
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:

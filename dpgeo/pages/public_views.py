@@ -18,9 +18,10 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import map_array, preview, statement
+from dpgeo.artefacts.promises import in_places_and_groups
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.privacy_sentence import promise_of
+from dpgeo.datasets.promises import lifetime_of
 from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.catalogue import (
@@ -205,12 +206,33 @@ def release_page(
     summary = summary_of(release)
     figures = {
         "summary": summary,
-        "promise": say(promise_of(release.dataset, Unit(summary.unit))),
+        **promises(release, summary),
         "ramps": RAMPS,
         "sharing": sharing(request, release, summary),
     }
     drawn = drawn_from(release) | context(release, summary)
     return render(request, template, common | figures | drawn)
+
+
+def promises(release: Release, summary: Summary) -> dict[str, Any]:
+    """Return what can be guessed from this map first, from all maps together second."""
+    lifetime = lifetime_of(release.dataset, Unit(summary.unit), summary.noun)
+    moved = summary.moved
+    if moved:
+        small = lifetime.small_of_points(release.ledger.phrase(release.cost_units))
+    else:
+        small = lifetime.small(summary.epsilon)
+    bound = lifetime.places if moved else lifetime.counts
+    together = bound.right if bound else None
+    return {
+        "promise": summary.promise,
+        "scale": privacy_diagrams.scale(summary.promise.bound.right, together),
+        "together": lifetime.lines_of_points if moved else lifetime.lines,
+        "small": small,
+        "beyond": ()
+        if moved
+        else in_places_and_groups(summary.epsilon, Unit(summary.unit), summary.noun),
+    }
 
 
 def drawn_from(release: Release) -> dict[str, Any]:

@@ -10,10 +10,14 @@ from fractions import Fraction
 from django.core.cache import cache
 
 from dpgeo.artefacts.declarations import area_exchange, exchange_words, layer_words, layers_used
+from dpgeo.artefacts.promises import Promise
+from dpgeo.artefacts.statement import promise_of
 from dpgeo.artefacts.statement_schema import LayerUsed
 from dpgeo.artefacts.wording import CHOICE
+from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.nouns import REPORT, ROW, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
@@ -96,11 +100,18 @@ class SpendLine:
 class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
-    `size` is the number of features, and `standing` the number of those that stand out from the
-    noise; `cell_metres` is 0 if there are no cells.
+    `size` is the number of features, and `standing` the number of those that show clearly;
+    `cell_metres` is 0 if there are no cells. `counted` is what the total is a number of, and `each`
+    what one count is. `people` are the fewest and most people in the total, where its counts are of
+    people who may be in several of them. If `listed`, counts below a threshold are missing: nothing
+    is then said of all.
     """
 
     features: Features
+    counted: Counted
+    each: Counted
+    people: tuple[int, int] | None
+    listed: bool
     total: int
     total_margin: float
     count_margin: float
@@ -128,6 +139,10 @@ class Summary:
 
     unit: str
     counting: str
+    noun: str
+    """The owner's word for a row; "" where none was chosen."""
+    promise: Promise
+    """What can be guessed from this map alone."""
     bound: int
     choice: str
     epsilon: Fraction
@@ -181,6 +196,30 @@ class Summary:
         return self.counting == Counting.PEOPLE.value
 
     @property
+    def rows(self) -> str:
+        """The word for rows."""
+        return noun_of(self.noun, REPORT if self.moved else VISIT).many
+
+    @property
+    def promised_rows(self) -> str:
+        """The word for rows in the promise."""
+        return noun_of(self.noun, REPORT if self.moved else ROW).many
+
+    def word(self, counted: Counted) -> str:
+        """Return the word for what a figure is a number of."""
+        return self.rows if counted is Counted.VISITS else counted.value
+
+    @property
+    def each_word(self) -> str:
+        """The word for one count."""
+        return self.word(self.figures.each) if self.figures else self.rows
+
+    @property
+    def total_word(self) -> str:
+        """The word for a sum of counts."""
+        return self.word(self.figures.counted) if self.figures else self.rows
+
+    @property
     def shift_of_one(self) -> float:
         """Return how far one privacy unit can shift a count, in units of its noise scale.
 
@@ -192,7 +231,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 6
+FIELDS = 7
 """Incremented when the fields of a summary change, so that no older cached one is read."""
 
 
@@ -227,6 +266,8 @@ def summarise(released: Released) -> Summary:
     return Summary(
         unit=released.guarantee.unit.value,
         counting=released.counting.value,
+        noun=released.about.get("row_noun", ""),
+        promise=promise_of(released),
         bound=released.bound,
         choice=CHOICE[released.bounding],
         epsilon=released.guarantee.epsilon,
@@ -250,7 +291,7 @@ def summarise(released: Released) -> Summary:
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         moved=moved_of(released.content, released, drawn_layers),
-        figures=_figures(counts[0]) if counts else None,
+        figures=_figures(counts[0], released) if counts else None,
         bands=_bands(drawn_layers),
         slices=_slice_totals(slices),
         ranking=_ranking(counts[0]) if counts else (),
@@ -283,15 +324,25 @@ def _profiles(layer: Layer) -> tuple[Chart, ...]:
     return (chart(found.eastward, "EW"), chart(found.northward, "NS")) if found else ()
 
 
-def _figures(measured: Layer) -> Figures:
+def _figures(measured: Layer, released: Released) -> Figures:
     whole = total(measured)
+    boxes = isinstance(measured, BoxLayer) and bool((measured.cells > 1).any())
+    of_sum = counted_in_sum(released.counting, released.bound)
+    once = measured.features.once and not boxes
+    listed = measured.least_listed is not None
+    low, high = whole.value - whole.margin, whole.value + whole.margin
+    people = people_between(low, high, released.guarantee.unit, released.bound)
     return Figures(
         features=measured.features,
+        counted=of_sum,
+        each=counted_once(released.counting) if once else of_sum,
+        people=None if listed or of_sum is Counted.PEOPLE else people,
+        listed=listed,
         total=whole.value,
         total_margin=whole.margin,
         count_margin=float(counted(measured)[1].max(initial=0.0)),
         counts=whole.counts,
-        boxes=isinstance(measured, BoxLayer) and bool((measured.cells > 1).any()),
+        boxes=boxes,
         size=size(measured),
         standing=standing_out(measured),
         cell_metres=measured.grid.ground_cell_metres if isinstance(measured, BoxLayer) else 0.0,

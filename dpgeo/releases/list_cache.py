@@ -26,10 +26,11 @@ MOST_KEPT = 4096
 
 DATASET_FACTS = (
     *("pk", "slug", "title", "description", "licence", "attribution", "unit", "time_zone"),
+    "row_noun",
     *("west", "south", "east", "north"),
     *("organisation__slug", "organisation__name", "organisation__contact"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
-    *("ledger__merged_units", "ledger__geo__merged_units"),
+    *("ledger__merged_units", "ledger__geo__merged_units", "ledger__geo__input_step"),
 )
 """The columns that lists show of a dataset, except its study area."""
 

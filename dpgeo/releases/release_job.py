@@ -99,6 +99,7 @@ def about(release: Release) -> dict[str, str]:
         "contact": dataset.organisation.contact,
         "licence": dataset.licence,
         "attribution": dataset.attribution,
+        "row_noun": dataset.row_noun,
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
         **_points_total(release),
         **declarations_of(release),

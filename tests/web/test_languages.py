@@ -183,11 +183,11 @@ def test_a_privacy_sentence_has_the_number_format_of_its_language(client: Client
     said: dict[str, list[str]] = {}
     for language in ("en", "de"):
         said[language] = [
-            readable(client.get(f"/{language}/maps/{release.pk}/").content.decode())
+            readable(client.get(f"/{language}/maps/{release.pk}/privacy/").content.decode())
             for release in (counts, points)
         ]
-    assert "a factor 2,990." in said["en"][0]
-    assert "den Faktor 2.990" in said["de"][0]
-    assert "up to 2,000 m elsewhere" in said["en"][1]
+    assert "Epsilon 0.5 per person for this map, 8 for all." in said["en"][0]
+    assert "Epsilon 0,5 je Person für diese Karte, 8 für alle." in said["de"][0]
+    assert "within 2,000 m" in said["en"][1]
     assert "2.000 m" in said["de"][1]
-    assert not any("2,990" in page or "2,000" in page for page in said["de"])
+    assert not any("2,000" in page for page in said["de"])

@@ -25,13 +25,13 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit_found
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
-from dpgeo.core.guarantees import GeoInd, Unit
+from dpgeo.core.guarantees import GeoInd
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.orphan_files import stored_names
-from dpgeo.datasets.privacy_sentence import promise_of
+from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
@@ -227,7 +227,7 @@ def test_the_page_explains_padded_and_remapped_points(dataset: Dataset, client: 
     content = released_of(padded).content
     assert isinstance(content, PointsRelease)
     assert content.padded == POINTS["bound"]
-    assert ["invented reports" in text for text in texts] == [False, True]
+    assert ["some points are invented" in text for text in texts] == [False, True]
     assert not any("most likely made, given a public" in text for text in texts)
 
 
@@ -510,8 +510,12 @@ def test_its_pages_promise_about_places_and_not_about_presence(
         page = client.get(reverse(name, args=[release.pk]))
         text = page.content.decode()
         assert page.status_code == 200
-        assert "up to 200 m elsewhere" in text
-        assert "Whether you were in the data" not in text
+        assert ("made all of yours here or 200 m away" in text) is (release == points)
+        assert ("not whether you are in them" in text) is (release == counts)
+        assert ("Moved points from these data show that reports were made." in text) is (
+            release == counts
+        )
+        assert ("Where you were, from all maps and points" in text) is (release == points)
         if name == "release":
             assert ("The likeliest places as a table" in text) is (release == points)
 
@@ -536,17 +540,20 @@ def test_a_budget_from_a_process_of_an_earlier_version_keeps_its_coarser_grid(
     dataset: Dataset,
 ) -> None:
     """During an upgrade such a process may make a budget, after the migration, without a step."""
-    exact = str(promise_of(dataset, Unit.PERSON))
+    exact = lifetime_of(dataset).places
     Ledger.objects.filter(pk=ledger_of(dataset).pk).update(input_step=None)
     dataset = Dataset.objects.get(pk=dataset.pk)
-    coarse = str(promise_of(dataset, Unit.PERSON))
-    assert "elsewhere" in coarse
-    assert coarse != exact
+    lifetime = lifetime_of(dataset)
+    assert exact is not None
+    assert lifetime.places is not None
+    assert lifetime.places.right >= exact.right
+    assert lifetime.points is not None
+    assert lifetime.points.input_step == 2000
     release = make_release(dataset, **POINTS)
     released = released_of(release)
     assert released.about["dataset_points_input_step"] == "2000"
     document: Any = statement(released)
-    assert document["dataset_guarantee"]["sentence"] == coarse
+    assert document["dataset_guarantee"]["sentence"] == lifetime.sentence
 
 
 def test_points_found_after_a_restore_keep_their_coarser_grid(dataset: Dataset) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from dpgeo.accounts.models import Membership, User
 from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
-from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
+from dpgeo.pages.templatetags.figures import degrees, figure, guesses, metres, size
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_reject
 from dpgeo.releases.states import ReleaseState
@@ -75,13 +76,18 @@ def test_the_catalogue_never_lists_drafts(client: Client, draft: Release) -> Non
     assert "A draft" not in words(client, reverse("catalogue"))
 
 
-def test_a_release_states_the_odds_of_the_whole_budget(client: Client, published: Release) -> None:
+def test_a_release_promises_of_itself_first_and_of_all_maps_second(
+    client: Client, published: Release
+) -> None:
     page = words(client, reverse("release", args=[published.pk]))
     assert (
-        "Whether you were in the data changes the odds of anything published from it "
-        "by at most a factor 54.6." in page
+        "Strong protection. Someone who knows everyone else in these data, but not whether you are "
+        "in them, can, from this map, guess right at most 74 times in 100. Tossing a coin is right "
+        "50 times." in page
     )
-    assert "Epsilon 4 per person for everything ever drawn from these data" in page
+    assert "All maps from these data together: weak; in the worst case almost certain." in page
+    assert "Epsilon 1 per person for this map, 4 for all." in page
+    assert "factor" not in page
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
@@ -102,7 +108,13 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     figures = summarise(grid_release(AREA, 32)).figures
     assert figures is not None
     assert f"{figures.total:,} ± {figures.total_margin:,.0f}" in page
-    assert "each person adds 1 to at most 4 cells" in page
+    low = (figures.total - figures.total_margin) / 4
+    high = figures.total + figures.total_margin
+    assert f"± {figures.total_margin:,.0f} sightings" in page
+    assert (
+        f"Between {math.floor(low):,} and {math.ceil(high):,} people: each counts once in each of "
+        "up to 4 squares." in page
+    )
 
 
 def test_the_table_of_counts_needs_no_script(client: Client, published: Release) -> None:
@@ -125,14 +137,15 @@ def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
     release = install(partition_release(AREA, 32), "In boxes")
     page = words(client, reverse("release", args=[release.pk]))
     assert "As measured As estimated" in page
-    assert "boxes of cells hold the most people per cell" in page
+    assert "boxes hold the most sightings per square" in page
 
 
 def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     release = install(releases.zones_release(), "By ward")
     page = words(client, reverse("release", args=[release.pk]))
-    assert re.search(r"People, added up over all zones [\d,]+ km² 67 ± 25 ", page)
-    assert "1 of 2 zones stand out from the noise. These 1 hold the most people." in page
+    assert re.search(r"Sightings [\d,]+ km² 67 ± 25 sightings ", page)
+    assert "Between 13 and 93 people: each counts once in each of up to 3 zones." in page
+    assert "1 of 2 zones show clearly. These 1 hold the most people." in page
     assert "Zone People North, Upper 70 ± 18" in page
     assert "Söder" not in page
     assert "± 18 people" in words(client, reverse("catalogue"))
@@ -147,7 +160,7 @@ def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Re
         full = found.fullest
         assert full.value == max(strip.value for strip in found.strips)
         low, high = (degrees(edge, found.sides) for edge in (full.low, full.high))
-        holds = f"holds {figure(full.value)} ± {figure(full.margin)} people."
+        holds = f"holds {figure(full.value)} ± {figure(full.margin)} sightings."
         assert f"{way} The fullest strip, {low} to {high}, {holds}" in told
         begins = [degrees(strip.low, found.sides) for strip in found.strips]
         assert len(set(begins)) == len(begins)
@@ -161,7 +174,7 @@ def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
     assert "The largest zones The 1 largest of 2; the dark lines are their margins." in page
     clusters = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[clusters.pk]))
-    assert re.search(r"The 2 largest of 5; .* Cluster People 4 700 ± 36 1 ", page)
+    assert re.search(r"The 2 largest of 5; .* Cluster Sightings 4 700 ± 36 1 ", page)
     first, second = summarise(releases.clusters_release()).ranking
     assert 0 <= first.range.low < first.range.middle < first.range.high == 100
     assert second.range.middle < first.range.middle
@@ -182,15 +195,15 @@ def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
     legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
     assert legend
     assert "Too few to tell from none" in legend[1]
-    assert "Each count is at most ± 12 people off" in legend[1]
+    assert "Every figure is give or take 12 people at most" in legend[1]
 
 
 def test_clusters_are_listed_with_their_centres(client: Client) -> None:
     release = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[release.pk]))
-    assert "each person adds at most 3 in all" in page
-    assert "2 of 5 clusters stand out from the noise." in page
-    assert re.search(r"Cluster Middle People 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
+    assert "people: each counts once in each of up to 3 small squares." in page
+    assert "2 of 5 gathering places show clearly." in page
+    assert re.search(r"Cluster Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
     assert "Plan tasks on this map" not in page
 
 
@@ -312,9 +325,9 @@ def test_records_as_the_unit_are_said_to_protect_people_less(client: Client) -> 
     released = grid_release(AREA, 16, unit="record")
     release = install(released, "Records")
     page = words(client, reverse("release-privacy", args=[release.pk]))
-    assert "Whether any one record was in the data changes the odds" in page
+    assert "for each row, not for each person. Someone who knows every other row here" in page
     assert "a person with several is protected less" in page
-    assert "Whether you were" not in page
+    assert "whether you are in them" not in page
 
 
 def test_titles_cannot_carry_markup(client: Client) -> None:
@@ -374,10 +387,14 @@ def test_no_cache_stores_the_basemap_of_a_draft(client: Client, draft: Release) 
     assert response["Cache-Control"] == "private, no-store"
 
 
-def test_odds_are_never_rounded_down(client: Client) -> None:
+def test_right_guesses_are_never_rounded_down(client: Client) -> None:
     page = words(client, reverse("about-privacy"))
-    assert "a factor of 2.72 for an epsilon of 1, 1.65 for a half, 54.6 for 4." in page
-    assert odds(10) == "22,100"
+    assert (
+        "is right at most 63 in 100 for an epsilon of a half, at most 74 in 100 for 1, at most 89 "
+        "in 100 for 2." in page
+    )
+    assert guesses(math.log(3)) == "at most 76 in 100"
+    assert guesses(10) == "in the worst case almost certain"
 
 
 def test_figures_are_formatted_for_people() -> None:

@@ -19,6 +19,14 @@ from tests.web.published import install, make_dataset
 
 pytestmark = pytest.mark.django_db
 
+GUESSES = ("verdict", "right_guesses_in_100")
+ADDED_14 = (
+    ("counts", ("total", "rows")),
+    ("guarantee", (*GUESSES, "sentence")),
+    ("dataset_guarantee", GUESSES),
+)
+"""Members that version 1.4 added, by the object that has them."""
+
 HOST = "http://testserver"
 
 
@@ -118,7 +126,9 @@ def test_statements_conform_to_the_schema_that_they_name(client: Client, make: A
     assert not validator.is_valid({**statement, "more": 1})
 
 
-@pytest.mark.parametrize(("version", "added"), [("1.1", (Added12, Added13)), ("1.2", (Added13,))])
+@pytest.mark.parametrize(
+    ("version", "added"), [("1.1", (Added12, Added13)), ("1.2", (Added13,)), ("1.3", ())]
+)
 def test_the_schema_of_earlier_statements_remains(
     client: Client, release: Release, version: str, added: tuple[Any, ...]
 ) -> None:
@@ -129,7 +139,11 @@ def test_the_schema_of_earlier_statements_remains(
         for field in part.__annotations__:
             del earlier[field]
     promise = earlier["dataset_guarantee"]
-    promise["odds_factor"] = promise.pop("presence_odds_factor")
+    for part, fields in ADDED_14:
+        for field in fields:
+            del earlier[part][field]
+    if version != "1.3":
+        promise["odds_factor"] = promise.pop("presence_odds_factor")
     validator = jsonschema.Draft202012Validator(get(client, address))
     validator.validate(earlier | {"version": version, "schema": address})
 

@@ -68,6 +68,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             licence=values["licence"],
             attribution=values["attribution"],
             keep_raw=values["keep_raw"],
+            row_noun=values["row_noun"],
             unit=values["unit"],
             study_area=form.study_area or {},
             time_zone=values["time_zone"],
@@ -110,7 +111,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     """Return the form's values under the model's field names."""
     names = (
         *("title", "description", "licence", "attribution"),
-        *("unit", "time_zone", "budget", "keep_raw"),
+        *("unit", "row_noun", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):

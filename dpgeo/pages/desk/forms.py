@@ -22,12 +22,13 @@ from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
+from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.desk.number_fields import RealField
 from dpgeo.pages.rendering import say
-from dpgeo.pages.templatetags.figures import odds
+from dpgeo.pages.templatetags.figures import guesses
 from dpgeo.phrases import InvalidValue, phrase_of
 from dpgeo.spatial.area import StudyArea
 
@@ -130,6 +131,11 @@ class DatasetForm(DeskForm):
                 _("One row. Choose this only where nobody has two rows, or no column says whose."),
             ),
         ],
+    )
+    row_noun = forms.ChoiceField(
+        required=False,
+        label=_("What is one row?"),
+        help_text=_("The word that maps use for what they count."),
     )
     west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
     south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))
@@ -253,6 +259,10 @@ class DatasetForm(DeskForm):
             datasets__organisation__in=organisations
         ).distinct()
         self.fields["budget"].help_text = budget_help()
+        self._field("row_noun").choices = [
+            ("", gettext("no word of its own")),
+            *((name, gettext(noun.one)) for name, noun in NOUNS.items()),
+        ]
         if len(organisations) == 1:
             self.fields["organisation"].initial = organisations[0]
         if dataset is None or dataset.frozen_at or not dataset.first_upload_at:
@@ -374,14 +384,14 @@ class DatasetForm(DeskForm):
 
 
 def budget_help() -> str:
-    """Return the help text on total budgets, with the odds that a budget allows."""
+    """Return the help text on total budgets, with the guesses that a budget allows."""
     sentence = gettext(
-        "All releases together may spend this much, ever. At 1, whether a person is in the data "
-        "changes the odds of anything published by at most a factor {one}; at 2, {two}; at 4, "
-        "{four}; above 10 it promises next to nothing. It can't be raised once something is "
-        "published."
+        "All maps together may spend this much, ever. Someone who knows everyone else in the data, "
+        "but not whether a person is in them, can guess right {half} at 0.5, {one} at 1, {two} at "
+        "2; above 10 it promises next to nothing. It can't be raised once something is published."
     )
-    return sentence.format(one=odds(1), two=odds(2), four=odds(4))
+    half, one, two = (guesses(Fraction(each)) for each in ("0.5", "1", "2"))
+    return sentence.format(half=half, one=one, two=two)
 
 
 def read_attribute(line: str) -> dict[str, Any]:
@@ -415,7 +425,10 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     area = dataset.area
     initial: dict[str, Any] = {
         name: getattr(dataset, name)
-        for name in ("title", "description", "unit", "licence", "attribution", "time_zone")
+        for name in (
+            *("title", "description", "unit", "row_noun"),
+            *("licence", "attribution", "time_zone"),
+        )
     }
     if area.is_box:
         initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))

@@ -7,13 +7,15 @@ from fractions import Fraction
 
 from django import template
 from django.utils.formats import get_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
-from dpgeo.artefacts.wording import format_odds
+from dpgeo.artefacts.promises import bound_of
 from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.core.counted import Counted
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.pages.release_summary import Figures, Summary
+from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Quote
 
@@ -97,19 +99,27 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 
 @register.filter
-def report_odds(noise: PlanarLaplace, radius: int) -> str:
-    """Format the factor by which one report can change odds: "4.05".
+def guesses(epsilon: Fraction | float) -> str:
+    """Format the bound on right guesses at an epsilon: "at most 63 in 100".
 
-    The odds are those between two positions within `radius` metres of each other. The factor allows
-    for the snapping of positions to a grid.
+    A floating-point number is taken to be a little larger, so that the bound is never too low.
     """
-    return in_language(format_odds(noise.loss_within(radius)))
+    exact = Fraction(epsilon)
+    if isinstance(epsilon, float):
+        exact *= 1 + Fraction(1, 10**12)
+    return say(bound_of(exact).words)
 
 
 @register.filter
-def odds(value: Fraction | float) -> str:
-    """Format the factor e^epsilon, rounded up: 1 gives "2.72"."""
-    return in_language(format_odds(Fraction(value)))
+def report_guesses(noise: PlanarLaplace, radius: int) -> str:
+    """Format the bound on guesses where a report was made, between places `radius` metres apart."""
+    return guesses(noise.loss_within(radius))
+
+
+@register.filter
+def say(phrase: Phrase) -> str:
+    """Format a phrase in the page's language."""
+    return phrase.render(gettext, in_language)
 
 
 @register.filter
@@ -124,22 +134,51 @@ def metres(value: float) -> str:
 
 @register.simple_tag
 def standing_words(figures: Figures) -> str:
-    """Return a sentence on how many of the counted features stand out from the noise."""
+    """Return a sentence on how many of the counted features show clearly."""
     return gettext(figures.features.standing).format(
         standing=figure(figures.standing),
         size=figure(figures.size),
-        cell=metres(figures.cell_metres),
     )
 
 
 @register.simple_tag
-def bounded_words(summary: Summary) -> str:
-    """Return a sentence on the most that one privacy unit adds to the counts."""
-    bounded = summary.figures.features.bounded if summary.figures else None
-    template = gettext("Counts as bounded: each {unit} adds at most {bound} in all.")
-    if bounded and summary.counts_people:
-        template = ngettext(*bounded, summary.bound)
-    return template.format(unit=gettext(summary.unit), bound=summary.bound)
+def total_title(summary: Summary) -> str:
+    """Return the heading of the sum of all counts."""
+    if summary.figures and summary.figures.listed:
+        title = gettext("{counted} in the squares listed")
+    elif summary.figures and summary.figures.counted is Counted.SIGHTINGS:
+        title = gettext("{counted}")
+    else:
+        title = gettext("{counted} on this map")
+    word = gettext(summary.total_word)
+    return title.format(counted=word[:1].upper() + word[1:])
+
+
+@register.simple_tag
+def total_words(summary: Summary) -> str:
+    """Return a sentence on how often somebody counts in the sum of all counts."""
+    figures, rows = summary.figures, gettext(summary.rows)
+    if figures is None or figures.counted is Counted.PEOPLE:
+        return gettext("Each person counts once.") if figures else ""
+    if figures.people is None:
+        if figures.counted is Counted.SIGHTINGS:
+            return gettext("Somebody seen in several squares counts once for each.")
+        if summary.noun in ("", "visit"):
+            return gettext("Someone who came twice counts twice.")
+        return gettext("Someone with two {rows} counts twice.").format(rows=rows)
+    if figures.counted is Counted.VISITS:
+        template = gettext(
+            "Between {low} and {high} people: each adds at most {bound} of their {rows}."
+        )
+    elif summary.slices:
+        template = gettext(
+            "Between {low} and {high} people: each counts once in each of up to {bound} squares "
+            "and times."
+        )
+    else:
+        template = gettext(figures.features.between)
+    low, high = map(figure, figures.people)
+    return template.format(low=low, high=high, bound=figure(summary.bound), rows=rows)
 
 
 @register.filter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpgeo.phrases import translatable, translatable_plural
+from dpgeo.phrases import translatable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,30 +13,26 @@ class Features:
 
     `look` is the key of their renderer in `frontend/src/layers/registry.ts`. With `counts`, their
     values are counts that add up, and the other fields are texts: `one` heads the column of their
-    names, `largest` their ranking, and `people` or `visits` their sum. `standing` is a sentence on
-    how many features stand out from the noise. `bounded` is a sentence, in singular and plural, on
-    the number of features to which a privacy unit adds at most 1 each; None where the contribution
-    bound is of another kind.
+    names and `largest` their ranking. `standing` is a sentence on how many features show clearly.
+    `between` is a sentence on how many people a sum is of where each counts once in each of several
+    features. `once` says whether a person counts at most once in a feature.
     """
 
     look: str
     counts: bool = False
     one: str = ""
     largest: str = ""
-    people: str = ""
-    visits: str = translatable("Visits in the study area")
     standing: str = ""
-    bounded: tuple[str, str] | None = None
+    between: str = ""
+    once: bool = True
 
 
 CELLS = Features(
     look="heatmap",
     counts=True,
-    people=translatable("People, added up over all cells"),
-    standing=translatable("{standing} of {size} cells of {cell} stand out from the noise."),
-    bounded=translatable_plural(
-        "Counts as bounded: each {unit} adds 1 to at most {bound} cell.",
-        "Counts as bounded: each {unit} adds 1 to at most {bound} cells.",
+    standing=translatable("{standing} of {size} squares show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: each counts once in each of up to {bound} squares."
     ),
 )
 
@@ -45,12 +41,9 @@ ZONES = Features(
     counts=True,
     one=translatable("Zone"),
     largest=translatable("The largest zones"),
-    people=translatable("People, added up over all zones"),
-    visits=translatable("Visits in all zones"),
-    standing=translatable("{standing} of {size} zones stand out from the noise."),
-    bounded=translatable_plural(
-        "Counts as bounded: each {unit} adds 1 to at most {bound} zone.",
-        "Counts as bounded: each {unit} adds 1 to at most {bound} zones.",
+    standing=translatable("{standing} of {size} zones show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: each counts once in each of up to {bound} zones."
     ),
 )
 
@@ -59,8 +52,11 @@ CLUSTERS = Features(
     counts=True,
     one=translatable("Cluster"),
     largest=translatable("The largest clusters"),
-    people=translatable("People, added up over all clusters"),
-    standing=translatable("{standing} of {size} clusters stand out from the noise."),
+    standing=translatable("{standing} of {size} gathering places show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: each counts once in each of up to {bound} small squares."
+    ),
+    once=False,
 )
 
 CONTOURS = Features(look="contours")

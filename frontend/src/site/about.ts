@@ -28,8 +28,8 @@ function install(picture: HTMLElement): void {
     });
     need(picture, "output").textContent = String(epsilon);
     words.textContent = t(
-      "Your square shows {count}, give or take {margin}. Whether you were there changes the odds of any such picture by at most a factor {odds}.",
-      { count: formatNumber(noisy[YOURS]!), margin: margin(epsilon), odds: odds(epsilon) },
+      "Your square shows {count} ± {margin}. From any such picture, a guess whether you were there is right at most {right} times in 100.",
+      { count: formatNumber(noisy[YOURS]!), margin: margin(epsilon), right: rightGuesses(epsilon) },
     );
   };
   choices(need(picture, "[data-choose=you]"), "with", (you) => {
@@ -42,11 +42,9 @@ function install(picture: HTMLElement): void {
   draw();
 }
 
-/** e^epsilon, never rounded down. */
-function odds(epsilon: number): string {
-  const factor = Math.exp(epsilon);
-  const digits = factor < 10 ? 2 : 1;
-  return (Math.ceil(factor * 10 ** digits) / 10 ** digits).toFixed(digits);
+/** How often in 100 a guess about somebody's presence is right at most, rounded up. */
+function rightGuesses(epsilon: number): number {
+  return Math.ceil(100 / (1 + Math.exp(-epsilon)));
 }
 
 const picture = document.querySelector<HTMLElement>("#try");

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
-from dpgeo.artefacts.wording import format_odds, privacy_sentence
+from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
@@ -79,9 +79,14 @@ def test_the_sentence_speaks_of_the_whole_dataset() -> None:
     document = stated(grid_release())
     assert document["dataset_guarantee"]["epsilon"] == "2"
     assert document["dataset_guarantee"]["sentence"] == (
-        "Whether you were in the data changes the odds of anything published from it by at most "
-        "a factor 7.39."
+        "Moderate protection. Someone who knows everyone else in these data, but not whether you "
+        "are in them, can, from all maps of these data together, guess right at most 89 times in "
+        "100. Tossing a coin is right 50 times."
     )
+    assert document["guarantee"]["sentence"].endswith(
+        "can, from this map, guess right at most 63 times in 100. Tossing a coin is right 50 times."
+    )
+    assert document["guarantee"]["right_guesses_in_100"] == 63
 
 
 def test_a_statement_without_a_total_promises_none() -> None:
@@ -92,7 +97,7 @@ def test_a_statement_without_a_total_promises_none() -> None:
 def test_records_are_not_called_people() -> None:
     released = dataclasses.replace(grid_release(), guarantee=PureDP(Fraction(1, 2), Unit.RECORD))
     document = stated(released)
-    assert "any one record was" in document["dataset_guarantee"]["sentence"]
+    assert "for each row, not for each person" in document["dataset_guarantee"]["sentence"]
     assert "several records" in document["not_protected"][0]
     assert document["unit_of_privacy"]["unit"] == "record"
 
@@ -130,7 +135,8 @@ def test_a_huge_epsilon_is_still_valid_json() -> None:
     )
     document = json.loads(json.dumps(stated(released), allow_nan=False))
     assert document["guarantee"]["odds_factor"] is None
-    assert "factor 1.98e434." in document["dataset_guarantee"]["sentence"]
+    assert document["dataset_guarantee"]["right_guesses_in_100"] is None
+    assert "in the worst case, be almost certain." in document["dataset_guarantee"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -146,10 +152,9 @@ def test_the_factor_is_never_understated(epsilon: Fraction) -> None:
     factor = float(Decimal(format_odds(epsilon).replace(",", "")))
     exact = math.exp(epsilon)
     assert exact * (1 - 1e-12) <= factor <= exact * 1.011
-    assert f"factor {format_odds(epsilon)}." in str(privacy_sentence(epsilon, Unit.PERSON))
 
 
-def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
+def test_a_budget_for_points_leaves_the_promise_of_counts_as_it_is() -> None:
     released = grid_release()
     about = {
         **released.about,
@@ -162,13 +167,15 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
         "level": "ln 16",
         "radius": 200,
         "epsilon_per_metre": "0.013862943611",
+        "verdict": "weak",
+        "right_guesses_in_100": None,
     }
-    assert "Whether you were" not in promise["sentence"]
+    assert promise["right_guesses_in_100"] == 89
     assert "odds_factor" not in promise
     assert promise["presence_odds_factor"] == pytest.approx(math.exp(2))
-    # e^(2 * 2 + ln 16 * 203/200), rounded up to three digits: snapping adds 1.5 steps of 2 m
-    assert "up to 200 m elsewhere" in promise["sentence"]
-    assert "factor 911." in promise["sentence"]
+    assert "from all maps of counts from these data together, guess" in promise["sentence"]
+    assert "Moved points from these data show that reports were made." in promise["sentence"]
+    assert "Where you were, from all maps and points of these data" in promise["sentence"]
 
 
 def digest(document: Any) -> str:

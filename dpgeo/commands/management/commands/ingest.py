@@ -67,6 +67,7 @@ class Command(BaseCommand):
         created.add_argument("--area", default="", metavar="W,S,E,N", help="Box in degrees.")
         created.add_argument("--budget", default="", metavar="E", help="Total epsilon, for good.")
         created.add_argument("--unit", default="person", help="person or record.")
+        created.add_argument("--row-noun", default="", help="What a row is, such as trip.")
         created.add_argument("--time-zone", default="UTC")
         created.add_argument("--licence", default="CC BY 4.0")
         created.add_argument("--attribution", default="")
@@ -159,6 +160,7 @@ class Command(BaseCommand):
             licence=options["licence"],
             attribution=options["attribution"],
             unit=options["unit"],
+            row_noun=options["row_noun"],
             study_area=area.to_geojson(),
             time_zone=options["time_zone"],
             budget=budget,

@@ -1,0 +1,311 @@
+"""The promise to the people in the data, in sentences: how often a guess about them can be right.
+
+Every page, statement and answer takes its sentences from here. `core.guessing` has the figure and
+why it holds. What each sentence is about:
+
+- Counts: whether one privacy unit is in the data, for somebody who knows all others. The map's own
+  epsilon comes first, the dataset's lifetime total E second. Moved points are never part of these
+  two: they show presence, and a sentence says so.
+- Moved points: whether the reports of one privacy unit were made here, or each up to r metres away,
+  for two places as they were reported, which snapping may move further apart (`snapped_apart`). All
+  points and counts together: counts lose the old reports and gain the new ones, at E each time, so
+  that the log-odds change by at most 2 E plus the points' total level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.guessing import CERTAIN, Verdict, right_guesses, verdict_of
+from dpgeo.core.levels import level_phrase
+from dpgeo.core.nouns import REPORT, ROW, noun_of
+from dpgeo.phrases import Figure, Phrase, translatable
+from dpgeo.spatial.ground_grid import snapped_apart
+
+PROTECTION = {
+    Verdict.STRONG: translatable("Strong protection"),
+    Verdict.MODERATE: translatable("Moderate protection"),
+    Verdict.WEAK: translatable("Weak protection"),
+}
+
+WORD = {
+    Verdict.STRONG: translatable("strong"),
+    Verdict.MODERATE: translatable("moderate"),
+    Verdict.WEAK: translatable("weak"),
+}
+
+OF_PERSON = translatable("{protection}.")
+OF_ROW = translatable("{protection} for each {row}, not for each person.")
+OF_TRIP = translatable("{protection} for each {row}, not for each traveller.")
+OF_PLACE = translatable("{protection} of where you were.")
+
+THIS_MAP = translatable("from this map")
+ALL_MAPS = translatable("from all maps of these data together")
+ALL_COUNTS = translatable("from all maps of counts from these data together")
+
+IN_PERSON = translatable(
+    "Someone who knows everyone else in these data, but not whether you are in them, can, "
+    "{source}, {ending}"
+)
+IN_ROW = translatable(
+    "Someone who knows every other {row} here, yours too, but not whether this one is among them, "
+    "can, {source}, {ending}"
+)
+MANY_ROWS = translatable("Someone with many {rows} in the data is protected less.")
+
+PLACE = translatable(
+    "Someone with no idea whether you made yours here or {radius} m away can {ending}"
+)
+ALL_PLACES = translatable(
+    "Someone with no idea whether you made all of yours here or {radius} m away can {ending}"
+)
+PLACE_CERTAIN = translatable(
+    "Someone with no idea whether you made yours here or {radius} m away can, in the worst case, "
+    "be almost certain."
+)
+ALL_PLACES_CERTAIN = translatable(
+    "Someone with no idea whether you made all of yours here or {radius} m away can, in the worst "
+    "case, be almost certain."
+)
+MADE = translatable("That a {row} was made is not hidden, nor how many there are.")
+
+GUESS = translatable("guess right at most {times} times in 100. Tossing a coin is right 50 times.")
+GUESS_CERTAIN = translatable("in the worst case, be almost certain.")
+
+TOGETHER = translatable("All maps from these data together: {verdict}, at most {times} in 100.")
+TOGETHER_CERTAIN = translatable(
+    "All maps from these data together: {verdict}; in the worst case almost certain."
+)
+COUNTS = translatable(
+    "All maps of counts from these data together: {verdict}, at most {times} in 100."
+)
+COUNTS_CERTAIN = translatable(
+    "All maps of counts from these data together: {verdict}; in the worst case almost certain."
+)
+PLACES = translatable(
+    "Where you were, from all maps and points of these data together: {verdict}, at most {times} "
+    "in 100."
+)
+PLACES_CERTAIN = translatable(
+    "Where you were, from all maps and points of these data together: {verdict}; in the worst case "
+    "almost certain."
+)
+POINTS_SHOW = translatable("Moved points from these data show that {rows} were made.")
+
+SMALL_PERSON = translatable("Epsilon {used} per person for this map, {total} for all.")
+SMALL_ROW = translatable("Epsilon {used} per {row} for this map, {total} for all.")
+SMALL_POINTS = translatable(
+    "For this map: {used}; for all points: {points}; for all counts: epsilon {total}."
+)
+
+AT_MOST = translatable("at most {times} in 100")
+AT_WORST = translatable("in the worst case almost certain")
+WHERE = translatable(
+    "Where you were is harder to hide than whether you are here: it counts twice. Read the figure "
+    "of twice the epsilon: {bound}."
+)
+GROUP = translatable(
+    "If {many} people are all in these data or all out of them (a family that travels together), "
+    "read the figure of {many} times the epsilon: {bound}."
+)
+ROWS = translatable(
+    "If {many} {rows} of one person are all in these data or all out of them, read the figure of "
+    "{many} times the epsilon: {bound}."
+)
+
+FAMILY = 4
+"""People, or rows of one person, in the sentence about groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How many guesses in 100 can be right, as a verdict and a figure."""
+
+    right: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the verdict in a word."""
+        return verdict_of(self.right)
+
+    @property
+    def figure(self) -> int | None:
+        """Return the right guesses in 100; None where a guess can be almost certain."""
+        return self.right if self.right < CERTAIN else None
+
+    def line(self, template: str, certain: str) -> Phrase:
+        """Return a line with verdict and figure, or the one without a figure."""
+        verdict = Phrase(WORD[self.verdict])
+        if self.figure is None:
+            return Phrase(certain, verdict=verdict)
+        return Phrase(template, verdict=verdict, times=self.figure)
+
+    @property
+    def words(self) -> Phrase:
+        """Return "at most 63 in 100"."""
+        return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
+
+    @property
+    def ending(self) -> Phrase:
+        """Return the end of the sentence."""
+        return Phrase(GUESS_CERTAIN) if self.figure is None else Phrase(GUESS, times=self.figure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What can be guessed about somebody, from one map or from all.
+
+    `lead` is the verdict, `body` what somebody can guess, `after` what that leaves open.
+    """
+
+    bound: Bound
+    lead: Phrase
+    body: Phrase
+    after: tuple[Phrase, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Return the whole promise in English."""
+        return " ".join(map(str, (self.lead, self.body, *self.after)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointsTotal:
+    """The lifetime budget for moved points: whole pico-epsilon per metre, stated within a radius.
+
+    Positions are snapped to no grid coarser than `input_step` millimetres.
+    """
+
+    pico: int
+    radius: int
+    input_step: int
+
+    @property
+    def loss(self) -> Fraction:
+        """Return the largest log-odds of two places as far apart as the radius, once snapped."""
+        return Fraction(self.pico, 10**12) * snapped_apart(self.radius, self.input_step)
+
+    @property
+    def words(self) -> Phrase:
+        """Return the level: "level ln 16 within 200 m"."""
+        return level_phrase(self.pico, self.radius)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifetime:
+    """What may ever be spent on the people in a dataset: counts, and points if there are any.
+
+    `noun` is the owner's word for rows, "" where none was chosen.
+    """
+
+    unit: Unit
+    total: Fraction
+    points: PointsTotal | None = None
+    noun: str = ""
+
+    @property
+    def counts(self) -> Bound:
+        """Return the bound on guesses about presence, from all maps of counts together."""
+        return bound_of(self.total)
+
+    @property
+    def places(self) -> Bound | None:
+        """Return the bound on guesses about places, from all counts and points together."""
+        return bound_of(2 * self.total + self.points.loss) if self.points else None
+
+    @property
+    def lines(self) -> tuple[Phrase, ...]:
+        """Return the second line of a map of counts, and what points show."""
+        if self.points is None:
+            return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
+        made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
+        return self.counts.line(COUNTS, COUNTS_CERTAIN), made
+
+    @property
+    def lines_of_points(self) -> tuple[Phrase, ...]:
+        """Return the second line of a map of moved points."""
+        return (self.places.line(PLACES, PLACES_CERTAIN),) if self.places else ()
+
+    @property
+    def promise(self) -> Promise:
+        """Return the promise of all maps of counts together."""
+        source = ALL_MAPS if self.points is None else ALL_COUNTS
+        return of_counts(self.total, self.unit, self.noun, source)
+
+    @property
+    def sentence(self) -> str:
+        """Return the promise about the whole dataset in English, points included."""
+        beside = (*self.lines[1:], *self.lines_of_points)
+        return " ".join([self.promise.sentence, *map(str, beside)])
+
+    def small(self, epsilon: Fraction) -> Phrase:
+        """Return the small line of a map of counts."""
+        used, total = Figure(format_epsilon(epsilon)), Figure(format_epsilon(self.total))
+        if self.unit is Unit.PERSON:
+            return Phrase(SMALL_PERSON, used=used, total=total)
+        row = Phrase(noun_of(self.noun, ROW).one)
+        return Phrase(SMALL_ROW, used=used, total=total, row=row)
+
+    def small_of_points(self, used: Phrase) -> Phrase:
+        """Return the small line of a map of moved points, which used so much."""
+        total = Figure(format_epsilon(self.total))
+        points = self.points.words if self.points else used
+        return Phrase(SMALL_POINTS, used=used, points=points, total=total)
+
+
+def bound_of(epsilon: Fraction) -> Bound:
+    """Return the bound on guesses between two outcomes with log-odds of at most epsilon."""
+    return Bound(right_guesses(epsilon))
+
+
+def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_MAP) -> Promise:
+    """Return the promise of counts drawn with epsilon, about somebody's presence."""
+    bound = bound_of(epsilon)
+    protection, words = Phrase(PROTECTION[bound.verdict]), {"source": Phrase(source)}
+    if unit is Unit.PERSON:
+        body = Phrase(IN_PERSON, **words, ending=bound.ending)
+        return Promise(bound=bound, lead=Phrase(OF_PERSON, protection=protection), body=body)
+    named = noun_of(noun, ROW)
+    row, rows = Phrase(named.one), Phrase(named.many)
+    return Promise(
+        bound=bound,
+        lead=Phrase(OF_TRIP if named.travel else OF_ROW, protection=protection, row=row, rows=rows),
+        body=Phrase(IN_ROW, row=row, rows=rows, **words, ending=bound.ending),
+        after=(Phrase(MANY_ROWS, rows=rows),),
+    )
+
+
+def of_points(loss: Fraction, radius: int, reports: int, noun: str = "") -> Promise:
+    """Return the promise of moved points, about where somebody was.
+
+    `loss` is the largest log-odds of two places of all `reports` of a privacy unit, each of them
+    moved by the radius.
+    """
+    bound = bound_of(loss)
+    guess, certain = (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
+    metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
+    body = (
+        Phrase(certain, radius=metres)
+        if bound.figure is None
+        else Phrase(guess, radius=metres, ending=bound.ending)
+    )
+    return Promise(
+        bound=bound,
+        lead=Phrase(OF_PLACE, protection=Phrase(PROTECTION[bound.verdict])),
+        body=body,
+        after=(Phrase(MADE, row=Phrase(named.one), rows=Phrase(named.many)),),
+    )
+
+
+def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:
+    """Return sentences on what counts twice or more: places, families, many rows of a person."""
+    where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
+    group = bound_of(FAMILY * epsilon).words
+    if unit is Unit.PERSON:
+        return where, Phrase(GROUP, many=FAMILY, bound=group)
+    rows = Phrase(noun_of(noun, ROW).many)
+    return (Phrase(ROWS, many=FAMILY, rows=rows, bound=group),)

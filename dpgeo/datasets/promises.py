@@ -1,0 +1,29 @@
+"""The promise to the people in a dataset, from its present ledgers."""
+
+from __future__ import annotations
+
+from dpgeo.artefacts.promises import Lifetime, PointsTotal
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.models import Dataset
+
+
+def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
+    """Return what may ever be spent on a dataset's people, with the words for it.
+
+    `unit` and `noun` are those of a release where it was drawn before they were changed.
+    """
+    points = points_ledger(dataset.ledger)
+    total = (
+        None
+        if points is None or points.radius is None
+        else PointsTotal(
+            pico=points.lifetime_units, radius=points.radius, input_step=points.snapping
+        )
+    )
+    return Lifetime(
+        unit=unit or Unit(dataset.unit),
+        total=dataset.ledger.total,
+        points=total,
+        noun=dataset.row_noun if noun is None else noun,
+    )

@@ -1,0 +1,18 @@
+"""The promise of one release by itself, from its row alone."""
+
+from __future__ import annotations
+
+from dpgeo.artefacts.promises import Promise, of_counts, of_points
+from dpgeo.core.guarantees import Unit
+from dpgeo.releases.models import Release
+from dpgeo.spatial.ground_grid import snapped_apart
+
+
+def promise_of(release: Release) -> Promise:
+    """Return what can be guessed about somebody from a release, drawn or not."""
+    dataset = release.dataset
+    if release.ledger.radius is None:
+        return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun)
+    radius = int(release.parameters["radius"])
+    apart = snapped_apart(radius, release.ledger.snapping)
+    return of_points(release.epsilon * apart, radius, release.bound, dataset.row_noun)

@@ -1,0 +1,92 @@
+"""The promise to people says what the guarantee gives, and no more."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dpgeo.artefacts.promises import (
+    Lifetime,
+    PointsTotal,
+    in_places_and_groups,
+    of_counts,
+    of_points,
+)
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.guessing import right_guesses
+from dpgeo.core.levels import make_level
+from dpgeo.core.nouns import NOUNS
+from dpgeo.spatial.ground_grid import snapped_apart
+
+POINTS = PointsTotal(pico=make_level("ln 16", 200).pico, radius=200, input_step=1000)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ending"),
+    [
+        ("0.5", "guess right at most 63 times in 100. Tossing a coin is right 50 times."),
+        ("8", "in the worst case, be almost certain."),
+    ],
+)
+def test_a_person_is_promised_a_bound_on_guesses(epsilon: str, ending: str) -> None:
+    sentence = of_counts(Fraction(epsilon), Unit.PERSON).sentence
+    assert sentence.endswith(
+        "Someone who knows everyone else in these data, but not whether you are in them, can, "
+        f"from this map, {ending}"
+    )
+
+
+def test_a_record_is_promised_by_the_owners_word() -> None:
+    trip = of_counts(Fraction(1), Unit.RECORD, "trip").sentence
+    assert trip.startswith("Strong protection for each trip, not for each traveller. Someone who")
+    assert trip.endswith("Someone with many trips in the data is protected less.")
+    assert "for each row, not for each person." in of_counts(Fraction(1), Unit.RECORD).sentence
+
+
+def test_no_owner_can_put_other_words_into_the_promise() -> None:
+    assert "person" not in NOUNS
+    assert "for each row," in of_counts(Fraction(1), Unit.RECORD, "person").sentence
+
+
+def test_all_maps_together_are_the_lifetime_total() -> None:
+    [line] = Lifetime(unit=Unit.PERSON, total=Fraction(2)).lines
+    assert str(line) == "All maps from these data together: moderate, at most 89 in 100."
+    [line] = Lifetime(unit=Unit.PERSON, total=Fraction(8)).lines
+    assert str(line) == "All maps from these data together: weak; in the worst case almost certain."
+
+
+def test_a_budget_for_points_never_changes_the_figure_of_counts() -> None:
+    alone = Lifetime(unit=Unit.PERSON, total=Fraction(1))
+    beside = Lifetime(unit=Unit.PERSON, total=Fraction(1), points=POINTS)
+    assert alone.counts == beside.counts
+    counts, made = map(str, beside.lines)
+    assert counts == "All maps of counts from these data together: strong, at most 74 in 100."
+    assert made == "Moved points from these data show that reports were made."
+
+
+def test_places_are_bounded_by_counts_twice_and_all_points() -> None:
+    lifetime = Lifetime(unit=Unit.PERSON, total=Fraction(1, 10), points=POINTS)
+    level = Fraction(POINTS.pico, 10**12) * snapped_apart(200, 1000)
+    assert lifetime.places is not None
+    assert lifetime.places.right == right_guesses(Fraction(1, 5) + level) == 96
+
+
+def test_points_promise_where_and_never_whether() -> None:
+    loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
+    one, three = of_points(loss, 200, 1), of_points(loss, 200, 3)
+    # Snapping may move two places 1.5 m further apart, which the figure includes.
+    assert one.sentence == (
+        "Moderate protection of where you were. Someone with no idea whether you made yours here "
+        "or 200 m away can guess right at most 81 times in 100. Tossing a coin is right 50 times. "
+        "That a report was made is not hidden, nor how many there are."
+    )
+    assert "made all of yours here" in three.sentence
+
+
+def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
+    where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
+    assert where.endswith("twice the epsilon: at most 74 in 100.")
+    assert family.endswith("4 times the epsilon: at most 89 in 100.")
+    [rows] = map(str, in_places_and_groups(Fraction(1, 2), Unit.RECORD, "trip"))
+    assert rows.startswith("If 4 trips of one person are all in these data")

@@ -1,0 +1,65 @@
+"""The bound on right guesses is true, tight and never rounded down."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpgeo.core.guessing import Verdict, right_guesses, verdict_of
+from dpgeo.core.levels import make_level
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "right"), [("0.1", 53), ("0.5", 63), ("1", 74), ("2", 89), ("3", 96), ("8", 100)]
+)
+def test_the_table_of_promises(epsilon: str, right: int) -> None:
+    assert right_guesses(Fraction(epsilon)) == right
+
+
+@given(
+    st.fractions(min_value=Fraction(1, 10**12), max_value=60, max_denominator=10**12),
+    st.sampled_from([Fraction(0), Fraction(1, 10**9), Fraction(1, 1000)]),
+)
+def test_it_is_the_exact_bound_rounded_up(epsilon: Fraction, delta: Fraction) -> None:
+    with mpmath.workdps(80):
+        power = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+        exact = 100 * (power + mpmath.mpf(delta.numerator) / delta.denominator) / (1 + power)
+        expected = min(100, int(mpmath.ceil(exact)))
+    assert right_guesses(epsilon, delta) == expected
+
+
+@pytest.mark.parametrize("digits", [6, 12, 30, 45])
+def test_next_to_a_whole_figure_it_is_rounded_up_and_no_further(digits: int) -> None:
+    with mpmath.workdps(80):
+        below = Fraction(int(mpmath.floor(mpmath.log(3) * 10**digits)), 10**digits)
+    assert right_guesses(below) == 75
+    assert right_guesses(below + Fraction(1, 10**digits)) == 76
+
+
+def test_nothing_spent_leaves_a_coin() -> None:
+    assert right_guesses(Fraction(0)) == 50
+    assert right_guesses(Fraction(1, 10**30)) == 51
+
+
+def test_verdicts_agree_with_the_figures() -> None:
+    assert [verdict_of(right) for right in (51, 75, 76, 90, 91, 100)] == [
+        *(Verdict.STRONG, Verdict.STRONG, Verdict.MODERATE),
+        *(Verdict.MODERATE, Verdict.WEAK, Verdict.WEAK),
+    ]
+
+
+def test_levels_are_eighty_and_ninety_five() -> None:
+    for text, right in (("ln 4", 80), ("ln 16", 95)):
+        level = make_level(text, 200)
+        assert right_guesses(level.epsilon * 200) == right
+
+
+def test_randomised_response_reaches_the_bound() -> None:
+    """With log-odds of ln 9 the better of two answers is right nine times in ten."""
+    with mpmath.workdps(40):
+        epsilon = Fraction(int(mpmath.log(9) * 10**30), 10**30)
+    assert right_guesses(epsilon) == 90
