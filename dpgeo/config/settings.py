@@ -27,7 +27,7 @@ STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
 # database holds keys and private reports. `collectstatic` opens the one of scripts to everybody.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
-    *(QUEUE_DIR, QUEUE_DIR / "messages"),
+    *(QUEUE_DIR, QUEUE_DIR / "messages", GROUND_DIR),
 ):
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -70,7 +70,10 @@ def _copy(file: Any, target: Path, bounds: Bounds | None) -> tuple[Bounds, Any]:
     """Copy a PMTiles archive."""
     source = MmapSource(file)
     archive = Reader(source)
-    header, metadata = archive.header(), archive.metadata()
+    try:
+        header, metadata = archive.header(), archive.metadata()
+    except (ArithmeticError, EOFError, IndexError, LookupError, OSError, ValueError):
+        raise InvalidInput("Is damaged.", field="file") from None
     if header["tile_type"] != TileType.MVT:
         raise InvalidInput("Holds pictures; vector tiles are needed.", field="file")
     if header["tile_compression"] not in {Compression.NONE, Compression.GZIP}:

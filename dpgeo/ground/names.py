@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A place that was found; `box` is west, south, east and north in degrees."""
+    """A place that was found; `box` is west, south, east and north in degrees.
+
+    `score` is higher the better the name answers the search.
+    """
 
     id: int
     name: str
@@ -100,6 +103,7 @@ class Found:
     latitude: float
     box: tuple[float, float, float, float]
     has_outline: bool
+    score: float = 0.0
 
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
@@ -142,7 +146,8 @@ def search(path: Path, text: str, most: int = 8) -> list[Found]:
     if len(found) < FEW:
         found |= _matching(database, [[word, *_near_words(database, word)] for word in words])
     key = " ".join(words)
-    return sorted(found.values(), key=lambda each: -_score(each, key))[:most]
+    scored = [replace(each, score=_score(each, key)) for each in found.values()]
+    return sorted(scored, key=lambda each: -each.score)[:most]
 
 
 def outline(path: Path, number: int) -> shapely.Geometry | None:
@@ -246,6 +251,7 @@ def _near_words(database: _Database, typed: str) -> list[str]:
 
 def _score(found: Found, key: str) -> float:
     """Return how well a place answers a search: its own name counts before its rank."""
+    first = key.partition(" ")[0]
     best = 0.0
     for name in spellings(found.name):
         if name == key:
@@ -254,4 +260,6 @@ def _score(found: Found, key: str) -> float:
             best = max(best, 4.0)
         elif is_near(key, name):
             best = max(best, 3.0 if abs(len(name) - len(key)) <= 1 else 1.5)
-    return best + found.rank
+        elif name.startswith(first):
+            best = max(best, 1.0)
+    return best + found.rank - len(found.name) / 1000

@@ -1,7 +1,7 @@
 """Regions of an installation: vector tiles and names, side by side in one folder.
 
 A region is a JSON file that names its tiles and names by their checksums. It is replaced in one
-step, and superseded files stay for a day, so that open pages keep their ground.
+step, and superseded files stay for some days, so that open pages keep their ground.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 TILES, NAMES = ".pmtiles", ".sqlite"
 
-KEPT_SECONDS = 24 * 60 * 60
-"""How long a superseded file is still served."""
+KEPT_SECONDS = 3 * 24 * 60 * 60
+"""How long a superseded file is still served; pages and their outlines are cached for a day."""
 
 ATTRIBUTION = "© OpenStreetMap contributors"
 
