@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
+from dpgeo.core.counted import Counted
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
+from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.releases.models import Release
@@ -117,13 +120,35 @@ class AnswerSerializer(Document):
 
     id = serializers.JSONField(help_text="The feature's id; null if it has none.")
     estimate = serializers.FloatField(
-        source="answer.estimate", help_text="May be negative, because noise is not truncated."
+        allow_null=True,
+        help_text="May be negative, because noise is not truncated. Null where nothing was counted "
+        "in the region: reason says why.",
     )
     margin = serializers.FloatField(
-        source="answer.margin", help_text="The margin of error: half the width of the interval."
+        allow_null=True, help_text="The margin of error: half the width of the interval."
     )
-    low = serializers.FloatField(help_text="The lower end of the interval.")
-    high = serializers.FloatField(help_text="The upper end of the interval.")
+    low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
+    high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
+    counted = serializers.ChoiceField(
+        source="answer.counted",
+        choices=[each.value for each in Counted],
+        help_text="What the estimate is a number of: people, each once; sightings, people added up "
+        "over places or times, in several of which somebody may count; or visits, rows.",
+    )
+    people_low = serializers.IntegerField(
+        allow_null=True,
+        help_text="The fewest people in the interval, where they are not counted one by one: the "
+        "lower end divided by the bound. Null where rows name no person, and with counted people.",
+    )
+    people_high = serializers.IntegerField(
+        allow_null=True, help_text="The most people in the interval: its upper end."
+    )
+    reason = serializers.CharField(
+        source="answer.reason",
+        allow_null=True,
+        help_text="Why there is no estimate: outside, where the region lies outside the study "
+        "area, or unmeasured, where no published count lies in it.",
+    )
     exact = serializers.BooleanField(
         source="answer.exact",
         help_text="Whether noise is the only error, so that the interval covers all of it. "
@@ -137,20 +162,45 @@ class AnswerSerializer(Document):
     )
     notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
 
-    def get_low(self, region: RegionAnswer) -> float:
-        """Return the estimate minus the margin."""
-        return region.answer.estimate - region.answer.margin
+    def get_estimate(self, region: RegionAnswer) -> float | None:
+        """Return the estimate."""
+        return known(region.answer.estimate)
 
-    def get_high(self, region: RegionAnswer) -> float:
+    def get_margin(self, region: RegionAnswer) -> float | None:
+        """Return the margin."""
+        return known(region.answer.margin)
+
+    def get_low(self, region: RegionAnswer) -> float | None:
+        """Return the estimate minus the margin."""
+        return known(region.answer.estimate - region.answer.margin)
+
+    def get_high(self, region: RegionAnswer) -> float | None:
         """Return the estimate plus the margin."""
-        return region.answer.estimate + region.answer.margin
+        return known(region.answer.estimate + region.answer.margin)
+
+    def get_people_low(self, region: RegionAnswer) -> int | None:
+        """Return the fewest people."""
+        return region.answer.people[0] if region.answer.people else None
+
+    def get_people_high(self, region: RegionAnswer) -> int | None:
+        """Return the most people."""
+        return region.answer.people[1] if region.answer.people else None
+
+
+def known(figure: float) -> float | None:
+    """Return a figure; None for NaN, which says that nothing was added up."""
+    return None if math.isnan(figure) else figure
 
 
 class AnswersSerializer(Document):
     """The measured counts of each region: noisy, after contribution bounding."""
 
     release = serializers.CharField(help_text="The release's id.")
-    counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    counting = serializers.ChoiceField(
+        choices=[each.value for each in Counting],
+        help_text="What one measured area counts. What an answer is a number of is its counted.",
+    )
+    rows = serializers.CharField(help_text="What the publisher calls rows.")
     bound = serializers.IntegerField(
         help_text="The contribution bound: where people are counted, the most areas in which one "
         "person counts; where visits are counted, the most records of one person that count."
@@ -234,6 +284,7 @@ class RangesView(DocumentView):
         document = {
             "release": release.pk,
             "counting": release.counting,
+            "rows": noun_of(release.dataset.row_noun, VISIT).many,
             "bound": release.bound,
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],

@@ -20,7 +20,6 @@ from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion, PureDP, Unit
 from dpgeo.core.guessing import Verdict
-from dpgeo.core.nouns import NOUNS
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
@@ -387,9 +386,8 @@ class DatasetSerializer(Document):
     unit = serializers.ChoiceField(
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
     )
-    row_noun = serializers.ChoiceField(
-        choices=["", *NOUNS],
-        help_text="What the publisher calls a row; empty where none was chosen.",
+    row_noun = serializers.CharField(
+        help_text="What the publisher calls a row; empty where none was chosen."
     )
     time_zone = serializers.CharField()
     public_attributes = AttributeSerializer(many=True)

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.counted_words import nouns_of_features
 from dpgeo.artefacts.formats import LayerFormat
 from dpgeo.artefacts.table import CHUNK, POINT_DECIMALS, columns, is_text, sides
 from dpgeo.core.released import Released
@@ -28,17 +29,20 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     with path.open("wb") as file:
-        file.write(",".join(_part(layer, slice(0, 0))).encode() + b"\n")
+        file.write(",".join(_part(released, layer, slice(0, 0))).encode() + b"\n")
         for start in range(0, len(layer), CHUNK):
-            part = _part(layer, slice(start, start + CHUNK))
+            part = _part(released, layer, slice(start, start + CHUNK))
             table = pa.table({name: pa.array(values) for name, values in part.items()})
             pyarrow.csv.write_csv(table, file, options)
 
 
-def _part(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
+def _part(released: Released, layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
     """Return the columns of some features, by name."""
     values = {name: _safe(column[part]) for name, column in columns(layer).items()}
     count = len(range(*part.indices(len(layer))))
+    counted = nouns_of_features(released, layer)
+    if counted is not None:
+        values["counted"] = counted[part]
     if layer.margin is not None:
         values["margin_label"] = np.full(count, layer.margin_label, dtype=object)
     return {**_place(layer, part), **values}

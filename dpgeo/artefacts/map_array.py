@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.artefacts import geojson
+from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, quantisation_step
 from dpgeo.spatial.area import StudyArea
@@ -70,12 +71,13 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
     """Write the layers of a release; all layers of boxes share one grid."""
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
-    data = _Data()
+    data, nouns = _Data(), nouns_of(released)
     header = {
         "grid": None if grid is None else grid.to_json(),
         "bounds": list(released.area.bounds if grid is None else grid.bounds),
         "area": released.area.to_geojson(),
         "counting": released.counting.value,
+        "nouns": {"one": nouns.one, "sum": nouns.sum},
         "inside": None if inside is None else data.add(inside.ravel().astype(np.uint8)),
         "layers": [_layer(layer, data) for layer in shown],
     }

@@ -15,6 +15,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.counted_words import noun_of_layer
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
@@ -217,7 +218,7 @@ def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float])
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
         pen.text((left + 36, top), "too few to tell from none", fill=INK, font=_font(18))
     unit = released.guarantee.unit.value
-    promise = f"{layer.title} ({released.counting.value}), {cost_words(released)} per {unit}"
+    promise = f"{layer.title} ({noun_of_layer(released, layer)}), {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))
 
 

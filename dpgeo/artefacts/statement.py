@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import declarations, own_wording, promises, wording
 from dpgeo.artefacts import statement_schema as form
+from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion, whole_units
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.nouns import REPORT, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
@@ -102,12 +102,11 @@ def statement(released: Released) -> form.Statement:
 
 def _counts(released: Released) -> Any:
     """Return what is counted, a `form.Counts`."""
-    moves = released.guarantee.notion is Notion.GEO_IND
     return {
         "counting": released.counting.value,
         "meaning": wording.COUNTING[released.counting],
         "total": counted_in_sum(released.counting, released.bound).value,
-        "rows": noun_of(released.about.get("row_noun", ""), REPORT if moves else VISIT).many,
+        "rows": nouns_of(released).rows,
     }
 
 

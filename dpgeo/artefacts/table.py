@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
@@ -128,6 +129,8 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "epsilon": format_epsilon(released.guarantee.epsilon),
         "unit": released.guarantee.unit.value,
         "counting": released.counting.value,
+        "counted": noun_of_layer(released, layer),
+        "counted_in_sums": nouns_of(released).sum,
         "bound": str(released.bound),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,

@@ -51,7 +51,9 @@ class Ledger(models.Model):
     )
     radius = models.PositiveIntegerField(null=True, editable=False)
     input_step = models.PositiveIntegerField(null=True, editable=False)
-    total_units = models.BigIntegerField(help_text="Total budget in whole units of the notion.")
+    total_units = models.BigIntegerField(
+        help_text="Total budget in whole units of the notion; 0 until somebody has set it."
+    )
     spent_units = models.BigIntegerField(default=0, editable=False)
     promised_at = models.DateTimeField(
         null=True,
@@ -99,7 +101,7 @@ class Ledger(models.Model):
                 name="ledger_merged_is_closed",
             ),
             models.CheckConstraint(
-                condition=models.Q(total_units__gt=0), name="ledger_total_positive"
+                condition=models.Q(total_units__gte=0), name="ledger_total_not_negative"
             ),
             models.CheckConstraint(
                 condition=models.Q(

@@ -24,9 +24,12 @@ from dpgeo.phrases import Figure
 from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
-def ledger_create(*, name: str, total: Fraction) -> Ledger:
-    """Create a ledger for one set of people. Raises InvalidInput."""
-    units = to_micro(parse_epsilon(total, field="budget"))
+def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
+    """Create a ledger for one set of people. Raises InvalidInput.
+
+    Without a `total` it pays for nothing until `ledger_set_total` has given it one.
+    """
+    units = 0 if total is None else to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
 
 
@@ -137,6 +140,8 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
     raise BudgetExceeded(
         "You asked for {asked}, but only {left} of {total} is left; ask for at most {left}."
         if left > 0
+        else "You asked for {asked}, but nobody has said yet how much may be published."
+        if ledger.total_units == 0
         else "You asked for {asked}, but the budget of {total} is spent.",
         asked=ledger.phrase(units),
         left=Figure(ledger.rest(left)),

@@ -60,7 +60,7 @@ class DatasetAdmin(OrganisationScoped):
     @admin.display(description="Release")
     def release_link(self, dataset: Dataset) -> SafeString | str:
         """Link to the desk's request form."""
-        return link(desk_url("desk-release-new", dataset.slug), "New release")
+        return link(desk_url("desk-kind", dataset.slug), "New release")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let every member add datasets; the form for it is on the desk."""
@@ -76,7 +76,7 @@ class DatasetAdmin(OrganisationScoped):
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Redirect to the desk, where the study area can be drawn."""
-        if url := desk_url("desk-dataset-new"):
+        if url := desk_url("desk-where"):
             return redirect(url)
         messages.info(request, "Declare datasets with: python manage.py ingest FILE --create ...")
         return redirect("admin:datasets_dataset_changelist")
@@ -113,7 +113,7 @@ class DatasetAdmin(OrganisationScoped):
         if dataset is not None:
             buttons = [
                 (_("Upload a file"), desk_url("desk-upload-new", dataset.slug)),
-                (_("New release"), desk_url("desk-release-new", dataset.slug)),
+                (_("New release"), desk_url("desk-kind", dataset.slug)),
                 (_("On the desk"), desk_url("desk-dataset", dataset.slug)),
             ]
         context: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}

@@ -72,13 +72,16 @@ def dataset_create(
     public_attributes: Sequence[object] = (),
     row_noun: str = "",
     at_console: bool = False,
+    budget_later: bool = False,
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
-    for points is shared as well. `created_by` is None for the operator at the console. Raises
-    InvalidInput, which names the field; NotAllowed if a user without the right to grant budgets
-    asks for one; and Conflict if the key of the person hashes is missing.
+    for points is shared as well. With `budget_later` it has neither: nothing can be released of it
+    until an administrator has given it a budget, or it shares one. `created_by` is None for the
+    operator at the console. Raises InvalidInput, which names the field; NotAllowed if a user
+    without the right to grant budgets asks for one; and Conflict if the key of the person hashes
+    is missing.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -102,7 +105,7 @@ def dataset_create(
             "row_noun": row_noun,
         }
     )
-    if (budget is None) == (ledger is None):
+    if (budget is None) == (ledger is None) and not (budget_later and budget is None):
         raise InvalidInput("Give a budget, or the ledger to share, not both.", field="budget")
     if points_budget is not None and ledger is not None:
         raise InvalidInput(
@@ -119,7 +122,7 @@ def dataset_create(
             own = (
                 ledger_lock(ledger)  # it may be merged into another one meanwhile
                 if ledger
-                else ledger_create(name=facts["title"], total=total or Fraction(0))
+                else ledger_create(name=facts["title"], total=total)
             )
             if points_budget is not None:
                 ledger_create_for_points(beside=own, total=points_budget)
@@ -245,6 +248,27 @@ def _pass_on_first_upload(dataset: Dataset) -> None:
             later = Q(first_upload_at=None) | Q(first_upload_at__gt=moment)
             siblings = Dataset.objects.filter(later, pk__in=[each.pk for each in sharing])
             siblings.update(first_upload_at=moment)
+
+
+def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
+    """Let a dataset that has no budget yet share that of a dataset about the same people.
+
+    Raises Conflict if it has a budget by now, and InvalidInput for a budget of other people.
+    """
+    with transaction.atomic():
+        own = ledger_lock(dataset.ledger)
+        if own.total_units or points_ledger(own) or own.entries.exists():
+            raise Conflict("This dataset has a budget of its own by now.", field="ledger")
+        shared = ledger_lock(ledger)
+        others = shared.datasets.exclude(pk=dataset.pk)
+        if not others.filter(organisation=dataset.organisation_id).exists():
+            raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
+        _check_unit(shared, dataset.unit, field="ledger", but=dataset)
+        Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
+        if not own.datasets.exists():
+            own.delete()
+    dataset.refresh_from_db()
+    return dataset
 
 
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:

@@ -30,7 +30,9 @@ from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
 from dpgeo.ingest.preview import Preview, preview
-from dpgeo.ingest.schema import Columns, Schema, field_of
+from dpgeo.ingest.schema import Columns, Role, Schema, field_of
+from dpgeo.ingest.trial import Context
+from dpgeo.ingest.understanding import Understanding
 from dpgeo.jobs.services import job_create, job_wake
 from dpgeo.phrases import Phrase, listed
 
@@ -116,10 +118,7 @@ def _look(upload: Upload) -> Preview:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:
         with local_path(private_storage(), upload.raw_name) as path, work_folder() as folder:
-            dataset = upload.dataset
-            # After an exchange, nothing compares the rows with an area that can still be fitted.
-            area = None if dataset.area_exchange and not dataset.frozen_at else dataset.area
-            seen = preview(path, upload.file_name, area, folder)
+            seen = preview(path, upload.file_name, trial_context(upload.dataset), folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
         waiting.update(state=UploadState.FAILED, failure=refusal.phrase)
@@ -130,6 +129,53 @@ def _look(upload: Upload) -> Preview:
     waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
     waiting.update(preview=upload.preview)
     return seen
+
+
+def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Understanding | None:
+    """Return what was understood of an upload, for its owner alone.
+
+    `columns` is a declaration to try; without one, it is the dataset's if its columns are fixed and
+    this file has them all, and the likeliest one otherwise. Returns None if nothing can be tried.
+    Raises InvalidInput for a file that cannot be read, or not with these columns; Conflict if the
+    file was deleted or the machine is too busy.
+    """
+    seen = upload_preview(upload=upload)
+    columns = columns or declared_columns(upload.dataset, seen)
+    if columns is None or (seen.understanding and seen.understanding.columns == columns):
+        return seen.understanding
+    if not upload.raw_name:
+        raise Conflict("The uploaded file is not kept; upload it again.")
+    with (
+        preview_slot(),
+        local_path(private_storage(), upload.raw_name) as path,
+        work_folder() as folder,
+    ):
+        context = trial_context(upload.dataset)
+        return preview(path, upload.file_name, context, folder, columns).understanding
+
+
+def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
+    """Return the dataset's columns if a file has all of them; None without any."""
+    if not dataset.columns:
+        return None
+    columns = Columns.from_json(dataset.columns)
+    names = {getattr(columns, role) for role in Role} - {""}
+    return columns if names <= set(seen.columns) else None
+
+
+def suggested_columns(dataset: Dataset, seen: Preview) -> Columns:
+    """Return the columns to offer: the dataset's, if a file has all of them, or a guess."""
+    guess = seen.understanding.columns if seen.understanding else seen.suggested
+    return declared_columns(dataset, seen) or guess
+
+
+def trial_context(dataset: Dataset) -> Context:
+    """Return what a file is tried against, before it is declared.
+
+    After an exchange, nothing compares the rows with an area that can still be fitted.
+    """
+    area = None if dataset.area_exchange and not dataset.frozen_at else dataset.area
+    return Context(Unit(dataset.unit), area, dataset.time_zone)
 
 
 def upload_look(*, upload: Upload) -> Upload:

@@ -11,8 +11,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.ingest.layout import PLAIN, Layout
 from dpgeo.ingest.report import Reason, Tally, shorten
-from dpgeo.ingest.schema import Wanted
+from dpgeo.ingest.schema import Columns, Wanted
 
 PREVIEW_ROWS = 200
 """Rows at the start of a file that a preview reads."""
@@ -38,7 +39,8 @@ class Head:
     """The first rows of a file as text, and its geometry metadata ("" for none).
 
     `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
-    later features can have properties that the first ones lack.
+    later features can have properties that the first ones lack. `layout` is how the names were
+    read, by the file's first line alone, and `likely` the layout that suits its first rows, too.
     """
 
     names: list[str]
@@ -46,6 +48,8 @@ class Head:
     geometry: str = ""
     crs: str = ""
     complete: bool = True
+    layout: Layout = PLAIN
+    likely: Layout = PLAIN
 
 
 class ReadRows(Protocol):
@@ -64,11 +68,36 @@ class ReadRows(Protocol):
 class Reader:
     """A format's reader: `read` gives all rows, `head` the first PREVIEW_ROWS as text.
 
-    Both raise InvalidInput. One row must never affect how another is read.
+    Both raise InvalidInput. One row must never affect how another is read. `sample`, if there is
+    one, gives rows of all parts of a long file, in small batches. Where `has_layouts`, all of them
+    also take the declared layout, `head` None for a layout to be guessed.
     """
 
     read: ReadRows
-    head: Callable[[Path], Head]
+    head: Callable[..., Head]
+    sample: ReadRows | None = None
+    has_layouts: bool = False
+
+    def rows(self, path: Path, wanted: Wanted, tally: Tally, columns: Columns) -> Iterator[Batch]:
+        """Yield all rows, as declared."""
+        return self._call(self.read, path, wanted, tally, columns)
+
+    def sample_rows(
+        self, path: Path, wanted: Wanted, tally: Tally, columns: Columns
+    ) -> Iterator[Batch]:
+        """Yield rows of all parts of the file if it is a long one, else all rows."""
+        return self._call(self.sample or self.read, path, wanted, tally, columns)
+
+    def first_rows(self, path: Path, layout: Layout | None = None) -> Head:
+        """Return the head, in the declared layout or a guess at it."""
+        return self.head(path, layout) if self.has_layouts else self.head(path)
+
+    def _call(
+        self, read: Any, path: Path, wanted: Wanted, tally: Tally, columns: Columns
+    ) -> Iterator[Batch]:
+        layout = {"layout": columns.layout} if self.has_layouts else {}
+        batches: Iterator[Batch] = read(path, wanted, tally, crs=columns.crs, **layout)
+        return batches
 
 
 class Sieve:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.attributes import number_attributes
@@ -29,11 +30,13 @@ from dpgeo.ingest.coordinates import (
     LATITUDE,
     LONGITUDE,
     NORTHING,
+    PointsAs,
     numbers,
     points,
     project,
 )
 from dpgeo.ingest.crs import Pair, has_limits
+from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
 from dpgeo.ingest.persons import erased_among, hash_persons
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
@@ -59,12 +62,18 @@ ROW_GROUP = 262_144
 
 
 def canonical_rows(
-    batch: Batch, schema: Schema, key: bytes, tally: Tally, erased: Collection[bytes] = ()
+    batch: Batch,
+    schema: Schema,
+    key: bytes,
+    tally: Tally,
+    erased: Collection[bytes] = (),
+    see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
 ) -> pa.RecordBatch:
     """Return the accepted rows of a batch in schema `CANONICAL`; tally the others.
 
     Rows of persons whose hashes are in `erased` are refused. A row's result does not depend on the
-    other entries of that list, or on the other rows.
+    other entries of that list, or on the other rows. `see` is called with the readable positions,
+    longitudes and latitudes, inside the study area and outside.
     """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
@@ -74,12 +83,14 @@ def canonical_rows(
     else:
         high = low = np.zeros(size, dtype=np.uint64)
     longitude, latitude = _degrees(batch, schema, sieve)
+    see(longitude[sieve.kept], latitude[sieve.kept])
     outside = np.zeros(size, dtype=bool)
     outside[sieve.kept] = ~schema.area.covers(longitude[sieve.kept], latitude[sieve.kept])
     sieve.refuse(outside, Reason.OUTSIDE_AREA, _Positions(longitude, latitude))
     time = None
     if Role.TIME in batch.fields:
-        time = seconds(batch.fields[Role.TIME], schema.time_zone, sieve)
+        formats = split_time_formats(schema.columns.time_format)
+        time = seconds(batch.fields[Role.TIME], schema.time_zone, sieve, formats)
     kept = sieve.kept
     x, y = to_mercator(longitude[kept], latitude[kept])
     times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])
@@ -94,13 +105,16 @@ def canonical_rows(
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
     """Return longitudes and latitudes, float64 (n,), without meaning for refused rows."""
-    crs = schema.columns.crs
+    crs, form = schema.columns.crs, schema.columns.position_format
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
-        pair = points(batch.fields[Role.GEOMETRY], x_axis, y_axis, sieve)
+        declared = PointsAs(x_axis, y_axis, crs, form)
+        pair = points(batch.fields[Role.GEOMETRY], declared, sieve)
     else:
-        y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve)
-        pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve), y
+        # A format that splits one column into two leaves nothing to convert in GeoJSON's points.
+        form = "" if form in PAIRS else form
+        y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve, form)
+        pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve, form), y
     return project(pair, crs, schema.area.bounds, sieve)
 
 

@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.core.number_text import number_text
+from dpgeo.ingest.column_words import COLUMN_WORDS
 from dpgeo.ingest.crs import WGS84, suggested_code
+from dpgeo.ingest.format_guess import guess_pair, guess_time
 from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.times import read_formats
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
-WORDS = {
-    "latitude": "latitude lat y",
-    "longitude": "longitude lon lng long x",
-    "person": (
-        "person user userid username uid device deviceid subscriber member customer client "
-        "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
-        "card vehicle taxi"
-    ),
-    "time": "timestamp time datetime date when utc",
-    "geometry": "geometry geom wkb wkt",
-}
 EARLY_NUMBER = 315_532_800
 """Seconds from 1970 to 1980; smaller numbers in a time column are rarely seconds since 1970."""
 
@@ -41,7 +36,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     system that it declares. A pair of coordinate columns is preferred to a geometry column, since
     people can read and check coordinates.
     """
-    columns = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
+    columns = {role: _likeliest(names, words.split()) for role, words in COLUMN_WORDS.items()}
     columns["geometry"] = geometry or columns["geometry"]
     if columns["longitude"] and columns["latitude"]:
         columns["geometry"] = ""
@@ -53,17 +48,82 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
     """Return the first name that contains a word of `words`; earlier words come first.
 
-    A word of a single letter must be the whole name. Returns "" if no name contains any of them.
+    A word of a single Latin letter must be the whole name. Chinese and Japanese do not divide
+    words, so there a part of the name is enough. Returns "" if no name contains any of them.
     """
-    parts = [
-        {name.lower(), *re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())}
-        for name in names
-    ]
+    parts = [_words(name) for name in names]
     for word in words:
         for name, own in zip(names, parts, strict=True):
+            if not word.isascii() and any(word in each for each in own):
+                return name
             if word in own and (len(word) > 1 or name.lower() == word):
                 return name
     return ""
+
+
+def _words(name: str) -> set[str]:
+    """Return a name and its words, in lower case and without accents."""
+    divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    plain = [
+        "".join(
+            sign
+            for sign in unicodedata.normalize("NFKD", text.casefold())
+            if not unicodedata.combining(sign)
+        )
+        for text in (name, divided)
+    ]
+    return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}
+
+
+def suggest_by_values(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
+    """Return the likeliest columns of a file without a header, by its first rows.
+
+    The first two columns of fractional numbers that can be degrees are taken for the position, the
+    latitude first unless only the other order is possible; one of dates for the time; and one of
+    the others, in which values recur, for the person.
+    """
+    values = [pa.array([row[index] for row in rows], pa.string()) for index in range(len(names))]
+    left = dict(zip(names, values, strict=True))
+    columns: dict[str, str] = {}
+    places = [name for name, texts in left.items() if _are_degrees(texts)][:2]
+    if len(places) == 2:
+        first, second = (np.abs(_numbers(left[name].to_pylist())) for name in places)
+        beyond = bool((first > 90).any() and not (second > 90).any())
+        columns["latitude"], columns["longitude"] = reversed(places) if beyond else places
+    elif points := [name for name, texts in left.items() if _is_geometry(texts)]:
+        columns["geometry"] = points[0]
+    left = {name: texts for name, texts in left.items() if name not in columns.values()}
+    if times := [name for name, texts in left.items() if _are_times(texts)]:
+        columns["time"] = times[0]
+    others = [name for name in left if name not in times]
+    recurring = [name for name in others if len(set(left[name].to_pylist())) < len(rows)]
+    if others:
+        columns["person"] = (recurring or others)[0]
+    return Columns(**columns)
+
+
+def _are_degrees(texts: pa.Array) -> bool:
+    numbers = _numbers([text.replace(",", ".") for text in texts.to_pylist()])
+    finite = numbers[np.isfinite(numbers)]
+    if len(finite) * 2 <= len(numbers):
+        return False
+    return bool((np.abs(finite) <= 180).mean() > 0.9 and (finite != np.floor(finite)).mean() > 0.5)
+
+
+def _is_geometry(texts: pa.Array) -> bool:
+    start = pc.starts_with(pc.utf8_upper(texts), "POINT")
+    return bool(pc.sum(start).as_py() or 0) or bool(guess_pair(texts))
+
+
+def _are_times(texts: pa.Array) -> bool:
+    """Whether most values are dates, or numbers that only count seconds or parts of them."""
+    guess = guess_time(texts)
+    if not len(texts) or guess.declared == "excel":
+        return False
+    formats = guess.declared.split() or ["iso", "s"]
+    found = read_formats(texts, "UTC", formats)
+    recent = found.fits & (found.seconds > EARLY_NUMBER) & (found.seconds < 2**32)
+    return bool(recent.mean() > 0.5)
 
 
 def hints(
@@ -73,17 +133,10 @@ def hints(
     if not rows:
         return []
     sentences = []
-    if sum(map(_is_number, names)) > len(names) / 2:
-        sentences.append(
-            Phrase(
-                "The first line looks like data. It is taken as the header: add a line with the "
-                "columns' names above it."
-            )
-        )
     values = {name: [row[index] for row in rows] for index, name in enumerate(names)}
-    if columns.longitude and columns.latitude:
+    if columns.longitude and columns.latitude and not columns.position_format:
         sentences += _position_hints(values[columns.longitude], values[columns.latitude], area)
-    if columns.time:
+    if columns.time and not columns.time_format:
         sentences += _time_hints(columns.time, values[columns.time])
     return sentences
 

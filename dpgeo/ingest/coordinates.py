@@ -13,19 +13,24 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.ingest.batch import Sieve
-from dpgeo.ingest.crs import Bounds, Pair, to_wgs84
+from dpgeo.ingest.crs import IN_DEGREES, WGS84, Bounds, Pair, to_wgs84
+from dpgeo.ingest.declared_formats import PAIRS, SCALES
+from dpgeo.ingest.position_formats import decimals, split_pairs
 from dpgeo.ingest.report import Reason
 from dpgeo.ingest.text import bounded, is_text, is_words, mask, readable_text
 
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 COMMA_NUMBER = r"^[+-]?[0-9]*,[0-9]+$"
+SRID = r"(?:SRID=(?P<srid>[0-9]{1,6}); ?)?"
+ORDINATE = r"[^\s()]+"
 WKT_POINT = (
-    r"(?i)^POINT\s*(?:Z|M|ZM)?\s*\(\s*(?P<x>[^\s()]+)\s+(?P<y>[^\s()]+)(?:\s+[^\s()]+){0,2}\s*\)$"
+    rf"(?i)^{SRID}POINT\s*(?:Z|M|ZM)?"
+    rf"\s*\(\s*(?P<x>{ORDINATE})\s+(?P<y>{ORDINATE})(?:\s+{ORDINATE}){{0,2}}\s*\)$"
 )
-WKT_EMPTY = r"(?i)^POINT\s*(?:Z|M|ZM)?\s+EMPTY$"
+WKT_EMPTY = rf"(?i)^{SRID}POINT\s*(?:Z|M|ZM)?\s+EMPTY$"
 WKT_OTHER = (
-    r"(?i)^(?:LINESTRING|LINEARRING|POLYGON|TRIANGLE|MULTI[A-Z]+|GEOMETRYCOLLECTION|CIRCULARSTRING)"
-    r"\b"
+    rf"(?i)^{SRID}"
+    r"(?:LINESTRING|LINEARRING|POLYGON|TRIANGLE|MULTI[A-Z]+|GEOMETRYCOLLECTION|CIRCULARSTRING)\b"
 )
 NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
@@ -63,43 +68,60 @@ LONGITUDE = Axis(
 EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 
 
-def numbers(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
+def numbers(values: Any, axis: Axis, sieve: Sieve, form: str = "") -> NDArray[np.float64]:
     """Parse coordinates as float64 (n,); values of refused rows have no meaning.
 
-    Text must be a plain decimal number with a point. It is rounded to the nearest double, so a
-    number and its shortest text give the same position.
+    Text must be a number in the declared format (`position_formats`), by default a plain decimal
+    number with a point. It is rounded to the nearest double, so a number and its shortest text give
+    the same position.
     """
-    parsed = _parsed(values, axis, sieve) if is_text(values.type) else values
+    parsed = _parsed(values, axis, sieve, form) if is_text(values.type) else values
     result: NDArray[np.float64] = (
         parsed.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
     )
+    if form in SCALES:
+        result = result / SCALES[form]
     sieve.refuse(mask(pc.is_null(parsed)), axis.missing, values)
     sieve.refuse(~np.isfinite(result), axis.not_finite, values)
     sieve.refuse(np.abs(result) > axis.limit, axis.out_of_range, values)
     return result
 
 
-def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
+def _parsed(values: Any, axis: Axis, sieve: Sieve, form: str) -> Any:
     """Parse text as float64; null where it is missing or refused."""
-    text = readable_text(values, sieve)
+    written = text = readable_text(values, sieve)
+    if form and form not in SCALES:
+        text = decimals(written, form, axis.limit)
     number = pc.match_substring_regex(text, NUMBER)
     if not pc.all(number, skip_nulls=False).as_py():
         sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), axis.missing)
-        sieve.refuse(mask(pc.match_substring_regex(text, COMMA_NUMBER)), axis.comma, text)
-        sieve.refuse(mask(pc.match_substring_regex(text, NOT_FINITE)), axis.not_finite, text)
-        sieve.refuse(~mask(number), axis.not_number, text)
+        sieve.refuse(mask(pc.match_substring_regex(text, COMMA_NUMBER)), axis.comma, written)
+        sieve.refuse(mask(pc.match_substring_regex(text, NOT_FINITE)), axis.not_finite, written)
+        sieve.refuse(~mask(number), axis.not_number, written)
         text = pc.if_else(number, text, pa.scalar(None, text.type))
     return text.cast(pa.float64())
 
 
-def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
+@dataclass(frozen=True, slots=True)
+class PointsAs:
+    """How points are declared: their axes, coordinate system, and format."""
+
+    x_axis: Axis
+    y_axis: Axis
+    crs: str = WGS84
+    form: str = ""
+
+
+def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     """Parse points to coordinates, float64 (n,) each.
 
-    A column of text is read as WKT, a column of bytes as WKB. The values of refused rows have no
-    meaning.
+    A column of text is read as WKT, or as two numbers where that is declared; a column of bytes is
+    read as WKB. The values of refused rows have no meaning.
     """
+    if declared.form in PAIRS and is_text(values.type):
+        return _number_pairs(values, declared, sieve)
     if is_words(values.type):
-        return _text_points(values, x_axis, y_axis, sieve)
+        return _text_points(values, declared, sieve)
     words, codes, too_long = bounded(values)
     sieve.refuse(too_long, Reason.GEOMETRY_NOT_POINT)
     binary = words if codes is None else words.take(codes)
@@ -112,22 +134,41 @@ def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
     shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS has no x and y for these
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
-    for coordinate, axis in ((y, y_axis), (x, x_axis)):
+    for coordinate, axis in ((y, declared.y_axis), (x, declared.x_axis)):
         sieve.refuse(~np.isfinite(coordinate), axis.not_finite, coordinate)
         sieve.refuse(np.abs(coordinate) > axis.limit, axis.out_of_range, coordinate)
     return x, y
 
 
-def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Parse texts such as `POINT (x y)`; a height or measure is ignored."""
+def _text_points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
+    """Parse texts such as `POINT (x y)`; a height or measure is ignored.
+
+    A text that states a coordinate system (EWKT) other than the declared one is refused.
+    """
     text = readable_text(values, sieve)
     sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_OTHER)), Reason.GEOMETRY_NOT_POINT, text)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_EMPTY)), Reason.GEOMETRY_MISSING, text)
     parts = pc.extract_regex(text, WKT_POINT)
     sieve.refuse(mask(pc.is_null(parts)), Reason.GEOMETRY_UNREADABLE, text)
-    y = numbers(parts.field("y"), y_axis, sieve)
-    return numbers(parts.field("x"), x_axis, sieve), y
+    code = WGS84 if declared.crs in IN_DEGREES else declared.crs
+    stated = pa.array(["", "0", code.partition(":")[2]])
+    known = mask(pc.is_in(parts.field("srid"), stated))
+    sieve.refuse(~known, Reason.GEOMETRY_OTHER_SYSTEM, text)
+    y = numbers(parts.field("y"), declared.y_axis, sieve)
+    return numbers(parts.field("x"), declared.x_axis, sieve), y
+
+
+def _number_pairs(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
+    """Parse texts such as "52.5, 13.4", in degrees also with hemispheres or minutes."""
+    text = readable_text(values, sieve)
+    sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
+    first, second = split_pairs(text)
+    sieve.refuse(mask(pc.is_null(first)), Reason.NOT_A_PAIR, text)
+    x, y = (second, first) if declared.form == "lat-lon" else (first, second)
+    form = "degrees" if np.isfinite(declared.x_axis.limit) else "comma"
+    latitude = numbers(y, declared.y_axis, sieve, form)
+    return numbers(x, declared.x_axis, sieve, form), latitude
 
 
 def project(pair: Pair, crs: str, bounds: Bounds, sieve: Sieve) -> Pair:

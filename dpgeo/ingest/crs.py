@@ -24,6 +24,9 @@ WGS84 = "EPSG:4326"
 IN_DEGREES = {WGS84, "OGC:CRS84"}
 THE_FILE = Phrase("The file")
 
+MOST_SYSTEMS = 40
+"""Projected systems that a preview tries."""
+
 CODE = re.compile(r"(?:EPSG|ESRI|OGC):[A-Z0-9]{1,12}")
 
 Bounds = tuple[float, float, float, float]
@@ -107,6 +110,37 @@ def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
     )
 
 
+def crs_name(code: str) -> Phrase:
+    """Return what people call a coordinate system."""
+    if code in IN_DEGREES:
+        return Phrase("longitude and latitude in degrees")
+    system = _system(code) if CODE.fullmatch(code) else None
+    return Phrase("{name} ({code})", name=system.name if system else "?", code=code)
+
+
+def likely_systems(bounds: Bounds) -> list[str]:
+    """Return codes of projected systems whose use covers an area, most particular first."""
+    from pyproj.aoi import AreaOfInterest
+    from pyproj.database import query_crs_info
+    from pyproj.enums import PJType
+
+    infos = query_crs_info(
+        auth_name="EPSG",
+        pj_types=PJType.PROJECTED_CRS,
+        area_of_interest=AreaOfInterest(*bounds),
+        contains=True,
+    )
+
+    def rank(info: Any) -> tuple[bool, float]:
+        use = info.area_of_use
+        rare = "(N-E)" in info.name or "(E-N)" in info.name or 10_000 <= int(info.code) < 20_000
+        return rare, (use.east - use.west) * (use.north - use.south)
+
+    usual = sorted((info for info in infos if not info.deprecated and info.area_of_use), key=rank)
+    codes = dict.fromkeys(f"EPSG:{info.code}" for info in usual if info.code.isdecimal())
+    return [*list(codes)[:MOST_SYSTEMS], "EPSG:3857"]
+
+
 @lru_cache(maxsize=64)
 def _system(crs: str) -> Any:
     """Return the coordinate system of a code; None if there is none."""
@@ -133,6 +167,6 @@ def _way(crs: str, bounds: Bounds) -> Any:
             group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers
-    except ProjError:
+    except (ProjError, IndexError):  # the library's IndexError, where a system has no way at all
         return None
     return group[0] if group else None

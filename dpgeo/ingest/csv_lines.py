@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpgeo.ingest.report import MAX_LINE_BYTES
 
 BLOCK_BYTES = 1 << 21
-LF, CR, QUOTE = 10, 13, 34
+LF, CR, QUOTE, TAB, SPACE = 10, 13, 34, 9, 32
 
 Positions = NDArray[np.int64]
 
@@ -46,9 +46,17 @@ class Lines:
     done: int
 
 
-def read_lines(
-    file: IO[bytes], block_bytes: int = BLOCK_BYTES, *, first: int = 1
-) -> Iterator[Lines]:
+class Bytes(Protocol):
+    """A file that is read as bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return about `size` bytes, none at the end."""
+
+    def tell(self) -> int:
+        """Return how much was read."""
+
+
+def read_lines(file: Bytes, block_bytes: int = BLOCK_BYTES, *, first: int = 1) -> Iterator[Lines]:
     """Yield the lines of `file` from its position on, numbered from `first`.
 
     At most one block and one line are in memory, however long a line is.
@@ -138,10 +146,10 @@ class Split:
         return start, end
 
 
-def split(lines: Lines, delimiter: int) -> Split:
-    """Find the fields of every line."""
+def split(lines: Lines, delimiter: int | None) -> Split:
+    """Find the fields of every line; None stands for any number of spaces or tabs."""
     data = np.frombuffer(lines.block, dtype=np.uint8)
-    delimiters = np.flatnonzero(data == delimiter)
+    delimiters = _blanks(data) if delimiter is None else np.flatnonzero(data == delimiter)
     unclosed = stray = np.zeros(len(lines.starts), dtype=bool)
     if b'"' in lines.block:
         quotes = np.flatnonzero(data == QUOTE)
@@ -155,10 +163,29 @@ def split(lines: Lines, delimiter: int) -> Split:
     return Split(delimiters, first, count, unclosed, stray)
 
 
+def _blanks(data: NDArray[np.uint8]) -> Positions:
+    """Return the last of each run of spaces and tabs between two other signs of a line."""
+    blank = (data == SPACE) | (data == TAB)
+    signs = np.flatnonzero(~blank)
+    if not len(signs):
+        return signs
+    ends = np.flatnonzero(np.diff(signs) > 1)
+    before, after = data[signs[ends]], data[signs[ends + 1]]
+    breaks = (before == LF) | (before == CR) | (after == LF) | (after == CR)
+    last: Positions = signs[ends + 1][~breaks] - 1
+    return last
+
+
 def _stray(
-    data: NDArray[np.uint8], quotes: Positions, lines: Lines, before: Positions, delimiter: int
+    data: NDArray[np.uint8],
+    quotes: Positions,
+    lines: Lines,
+    before: Positions,
+    delimiter: int | None,
 ) -> NDArray[np.bool_]:
     """Return which lines have a quotation mark out of place."""
+    if delimiter is None:
+        data, delimiter = np.where(data == TAB, np.uint8(SPACE), data), SPACE
     line = np.searchsorted(lines.ends, quotes)
     odd = (np.arange(len(quotes)) - before[line]) % 2 == 1
     previous, following = data[quotes - 1], data[quotes + 1]

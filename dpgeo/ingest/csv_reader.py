@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,15 +22,23 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.crs import WGS84
+from dpgeo.ingest.csv_layout import LayoutGuess, best_delimiter, guess_layout, split_line
 from dpgeo.ingest.csv_lines import Lines, Positions
 from dpgeo.ingest.formats import BYTE_ORDER_MARK
 from dpgeo.ingest.header import check_names, positions
+from dpgeo.ingest.layout import BLANKS, PLAIN, Layout, unnamed_columns
 from dpgeo.ingest.report import LONGEST_EXAMPLE, MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
+from dpgeo.ingest.text_bytes import TextBytes, open_text
 
-DELIMITERS = ",;\t|"
+USUAL_HEADER_BYTES = 1 << 14
 MAX_HEADER_BYTES = 1 << 20
 HEAD_BYTES = 1 << 18
+
+
+SAMPLE_BLOCKS = 8
+SAMPLE_HEAD_BYTES = 1 << 16
+SAMPLE_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +56,62 @@ def read_csv(
     tally: Tally,
     *,
     crs: str = WGS84,
+    layout: Layout = PLAIN,
     block_bytes: int = csv_lines.BLOCK_BYTES,
 ) -> Iterator[Batch]:
-    """Yield the rows of a CSV file in batches; fields are pyarrow string arrays.
+    """Yield the rows of a text file in batches; fields are pyarrow string arrays.
 
     A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines with more or
     fewer fields than the header are refused. Raises InvalidInput when the header is unusable or
     lacks a declared column.
     """
-    total = path.stat().st_size
-    with path.open("rb") as file:
-        header = read_header(file)
+    with open_text(path, layout.encoding) as file:
+        header = read_header(file, layout)
         where = positions(wanted, header.names)
         for lines in csv_lines.read_lines(file, block_bytes, first=header.next_line):
-            yield _batch(lines, header, where, tally, total)
+            yield _batch(lines, header, where, tally, file.total)
 
 
-def read_header(file: IO[bytes]) -> Header:
+def sample_csv(
+    path: Path, wanted: Wanted, tally: Tally, *, crs: str = WGS84, layout: Layout = PLAIN
+) -> Iterator[Batch]:
+    """Yield rows of the head of a text file, and of blocks that are spread over the rest."""
+    with open_text(path, layout.encoding) as file:
+        header = read_header(file, layout)
+        where = positions(wanted, header.names)
+        begin, total = file.tell(), file.total
+        head = file.read(SAMPLE_HEAD_BYTES)
+        whole = total - begin <= SAMPLE_HEAD_BYTES
+        parts = [head if whole else head[: _line_end(head, last=True)]]
+        rest = begin + len(head)
+        for block in () if whole else range(SAMPLE_BLOCKS):
+            file.leap(rest + (total - rest) * block // SAMPLE_BLOCKS)
+            text = file.read(SAMPLE_BYTES)
+            parts.append(text[_line_end(text) : _line_end(text, last=True)])
+        for part in parts:
+            for lines in csv_lines.read_lines(io.BytesIO(part), max(len(part), 1)):
+                yield _batch(replace(lines, done=total * whole), header, where, tally, total)
+
+
+def _line_end(text: bytes, *, last: bool = False) -> int:
+    """Return where the first or the last line of a text ends."""
+    ends = [text.rfind(mark) if last else text.find(mark) for mark in (b"\n", b"\r")]
+    found = [end + 1 for end in ends if end >= 0]
+    return (max if last else min)(found, default=0)
+
+
+def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
     """Read the header, the first line that is not blank, leaving `file` after it.
 
-    The delimiter is the one of comma, semicolon, tab and bar that gives the most columns. Raises
-    InvalidInput (field "file") when there is no usable header.
+    The delimiter is the declared one, else the one of comma, semicolon, tab and bar that gives the
+    most columns. Of a file that is declared to have no header, nothing is read. Raises InvalidInput
+    (field "file") when there is no usable header.
     """
-    head = file.read(MAX_HEADER_BYTES + 1)
-    number, position = 1, len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+    head = file.read(USUAL_HEADER_BYTES)
+    if not _line_end(head.lstrip()):
+        head += file.read(MAX_HEADER_BYTES + 1)
+    start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+    number, position = 1, start
     for line in head[position:].splitlines(keepends=True):
         position += len(line)
         if line.strip():
@@ -87,9 +127,12 @@ def read_header(file: IO[bytes]) -> Header:
             "position and time.",
             field="file",
         )
-    file.seek(position)
+    if layout.unnamed:
+        file.rewind(start)
+        return Header(unnamed_columns(layout.columns), layout.separator or ",", 1)
+    file.rewind(position)
     text = _header_text(line)
-    delimiter, names = _columns(text)
+    delimiter, names = _columns(text, layout.separator)
     check_names(names)
     return Header(names, delimiter, number + 1)
 
@@ -103,27 +146,31 @@ def _header_text(line: bytes) -> str:
         ) from error
 
 
-def read_head(path: Path) -> Head:
-    """Return the header and first rows, each cut or padded to the number of columns."""
-    with path.open("rb") as file:
-        header = read_header(file)
+def read_head(path: Path, layout: Layout | None = None) -> Head:
+    """Return the header and first rows, each cut or padded to the number of columns.
+
+    Without a declared layout, that of the file is guessed (`csv_layout`).
+    """
+    guess = guess_layout(path) if layout is None else LayoutGuess(layout, layout)
+    with open_text(path, guess.likely.encoding) as file:
+        header = read_header(file, guess.likely)
         head = io.BytesIO(file.read(HEAD_BYTES))
     lines = next(csv_lines.read_lines(head, HEAD_BYTES), None)
     rows = []
     if lines is not None:
         for start, end in zip(lines.starts[:PREVIEW_ROWS], lines.ends[:PREVIEW_ROWS], strict=True):
             text = lines.block[start : min(end, start + MAX_LINE_BYTES)].decode(errors="replace")
-            cells = next(csv.reader([text], delimiter=header.delimiter))
-            cells = [shorten(cell.strip()) for cell in cells[: len(header.names)]]
+            cells = [shorten(cell.strip()) for cell in split_line(text, header.delimiter)]
+            cells = cells[: len(header.names)]
             rows.append(cells + [""] * (len(header.names) - len(cells)))
-    return Head(header.names, rows)
+    return Head(header.names, rows, layout=guess.by_header, likely=guess.likely)
 
 
-def _columns(text: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives the most columns, and the columns' names."""
-    delimiter = max(DELIMITERS, key=lambda mark: _width(text, mark))
+def _columns(text: str, declared: str) -> tuple[str, list[str]]:
+    """Return the delimiter and the columns' names."""
+    delimiter = declared or best_delimiter(text)
     try:
-        names = next(csv.reader([text], delimiter=delimiter, strict=True))
+        names = split_line(text, delimiter, strict=True)
     except csv.Error as error:
         raise InvalidInput(
             "The header has a quotation mark out of place or a name that is far too long; "
@@ -133,21 +180,14 @@ def _columns(text: str) -> tuple[str, list[str]]:
     return delimiter, [name.strip() for name in names]
 
 
-def _width(text: str, delimiter: str) -> int:
-    """Count the columns that a delimiter gives; 0 if a name is too long for the library."""
-    try:
-        return len(next(csv.reader([text], delimiter=delimiter)))
-    except csv.Error:
-        return 0
-
-
 def _batch(
     lines: Lines, header: Header, where: Mapping[str, int], tally: Tally, total: int
 ) -> Batch:
     tally.read += len(lines.starts)
     sieve = Sieve(lines.numbers, tally)
     examples = _LineStarts(lines)
-    fields = csv_lines.split(lines, ord(header.delimiter))
+    blanks = header.delimiter == BLANKS
+    fields = csv_lines.split(lines, None if blanks else ord(header.delimiter))
     sieve.refuse(lines.too_long, Reason.LINE_TOO_LONG, examples)
     sieve.refuse(csv_lines.undecodable(lines), Reason.UNDECODABLE, examples)
     sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, examples)
@@ -197,4 +237,4 @@ class _LineStarts:
         return self._lines.block[start : min(end, start + 4 * LONGEST_EXAMPLE)]
 
 
-READER = Reader(read_csv, read_head)
+READER = Reader(read_csv, read_head, sample_csv, has_layouts=True)

@@ -69,7 +69,7 @@ def ingest_here(
 
     tally = Tally()
     reader = sniff(source, file_name).load_reader()
-    batches = reader.read(source, schema.wanted, tally, crs=schema.columns.crs)
+    batches = reader.rows(source, schema.wanted, tally, schema.columns)
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:

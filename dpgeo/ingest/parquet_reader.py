@@ -23,11 +23,13 @@ from dpgeo.ingest.schema import Role, Wanted, field_of, role_name
 from dpgeo.ingest.text import is_text
 from dpgeo.phrases import Phrase
 
-BATCH_ROWS = 65_536
+BATCH_ROWS = 32_768
 BATCH_BYTES = 32 << 20
 FEWEST_ROWS = 4_096
-DICTIONARY_BYTES = 32 << 20
+DICTIONARY_BYTES = 4 << 20
 MAX_FOOTER_BYTES = 64 << 20
+SAMPLE_GROUPS = 8
+SAMPLE_ROWS = 800
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 COLUMNS_AT_ONCE = 50
@@ -59,12 +61,32 @@ def read_parquet(
             _check_columns(file.schema_arrow, wanted, crs)
             size = min(batch_rows, _affordable_rows(file.metadata))
         done = 0
-        for batch in _guarded(file.iter_batches(batch_size=size, columns=names)):
+        for batch in _guarded(_batches(file, size, names)):
             rows = np.arange(done, done + batch.num_rows, dtype=np.int64) + 1
             done += batch.num_rows
             tally.read += batch.num_rows
             fields = {role: _plain(batch.column(name)) for role, name in wanted.items()}
             yield Batch(rows, fields, done, file.metadata.num_rows)
+
+
+def sample_parquet(
+    path: Path, wanted: Wanted, tally: Tally, *, crs: str = WGS84
+) -> Iterator[Batch]:
+    """Yield the first rows of some row groups, spread over the whole file."""
+    with open_parquet(path) as file:
+        with readable():
+            _check_columns(file.schema_arrow, wanted, crs)
+        groups, total = file.num_row_groups, file.metadata.num_rows
+        chosen = dict.fromkeys(groups * part // SAMPLE_GROUPS for part in range(SAMPLE_GROUPS))
+        names, done = list(wanted.values()), 0
+        for group in chosen if groups else ():
+            batches = file.iter_batches(SAMPLE_ROWS, row_groups=[group], columns=names)
+            for batch in islice(_guarded(batches), SAMPLE_GROUPS // len(chosen)):
+                rows = np.arange(done, done + batch.num_rows, dtype=np.int64) + 1
+                done += batch.num_rows
+                tally.read += batch.num_rows
+                fields = {role: _plain(batch.column(name)) for role, name in wanted.items()}
+                yield Batch(rows, fields, done, total)
 
 
 def read_head(path: Path) -> Head:
@@ -130,6 +152,15 @@ def readable() -> Iterator[None]:
                 "The Parquet file is encrypted; write it without encryption.", field="file"
             ) from error
         raise InvalidInput(DAMAGED, field="file") from error
+
+
+def _batches(file: pq.ParquetFile, size: int, names: list[str]) -> Iterator[Any]:
+    """Yield the rows of one row group after the other.
+
+    Read across row groups, the library keeps the dictionaries of all of them to the end.
+    """
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size=size, columns=names, row_groups=[group])
 
 
 def _guarded(batches: Iterator[Any]) -> Iterator[Any]:
@@ -300,4 +331,4 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
     check_stated(stated, declared, Phrase("The column {name!r}", name=name))
 
 
-READER = Reader(read_parquet, read_head)
+READER = Reader(read_parquet, read_head, sample_parquet)

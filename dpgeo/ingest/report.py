@@ -58,10 +58,15 @@ class Reason(StrEnum):
     GEOMETRY_MISSING = translatable("the geometry is missing or empty")
     GEOMETRY_UNREADABLE = translatable("the geometry cannot be read")
     GEOMETRY_NOT_POINT = translatable("the geometry is not a point")
+    GEOMETRY_OTHER_SYSTEM = translatable(
+        "the geometry states another coordinate system than the declared one"
+    )
+    NOT_A_PAIR = translatable("the position is not two numbers")
     NOT_PROJECTABLE = translatable("the position cannot be in the declared coordinate system")
     OUTSIDE_AREA = translatable("the position is outside the study area")
     TIME_MISSING = translatable("the time is missing")
     TIME_UNREADABLE = translatable("the time is neither ISO 8601 nor seconds since 1970")
+    TIME_NOT_AS_DECLARED = translatable("the time is not written in the declared format")
     TIME_RANGE = translatable(
         "the time is outside the years 1000 to 2999 (numbers are seconds since 1970)"
     )

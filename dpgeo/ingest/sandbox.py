@@ -32,6 +32,9 @@ FIXED = {
     "PYTHONPATH": str(ROOT),
     "MALLOC_ARENA_MAX": "2",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
+    # Freed arrays go back to the system at once, so that memory does not grow with the file.
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
     "OPENBLAS_NUM_THREADS": "1",
     "PROJ_NETWORK": "OFF",
 }

@@ -20,10 +20,10 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.decompress import MAX_BYTES, unpacked
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
-from dpgeo.ingest.schema import Schema
+from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.ingest.sniff import sniff
+from dpgeo.ingest.trial import Context
 from dpgeo.phrases import Phrase
-from dpgeo.spatial.area import StudyArea
 
 MEMORY_BYTES = 512 << 20
 """Bytes of memory that a task may take beyond those of the loaded libraries."""
@@ -50,8 +50,8 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     path, name = unpack(PREVIEW_BYTES)
     if sniff(path, name).sandboxed:
         path, name = unpack(MAX_BYTES)
-    area = request["area"] and StudyArea.from_geojson(request["area"])
-    return preview_here(path, name, area).to_json()
+    columns = request["columns"] and Columns.from_json(request["columns"])
+    return preview_here(path, name, Context.from_json(request["context"]), columns).to_json()
 
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:

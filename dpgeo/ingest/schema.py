@@ -15,6 +15,8 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
+from dpgeo.ingest.declared_formats import check_position_format, split_time_formats
+from dpgeo.ingest.layout import Layout
 from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
 
@@ -59,6 +61,10 @@ def field_of(key: str) -> str:
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
+ALWAYS_WRITTEN = {*Role, "crs"}
+"""Members of `Columns` that are written even if they are empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The name of the column in each role; "" where there is none.
@@ -67,6 +73,9 @@ class Columns:
     well-known binary as GeoParquet writes it, or a geometry of GeoPackage and GeoJSON (where its
     name is "geometry"). `crs` is the code of the position's coordinate system. Any combination of
     columns is valid here, since a suggestion may be partial; `Schema` refuses unusable ones.
+
+    The other members say how the values are written (`time_formats`, `position_formats`) and how
+    the file is laid out (`layout`). "" is the usual of each.
     """
 
     longitude: str = ""
@@ -75,6 +84,12 @@ class Columns:
     time: str = ""
     geometry: str = ""
     crs: str = WGS84
+    time_format: str = ""
+    position_format: str = ""
+    encoding: str = ""
+    delimiter: str = ""
+    unnamed: str = ""
+    sheet: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))
@@ -100,8 +115,14 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Return column names by role, and the code of the coordinate system as "crs"."""
-        return asdict(self)
+        """Return column names by role, and how they are read where it is not the usual way."""
+        values = asdict(self)
+        return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
+
+    @property
+    def layout(self) -> Layout:
+        """Return the declared layout of the file."""
+        return Layout(self.encoding, self.delimiter, self.unnamed, self.sheet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +143,10 @@ class Schema:
 
     def __post_init__(self) -> None:
         self._check_position()
+        columns = self.columns
+        split_time_formats(columns.time_format)
+        check_position_format(columns.position_format, geometry=bool(columns.geometry))
+        columns.layout.check()
         check_crs(self.columns.crs, self.area.bounds)
         if self.unit is Unit.PERSON and not self.columns.person:
             raise InvalidInput(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.csv_layout import marked_encoding
 from dpgeo.ingest.formats import FORMATS, InputFormat, Start
 from dpgeo.phrases import translatable
 
@@ -26,9 +27,8 @@ FOREIGN = [
         b"\x00\x00\x27\x0a",
         translatable("This is a shapefile; export the layer as GeoParquet or CSV."),
     ),
+    (b"\xff\xfe\x00\x00", translatable("This is text in UTF-32; save it as UTF-8.")),
     (b"%PDF", translatable("This is a PDF document; export the table behind it as CSV.")),
-    (b"\xff\xfe", translatable("This is text in UTF-16; save it as UTF-8.")),
-    (b"\xfe\xff", translatable("This is text in UTF-16; save it as UTF-8.")),
 ]
 
 
@@ -55,6 +55,8 @@ def _check_text(head: bytes, start: bytes, file_name: str) -> None:
     for magic, problem in FOREIGN:
         if head.startswith(magic):
             raise InvalidInput(problem, field="file")
+    if marked_encoding(head):
+        return
     if Path(file_name).suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
         raise InvalidInput(
             "The name says Parquet, but the file is not one (it does not begin with PAR1); "
@@ -75,7 +77,7 @@ def _check_text(head: bytes, start: bytes, file_name: str) -> None:
     first_line = start.splitlines()[0] if start else b""
     if b"\x00" in first_line:
         raise InvalidInput(
-            "The first line contains zero bytes: this is not text, or it is UTF-16; "
-            "save it as CSV in UTF-8.",
+            "The first line contains zero bytes: this is not text; export the table as CSV in "
+            "UTF-8.",
             field="file",
         )

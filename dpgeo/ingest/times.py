@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,39 +14,41 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.declared_formats import NUMERIC, USUAL
 from dpgeo.ingest.report import Reason
 from dpgeo.ingest.text import is_text, mask, readable_text
+from dpgeo.ingest.time_formats import DAY, Read, read_numbers, read_text
 
 EARLIEST = int(datetime(1000, 1, 1, tzinfo=UTC).timestamp())
 LATEST = int(datetime(3000, 1, 1, tzinfo=UTC).timestamp()) - 1
-EPOCH = r"^[+-]?[0-9]{1,15}(?:\.[0-9]+)?$"
-ISO_8601 = (
-    r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
-    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
-    r"(?: ?(?P<zone>[Zz]|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?)?$"
-)
-DAY = 86_400
 
 
-def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
+def seconds(
+    values: Any, time_zone: str, sieve: Sieve, formats: Sequence[str] = USUAL
+) -> NDArray[np.int64]:
     """Parse times to seconds, int64 (n,), rounded down.
 
-    Text is ISO 8601 (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds
-    since 1970, numbers are seconds since 1970, and Parquet's dates and timestamps are used
-    directly. The values of refused rows have no meaning. Times without an offset are read in
-    `time_zone` by `local_to_utc`. A row whose declared time is missing or unreadable is refused: a
-    release for a time window must know of every row whether it lies in the window.
+    Text and numbers are read in the declared formats (`time_formats`), by default as ISO 8601
+    (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds since 1970;
+    Parquet's dates and timestamps are used directly. The values of refused rows have no meaning.
+    Times without an offset are read in `time_zone` by `local_to_utc`. A row whose declared time is
+    missing or unreadable is refused: a release for a time window must know of every row whether it
+    lies in the window.
     """
     sieve.refuse(mask(pc.is_null(values)), Reason.TIME_MISSING)
-    if is_text(values.type):
-        result = _from_text(readable_text(values, sieve), time_zone, sieve)
-    else:
-        numeric, local = _from_numbers(values)
-        sieve.refuse(~np.isfinite(numeric), Reason.TIME_UNREADABLE, values)
-        result = _bounded(numeric, sieve, values)
-        if local:
-            result = local_to_utc(result, time_zone)
-    return result
+    kind = values.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        moments, local = _from_calendar(values)
+        moments = _bounded(moments, sieve, values)
+        return local_to_utc(moments, time_zone) if local else moments
+    numeric = [code for code in formats if code in NUMERIC]
+    if not is_text(kind) and numeric:
+        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        sieve.refuse(~np.isfinite(numbers), Reason.TIME_UNREADABLE, values)
+        to_utc = partial(local_to_utc, time_zone=time_zone)
+        return _bounded(read_numbers(numbers, numeric[0], to_utc), sieve, values)
+    text = readable_text(values, sieve) if is_text(kind) else values.cast(pa.string())
+    return _from_text(text, time_zone, sieve, formats)
 
 
 def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
@@ -82,83 +86,37 @@ def _bounded(
     return np.floor(np.where(fits, numeric, 0)).astype(np.int64)
 
 
-def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64], bool]:
+def _from_calendar(values: Any) -> tuple[NDArray[np.int64], bool]:
     """Return a Parquet column's times in seconds, and whether they are local time."""
     kind = values.type
     if pa.types.is_date(kind):
-        return values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0).to_numpy().astype(
-            np.int64
-        ) * DAY, True
-    if pa.types.is_timestamp(kind):
-        ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        numeric = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) // ticks
-        return numeric, kind.tz is None
-    numbers = values.cast(pa.float64(), safe=False).fill_null(0)
-    return numbers.to_numpy(zero_copy_only=False), False
+        days = values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0)
+        return days.to_numpy().astype(np.int64) * DAY, True
+    ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+    numeric = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) // ticks
+    return numeric, kind.tz is None
 
 
-def _from_text(text: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
+def _from_text(
+    text: Any, time_zone: str, sieve: Sieve, formats: Sequence[str]
+) -> NDArray[np.int64]:
     sieve.refuse(mask(pc.equal(text, "")), Reason.TIME_MISSING)
-    epoch = pc.match_substring_regex(text, EPOCH)
-    numeric = mask(epoch)
-    if numeric.any():
-        numbers = pc.if_else(epoch, text, pa.scalar(None, text.type)).cast(pa.float64())
-        values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        result = _bounded(values, sieve, text)
-    else:
-        result = np.zeros(len(text), dtype=np.int64)
-    if not numeric.all():
-        iso, readable = _from_iso(text, time_zone)
-        sieve.refuse(~readable & ~numeric, Reason.TIME_UNREADABLE, text)
-        iso = _bounded(np.where(readable, iso, 0), sieve, text)
-        result = np.where(numeric, result, iso)
+    result = read_formats(text, time_zone, formats)
+    usual = tuple(formats) == USUAL
+    unreadable = Reason.TIME_UNREADABLE if usual else Reason.TIME_NOT_AS_DECLARED
+    sieve.refuse(~result.fits, unreadable, text)
+    return _bounded(result.seconds, sieve, text)
+
+
+def read_formats(text: Any, time_zone: str, formats: Sequence[str]) -> Read:
+    """Read each text in the first of the formats that it fits."""
+    to_utc = partial(local_to_utc, time_zone=time_zone)
+    result = read_text(text, formats[0], to_utc)
+    for code in formats[1:]:
+        if result.fits.all():
+            break
+        further = read_text(text, code, to_utc)
+        fresh = further.fits & ~result.fits
+        result.seconds[fresh] = further.seconds[fresh]
+        result.fits[fresh] = True
     return result
-
-
-def _from_iso(text: Any, time_zone: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    parts = pc.extract_regex(text, ISO_8601)
-    readable = mask(pc.is_valid(parts))
-    year, month, day, hour, minute, second = (
-        _whole(parts.field(name)) for name in ("year", "month", "day", "hour", "minute", "second")
-    )
-    readable &= (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
-    first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    length = ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
-    readable &= (day >= 1) & (day <= length)
-    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
-    clock = np.where(readable, days * DAY + hour * 3600 + minute * 60 + second, 0)
-    clock = clock.clip(EARLIEST - 2 * DAY, LATEST + 2 * DAY)  # `_bounded` refuses times so far off
-    zone = parts.field("zone")
-    offset, known = _zone_offsets(zone)
-    local = mask(pc.equal(zone, ""))
-    readable &= known
-    result = clock - offset
-    result[local] = local_to_utc(clock[local], time_zone)
-    return result, readable
-
-
-def _whole(digits: Any) -> NDArray[np.int64]:
-    """Parse texts of digits as int64; a missing or empty text gives 0."""
-    filled = pc.if_else(pc.equal(digits, ""), "0", digits).fill_null("0")
-    whole: NDArray[np.int64] = filled.cast(pa.int64()).to_numpy()
-    return whole
-
-
-def _zone_offsets(zone: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each written offset from UTC in seconds, and whether it can be one."""
-    encoded = zone.fill_null("").dictionary_encode()
-    offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
-    which = encoded.indices.to_numpy()
-    seconds_east = np.array([offset or 0 for offset in offsets], dtype=np.int64)
-    possible = np.array([offset is not None for offset in offsets], dtype=bool)
-    return seconds_east[which], possible[which]
-
-
-def _written_offset(name: str) -> int | None:
-    if name in {"", "Z", "z", "UTC"}:
-        return 0
-    digits = name[1:].replace(":", "").ljust(4, "0")
-    hours, minutes = int(digits[:2]), int(digits[2:])
-    if hours > 23 or minutes > 59:
-        return None
-    return (hours * 3600 + minutes * 60) * (-1 if name[0] == "-" else 1)

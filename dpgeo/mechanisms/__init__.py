@@ -1,1 +1,1 @@
-"""Mechanisms, one file each, and their registry; none imports another."""
+"""Mechanisms, one file each, and their registry; no mechanism imports another."""

@@ -1,27 +1,27 @@
-"""Auto: a pilot measurement, counts in phases, and a surface inferred from all.
+"""Auto: a pilot measurement, counts in phases, and a surface inferred from all of them.
 
-Idea. Buy a rough total first: it tells how much detail epsilon can resolve. Count an even grid with
-about as many squares as will stand out from the noise, given that total. Then count boxes that are
-split wherever the surface inferred so far expects more than a few noise scales: small squares where
-people crowd and large ones elsewhere. The boxes of the last phase give the map of measured counts.
-The counts of all phases together give one surface of cells by empirical Bayes estimation, in which
-neighbouring boxes show how much of a noisy count is noise.
+Idea. First measure a rough total, which tells how much detail epsilon can resolve. Given that
+total, count a grid with about as many squares as will stand out from the noise. Then count squares
+of different sizes: a square is split if the surface inferred so far expects more than a few noise
+scales in it. So squares are small where people crowd and large elsewhere. The squares of the last
+phase are the map of measured counts. The counts of all phases together give one surface of cells by
+empirical Bayes estimation: neighbouring squares help to tell how much of a noisy count is noise.
 
 Privacy argument. Every phase counts disjoint, public squares. Their counts are sums of the same
 bounded cells, with every cell in at most one square (`PrivateCounts.regroup`), and a privacy unit
-adds at most l to them in total: measuring this vector of L1 sensitivity l with a share f of epsilon
-is f epsilon-differentially private. Which squares a phase counts, with which share of epsilon and
-under which label follows from public inputs and the noisy counts of earlier phases alone. Shares
-are chosen after the pilot measurement, but always add up exactly to the declared unallocated
-epsilon (`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same
-on any two neighbouring datasets, and the odds of the sequence differ by at most the product of
+adds at most l to them in total. So measuring this vector of L1 sensitivity l with a share f of
+epsilon is (f epsilon)-differentially private. The squares, the share of epsilon and the label of a
+phase follow from public inputs and the noisy counts of earlier phases alone. Shares are chosen
+after the pilot measurement, but always add up exactly to the declared unallocated epsilon
+(`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same on any
+two neighbouring datasets, and the odds of the sequence differ by at most the product of
 e^(f epsilon) over its phases, which is e^epsilon. The surface, the choice of squares and everything
 else is post-processing. Squares outside the study area are known to be empty and not counted.
 
-Utility. Each box of the last phase carries exact noise of scale l/(f epsilon), f being at least
-LAST_SHARE. On range counts over location maps the error of the inferred surface is 0.55 times that
-of the best other mechanism; docs/mechanisms/accuracy.md gives the figures, and says where auto is
-worse.
+Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
+LAST_SHARE. For range counts over location maps, the error of the inferred surface is 0.55 times
+that of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and the cases in
+which auto is worse.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
 and Suciu 2010; empirical Bayes: Robbins 1956; privacy of adaptively chosen epsilons: Rogers, Roth,
@@ -61,12 +61,12 @@ LAST_SHARE = Fraction(40, 100)
 """Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected total, in units of l/epsilon. Above the first, boxes are chosen only
-once. Above the second, a coarser even grid is counted as well, because large boxes would otherwise
-have the noise of many squares."""
+"""Thresholds on the expected total, in units of l/epsilon. Above MANY, squares of different sizes
+are chosen only once. Above VERY_MANY, a coarser grid is counted as well, because counts of large
+squares would otherwise be sums of many noisy counts."""
 
 PER_SQUARE = 40.0
-"""Expected count of a square of the even grid, in units of l/epsilon."""
+"""Intended average count of a square of the grid of equal squares, in units of l/epsilon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,9 @@ class Params:
 class Phase:
     """A phase after the pilot measurement: its share of epsilon and its squares.
 
-    Its squares are all those at `level` of the quadtree. Where `level` is None, the frame is
-    split, and so is every square with an expected count above `limit` scales of the phase's noise.
+    The phase counts all squares of one `level` of the quadtree. If `level` is None, it counts the
+    squares that result from splitting, from the root down, every square with an expected count
+    above `limit` times the phase's noise scale.
     """
 
     share: Fraction
@@ -96,7 +97,7 @@ class Phase:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a fiftieth of epsilon for the pilot; the rest is allocated after it."""
+    """Declare a fiftieth of epsilon for the pilot, and the rest as unallocated."""
     pilot = epsilon * PILOT_SHARE
     return [
         Spend(label=PILOT, epsilon=pilot),
@@ -105,10 +106,10 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
-    """Choose phases for an expected total; shares add up to 1 - PILOT_SHARE.
+    """Choose the phases for an expected total; their shares add up to 1 - PILOT_SHARE.
 
-    `signal` is that total in units of l/epsilon. Squares of the even grid hold PER_SQUARE of these
-    units on average, within the study area.
+    `signal` is the expected total in units of l/epsilon. The level of the grid of equal squares is
+    chosen so that squares in the study area have an average count of PER_SQUARE of these units.
     """
     depth = len(inside).bit_length() - 1
     filled = float(inside.mean())
@@ -150,7 +151,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Choose the squares that a phase counts, given all counts so far."""
+    """Choose the squares that a phase counts, given all counts so far.
+
+    `scale` is the phase's noise scale.
+    """
     if phase.level is not None:
         return even(measurements, phase.level)
     return where_expected(measurements, infer(measurements).cells, phase.limit * scale)
@@ -163,9 +167,9 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a box of the last phase.
+    """Forecast the noise of a square of the last phase.
 
-    The number of boxes depends on the data and is not forecast; it is at most the number of cells.
+    The number of squares depends on the data; only its maximum, the number of cells, is forecast.
     """
     noise = DiscreteLaplace(epsilon * LAST_SHARE, bound)
     return forecast_cells(domain, params.cells, noise, region="area")

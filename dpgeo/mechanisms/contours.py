@@ -1,24 +1,23 @@
 """Contours: lines and bands of equal density, drawn on noisy cells.
 
-Idea. Count people in equal squares with the whole budget, compute a surface from the noisy counts,
-and draw lines of equal density on it, like heights on a map. They tell a planner how many people to
-expect around any place.
+Idea. Count people in equal squares with the whole epsilon, compute a density surface from the noisy
+counts, and draw its contour lines. They tell a planner how many people to expect around any place.
 
 Privacy argument. The squares are public and disjoint. A privacy unit adds at most l in total to the
 counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
-epsilon-differentially private. Surface and lines are computed from the noisy counts and public
-parameters alone; where `levels` is "noise", the first line follows from quantiles of the noise's
-public distribution, never from what was counted. Cells outside the study area are empty by its
+epsilon-differentially private. The surface and the lines are computed from the noisy counts and
+public parameters alone. If `levels` is "noise", the first line follows from a quantile of the
+noise's public distribution, never from the counts. Cells outside the study area are empty by its
 public declaration.
 
-Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing a cell is shrunk
-towards the value expected from its surroundings, which has the smallest error where few people are;
-`blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. Where `levels` is
-"noise", the first line is at the value that at most one empty cell in a thousand reaches, so the
-area inside it is almost certainly not empty.
+Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing, a cell is shrunk
+towards the value expected from its surroundings, which has the smallest error where people are few;
+`blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. If `levels` is "noise",
+the first line is at the value that noise alone reaches in at most one empty cell in a thousand, so
+the area inside it is almost certainly not empty.
 
 References. Xiong, Zhang and Zhu 2017, as described in Zhu, Li, Zhou and Yu, Differential Privacy
-and Applications, section 13.3.2. The source adds real-valued noise without bounding a person's
+and Applications, section 13.3.2. Their method adds real-valued noise without bounding a person's
 records, joins cells of the same noisy count by hand, and does not treat negative counts.
 """
 
@@ -80,7 +79,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for the cells."""
+    """Declare the whole epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -103,7 +102,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise, with the whole of epsilon."""
+    """Forecast the noise of a cell's count, measured with the whole epsilon."""
     noise = DiscreteLaplace(epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell")
 

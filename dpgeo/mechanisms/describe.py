@@ -1,6 +1,6 @@
-"""Parameter tables of the mechanisms' pages.
+"""Parameter tables of the mechanisms' documentation pages.
 
-A page docs/mechanisms/KEY.md holds the table between two comments; the rest is written by hand.
+The table is between two comments in docs/mechanisms/KEY.md; the rest of the page is handwritten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ END = "<!-- end of parameters -->\n"
 
 
 def parameter_table(mechanism: Mechanism) -> str:
-    """Format the parameters as a Markdown table."""
+    """Return a Markdown table of a mechanism's parameters."""
     rows = [
         f"| `{parameter.name}` | {_values(parameter)} | {_default(parameter)} "
         f"| {parameter.description} |\n"
@@ -28,7 +28,7 @@ def parameter_table(mechanism: Mechanism) -> str:
 
 
 def renew_table(page: str, mechanism: Mechanism) -> str:
-    """Return the page with its parameter table renewed.
+    """Return the text of a page with its parameter table renewed.
 
     Raises ValueError if the page lacks the two comments that enclose the table.
     """
@@ -43,7 +43,7 @@ def renew_table(page: str, mechanism: Mechanism) -> str:
 
 
 def describe(pages: Path) -> None:
-    """Renew the parameter tables of a folder of pages. Raises ValueError if a page is missing."""
+    """Renew the parameter tables in a folder of pages. Raises ValueError if a page is missing."""
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
         if not page.exists():

@@ -1,25 +1,24 @@
-"""DPCube: boxes drawn around noisy cells and counted afresh.
+"""DPCube: boxes chosen from noisy counts of cells, and counted again.
 
-Idea. Spend a part of epsilon on noisy counts of fine cells. Divide the map with a kd-tree grown on
-those noisy cells until the cells of a box differ only by their noise. Spend the remainder on fresh
-counts of the boxes. A whole quiet district then has one draw of noise, while boxes are small where
-people crowd.
+Idea. Spend a part of epsilon on noisy counts of fine cells. Divide the map by a kd-tree grown on
+these noisy counts, until the cells of each box differ only by noise. Spend the remainder on new
+counts of the boxes. A large quiet district is then one box with one draw of noise, while boxes are
+small where people crowd.
 
 Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
 them (bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. The
-tree is grown on those noisy counts and public facts alone, so it is post-processing. Given the
-boxes, which are then public and disjoint, a privacy unit adds at most l in total to their counts,
-because they are sums of the same bounded cells, every cell in at most one box
-(`PrivateCounts.regroup`); measuring them with epsilon2 is epsilon2-differentially private. Adaptive
-sequential composition gives epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty
-by its public declaration: they are set to 0, left out of every box, and every box holds a cell that
-is inside.
+tree is grown on those noisy counts and public facts alone, so it is post-processing. Given this
+tree, the boxes are public and disjoint. Their counts are sums of the same bounded cells, with every
+cell in at most one box (`PrivateCounts.regroup`), so a privacy unit adds at most l to them in
+total, and measuring them with epsilon2 is epsilon2-differentially private. By adaptive sequential
+composition the cost is epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty by its
+public declaration: they are set to 0 and left out of every box; every box has a cell inside.
 
 Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions are
-far more accurate than on a uniform grid. Dividing a box evenly among its cells adds an error from
-the box's unevenness, which is kept low by splitting where noisy counts or a plausible size call for
-it (`postprocess.kdtree`). Least-squares answers keep detail within boxes, and with it the noise of
-cells.
+far more accurate than on a uniform grid. Dividing a box's count evenly among its cells adds an
+error if people are unevenly spread in the box. Boxes are split where noisy counts show this, or
+where noise could hide it (`postprocess.kdtree`). Least-squares answers keep the detail within
+boxes, and with it the noise of cells.
 
 References. Xiao, Xiong, Fan and Goryczka (DPCube), algorithms 2 and 3, with the corrections in
 docs/mechanisms/dpcube.md.
@@ -89,7 +88,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
-    """Measure the cells, choose partitions from them, and measure their totals."""
+    """Measure the cells, choose partitions from the noisy counts, and measure their totals."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
@@ -116,9 +115,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; there are at most as many as cells.
+    """Forecast the noise of a partition's count.
 
-    The actual number of partitions depends on the data and is not forecast.
+    The number of partitions depends on the data; only its maximum, the number of cells, is
+    forecast.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="partition")

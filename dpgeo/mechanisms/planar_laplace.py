@@ -1,36 +1,38 @@
 """Planar Laplace: reports perturbed by noise, and the density estimated from them.
 
-Idea. Each report is published at a place drawn around its own, where nearer places are more likely:
-the density falls by a factor e for every 1/epsilon metres. From many such points the density behind
-them can be estimated by deconvolution, since the noise distribution is known.
+Idea. Each report is published at a random position around its true one. Nearer positions are more
+likely: the probability density falls by a factor of e for every 1/epsilon metres. The density of
+the reports can be estimated from many such points by deconvolution, since the distribution of the
+noise is known.
 
 Privacy argument. The notion is geo-indistinguishability (Andres et al. 2013), not differential
-privacy of presence. Moving one privacy unit's reports x to as many x' changes the odds of any
-output by at most exp(sum e (d(x_i, x'_i) + s)), e = level/radius, over the reports that differ; the
-s of snapping, below, is 0.75 % of the radius. It is visible that a report was made, and how many
-were. With padding it is visible that a privacy unit is in the data, and a padding report in place
-of a real one changes the odds by at most exp(e D), D across the area.
+privacy of presence. Suppose that one privacy unit's reports x_i are moved to x'_i, and let
+h = level/radius be the epsilon per metre. The odds of any output change by at most
+exp(sum of h (d(x_i, x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the
+radius. The output shows that reports were made, and how many. With padding it shows only that a
+privacy unit is in the data; replacing a real report by a padding report changes the odds by at most
+exp(h D), where D is the distance across the area.
 
-Positions are snapped to a public grid; each is perturbed by one `perturb` (the argument is in
-`privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`); the
-output is snapped, mapped into the area by a function of the output alone, and sorted by its own
-values. Positions d apart are at most d + 1.5 steps of that grid apart once snapped, so one report
-moved by d changes the odds by at most e^(e (d + 1.5 steps)); 200 steps are a radius. Which reports
-of a person are kept beyond the contribution bound follows from their times and, among reports of
-one time or none, from fresh random words alone, so moving a report changes neither which are kept
-nor how many; nothing is refused.
+Positions are snapped to a public grid. Each is perturbed once, by `Meter.perturb` (the argument is
+in `privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`).
+The output is snapped, mapped into the area by a function of the output alone, and sorted. Snapping
+increases the distance between two positions by at most 1.5 steps of the grid, and a radius is 200
+steps: this is s. If a person has more reports than the contribution bound, the choice of those kept
+follows from their times and, among reports with the same time or none, from fresh random words
+alone. So moving a report changes neither which reports are kept nor their number; nothing is
+refused.
 
-Times, if published, are published as declared and not protected. The same holds for attributes
-declared public: neighbouring datasets differ only in where reports are made, the values come from a
-declared list, and the declaration states that they do not follow from positions. The density and
-the remapping by a public prior use the perturbed points and the prior alone; the prior is a
-declared layer that never changes, so it cannot follow the data.
+Published times are declared as such and not protected. The same holds for attributes declared
+public: neighbouring datasets differ only in the positions of reports, the values come from a
+declared list, and the declaration states that they do not follow from positions. The density, and
+the remapping by a public prior, use only the perturbed points and the prior. The prior is a
+declared layer that never changes, so it cannot depend on the data.
 
 Utility. Half of the reports move by less than 1.68/epsilon metres and 95 % by less than
-4.74/epsilon: at ln 4 within 200 m, 244 m and 688 m. A histogram of the points is blurred by the
-noise; on two cities of 40 km in 128 x 128 cells the deconvolved density had little more than half
-of its error. A correct prior brings each point nearer to its report, and makes plain histograms of
-the points worse.
+4.74/epsilon: for level ln 4 within 200 m, 244 m and 688 m. A histogram of the points is blurred by
+the noise. On two cities of 40 km with 128 x 128 cells, the deconvolved density had little more than
+half the error of the histogram. A correct prior brings each point nearer to its report, but makes
+plain histograms of the points worse.
 
 References. Andres, Bordenabe, Chatzikokolakis and Palamidessi, CCS 2013; Agrawal and Aggarwal,
 PODS 2001; Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4), for the prior.
@@ -74,10 +76,10 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 LABEL = "reports"
 
 MOST_PADDED = 100
-"""Largest number of points per person with padding, which limits the total."""
+"""Largest contribution bound with padding, which limits the number of padding reports."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
-"""Published precision of a report's time: seconds to which it is rounded down, in UTC."""
+"""Seconds to whose multiples published times are rounded down, in UTC; None to drop them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +134,11 @@ class Params:
 
 
 def price(params: Params, bound: int, area: StudyArea) -> Fraction:
-    """Return epsilon per metre of a unit's reports: `bound` times level/radius.
+    """Return the epsilon per metre of a privacy unit's reports: `bound` times level/radius.
 
-    Raises InvalidInput where the radius exceeds the study area, the area holds no point of the
-    grid, padding is combined with times or attributes, or there would be too much padding.
+    Raises InvalidInput if the radius exceeds the study area, the area contains no point of the
+    snapping grid, padding is combined with times or attributes, or `bound` is too large for
+    padding.
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(
@@ -169,7 +172,7 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for the reports."""
+    """Declare the whole epsilon for the reports."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -186,7 +189,7 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
     )
     area = _truncation(params, view.domain.area)
     epsilon = price(params, view.bound, view.domain.area)
-    # Only for its errors, which must be raised before anything is drawn; `content` builds it again.
+    # Built only to raise its errors before anything is drawn; `content` builds it again.
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(
         LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded
@@ -194,7 +197,7 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
 
 
 def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelease:
-    """Estimate the density, and remap the points if there is a prior."""
+    """Build the release: estimate the density, and remap the points if there is a prior."""
     area, bound = domain.area, perturbed.noise.sensitivity
     grid = Grid.over(area, params.cells)
     prior = domain.layer(params.prior, Density) if params.prior else None
@@ -228,12 +231,15 @@ def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelea
 
 
 def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
-    """Return the values (n,), or an empty array for None."""
+    """Return `values` (n,), or an empty array if they are None."""
     return np.empty(0, dtype=dtype) if values is None else values
 
 
 def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
-    """Return the attributes to publish. Raises InvalidInput if none is public."""
+    """Return the attributes to publish, () if the parameters want none.
+
+    Raises InvalidInput if they want attributes and the dataset has no public attribute.
+    """
     if not params.attributes:
         return ()
     if not domain.attributes:
@@ -252,7 +258,7 @@ def _remapping(params: Params, noise: PlanarLaplace, domain: Domain) -> Remappin
 
 
 def _remapped(perturbed: Perturbed, remapping: Remapping, truncation: Truncation) -> Perturbed:
-    """Remap points to their likeliest origins, in the area, and sort them again."""
+    """Remap points by the prior, truncate them to the study area, and sort them again."""
     remapped = remapping.apply(perturbed.longitude / UNITS, perturbed.latitude / UNITS)
     reports = (*truncation.apply(*remapped), perturbed.time, perturbed.attributes)
     return gather(perturbed.noise, [reports])
@@ -284,7 +290,7 @@ def _truncation(params: Params, area: StudyArea) -> Truncation:
 
 
 def _metres_across(area: StudyArea) -> float:
-    """Return the largest distance between corners of the area's bounds, on the sphere."""
+    """Return an upper bound on the distance in metres across the area's bounds."""
     west, south, east, north = np.radians(area.bounds)
     low = 0.0 if south < 0 < north else min(abs(south), abs(north))
     return float(

@@ -1,30 +1,32 @@
 """PriLocation: a synthetic dataset of people's places, each drawn privately.
 
 Idea. A public hierarchy, such as country, city and street, lists the candidate places. Its finest
-levels are hidden: records go to their nearest place, places are clustered, and persons are assigned
-to a public number of virtual users. A bin holds the places of one visible unit that are in one
-cluster. The number of records of each virtual user in each bin is made noisy. Of their places in
-the bin, that many are kept; if they have fewer, public places of the bin are added. Each is then
-replaced by a nearby place of the bin. Published are the places so drawn, with fresh labels of the
-virtual users, the clusters, and noisy counts of the bins.
+levels are hidden; units of the other levels are visible. Records are assigned to their nearest
+place, places are clustered, and persons are assigned to a public number of virtual users. A bin
+consists of the places in one visible unit and one cluster. For each virtual user and bin, the
+number of records w is measured with noise. Of the virtual user's places in the bin, w are kept; if
+there are fewer, public places of the bin are added. Each of them is then replaced by a nearby place
+of the bin. The release consists of the places drawn in this way, with new labels for the virtual
+users, the clusters, and noisy counts of the bins.
 
 Privacy argument. The hierarchy, the number N of virtual users and the first centres are public.
-Every person is assigned to one of the N by an independent draw, so adding a person adds at most l
-records to one of the N and reassigns nobody else, however many persons there are
-(`privacy.person_records`). No refusal depends on the data. The spends are as follows, with E the
-whole epsilon, clustering C, weights W and replacement R, where C + W + R = E:
-    - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
-      joint sensitivity 3 l and l (`privacy.vector_sums`; bins are disjoint);
-    - counts of every pair of virtual user and bin: W, of sensitivity l;
+Every person is assigned to one of the N virtual users by an independent draw. So adding a person
+adds at most l records to one virtual user and reassigns nobody else, however many persons there are
+(`privacy.person_records`). No refusal depends on the data. Let E be the whole epsilon, divided into
+C for clustering, W for weights and R for replacement, with C + W + R = E:
+    - the rounds of k-means on records moved to their nearest places, and the counts of bins: C in
+      equal parts, with joint sensitivity 3 l and sensitivity l (`privacy.vector_sums`; bins are
+      disjoint);
+    - the counts of every pair of a virtual user and a bin: W, with sensitivity l;
     - the replacement, given these counts: R (`privacy.exponential_mechanism`).
-They add up to E for a person. For a single record of a person with at most l records, the loss is
-at most E/l.
+They add up to E for a person. For a single record of a person with at most l records, the privacy
+loss is at most E/l.
 
-Utility. Noise adds about l/(2 W) spurious places to every bin of each of the N virtual users: with
-E = 1, W = 1/4, l = 1 and 80 bins, about 160 to each of them, while people have perhaps 16. The
-forecast states their number before anything is paid. Where that is large, private clusters show the
-same hot spots far better. Of p persons, each has a virtual user alone with probability about
-e^(-p/N).
+Utility. Noise adds about l/(2 W) spurious places to every bin of every virtual user. With E = 1,
+W = 1/4, l = 1 and 80 bins, each virtual user gets about 160 spurious places, while a person may
+have 16 real ones. The forecast states their number before anything is paid. If it is large, private
+clusters show the same hot spots far better. With p persons in the data, the probability that a
+person shares a virtual user with nobody is about e^(-p/N).
 
 References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof is
 incomplete: noise on the objective protects no centre, candidates and sensitivity come from private
@@ -64,10 +66,10 @@ WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "replacement places"
 
 GRID_CELLS = 4096
-"""Cells along each side of the grid on which records are assigned to their nearest place."""
+"""Cells along each side of the grid whose cells, with their records, go to the nearest place."""
 
 MOST_PAIRS = 2_000_000
-"""Largest number of pairs of virtual user and bin, at some 100 bytes each during a release."""
+"""Largest number of pairs of a virtual user and a bin; each takes about 100 bytes of memory."""
 
 MOST_PLACES = 5_000_000
 """Largest expected number of places drawn."""
@@ -169,9 +171,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a bin's count, and the number of places that are noise.
+    """Forecast the noise of a bin's count; warn if many of the drawn places will be spurious.
 
-    Raises InvalidInput for parameters that do not suit the places, or would need too much memory.
+    Raises InvalidInput for parameters that do not suit the places or would need too much memory.
     """
     places = _places(params, domain)
     paths, _ = _visible(places, params)
@@ -213,7 +215,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Return a warning if some visible units have only one place and so hide nothing."""
+    """Return a warning if some visible units have a single place, so that nothing is hidden."""
     names = places.alone(params.hidden)
     if not names:
         return ()
@@ -227,7 +229,10 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Return a warning, suggesting private clusters, if many places drawn are noise."""
+    """Return a warning that suggests private clusters, if many drawn places will be spurious.
+
+    `bins` is the largest possible number of bins.
+    """
     each = bins * spurious_places(params, epsilon, bound)
     if each * 4 < bound:
         return ()
@@ -242,7 +247,7 @@ def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[
 
 
 def spurious_places(params: Params, epsilon: Fraction, bound: int) -> float:
-    """Return the noise places to expect in an empty bin: E[max(0, X)] = a/(1 - a^2).
+    """Return the expected number of spurious places in an empty bin, E[max(0, X)] = a/(1 - a^2).
 
     X is the discrete Laplace noise of the bin's count, and a = exp(-rate).
     """
@@ -263,13 +268,16 @@ def _places(params: Params, domain: Domain) -> Places:
 
 @lru_cache(maxsize=8)
 def _blocks(area: StudyArea, cells: int) -> Places:
-    """Return the blocks of a grid; cached, since a form's forecast needs them at each keystroke."""
+    """Return the blocks of a grid as places.
+
+    They are cached, since a form's forecast needs them at each keystroke.
+    """
     return Places.of_cells(area, cells)
 
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return the sentences of `Places.hiding` for a layer; cached for each layer."""
+    """Return the sentences of `Places.hiding`, cached for each layer of places."""
     return tuple(places.hiding())
 
 

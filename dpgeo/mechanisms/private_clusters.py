@@ -1,21 +1,21 @@
 """Private clusters: a few centres with a noisy count around each.
 
-Idea. k-means on noisy sums: starting from centres spread evenly over the study area, a few rounds
-move each towards the mean of the records nearest to it. Then the records around each final centre
-are counted once more. Only centres and counts are published.
+Idea. Run k-means on noisy sums: start from centres spread evenly over the study area, and move each
+centre, in a few rounds, towards the mean of the records nearest to it. Then count the records
+nearest to each final centre. Only the final centres and counts are published.
 
-Privacy argument. Positions are rounded to the cells of a public grid, and at most l of each person
-are kept. A round measures, for each cluster, how many records are nearest to its centre and the
-sums of their coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at
-most 1 in units of half the frame. One person changes them by at most 3 l in total, and the noise is
-scaled to that (`privacy.vector_sums`); the new centres are post-processing. The last measurement is
-a histogram over the regions around the final centres, which are public by then, of sensitivity l.
-The first centres follow from the study area alone. So each measurement costs its declared epsilon,
-and they add up to the whole.
+Privacy argument. Positions are rounded to the cells of a public grid, and at most l positions of
+each person are kept. For each cluster, a round measures the number of records nearest to its centre
+and the sums of their coordinates: every record adds (1, x, y) to one cluster, with |x| and |y| at
+most 1 in units of half the grid's side. One person changes these sums by at most 3 l in total, and
+the noise is scaled to that (`privacy.vector_sums`); the new centres are post-processing. The last
+measurement is a histogram over the regions around the final centres, which are public by then, with
+sensitivity l. The first centres follow from the study area alone. So each measurement costs its
+declared epsilon, and these add up to the whole epsilon.
 
-Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. The error of a centre of n
-records is some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best, since
-each further round makes all of them noisier.
+Utility. A count carries noise of scale l (rounds + 1)/epsilon. The error of the centre of n records
+is about 3 l (rounds + 1)/(n epsilon) times half the grid's side. With few people one round is best,
+since more rounds make every measurement noisier.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016;
 Zhu, Li, Zhou and Yu 2017 (PriLocation, step 1), whose noise on the objective protects no centre.
@@ -65,7 +65,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare equal parts for every round and for the counts."""
+    """Declare equal parts of epsilon for every round and for the counts."""
     part = epsilon / (params.rounds + 1)
     labels = [*_labels(params), COUNTS]
     return [Spend(label=label, epsilon=part) for label in labels]
@@ -95,7 +95,7 @@ def _labels(params: Params) -> list[str]:
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a centre's count.
 
-    Raises InvalidInput where a round's noise would not fit 64 bits.
+    Raises InvalidInput if a round's noise would not fit in 64 bits.
     """
     part = plan(params, epsilon)[-1].epsilon
     grid = Grid.over(domain.area, params.cells)

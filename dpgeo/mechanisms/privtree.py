@@ -1,8 +1,8 @@
-"""PrivTree: a quadtree split where people are, with fresh counts of its leaves.
+"""PrivTree: a quadtree that is split where people are, with fresh counts of its leaves.
 
-Idea. Split a box into four when a noisy, biased count of it is large. The bias grows with the
-depth, so that one draw of noise per box is enough however deep the tree becomes: crowds are split
-down to streets and empty country stays one box. Then count the leaves.
+Idea. Split a box into four if its noisy, biased count is large. Because the bias grows with the
+depth, one draw of noise per box is enough, however deep the tree becomes: crowded areas are split
+down to streets, and empty country stays one box. Then count the leaves.
 
 Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
 view). The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`.
@@ -12,11 +12,11 @@ one leaf (`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-
 private. Adaptive sequential composition gives epsilon1 + epsilon2 = epsilon. Boxes outside the
 study area are empty by its public declaration and are left out.
 
-Utility. Leaves hold few people or are single cells, and each carries fresh noise of scale
-l/epsilon2 whatever its size. A box is split when it holds clearly more than delta = l (7/3) ln 4 /
-epsilon1 people for each level above it, so smaller groups are not resolved. On generated maps
-(mixtures of crowds, a city of blocks; 1e4 to 1e6 people) a third of epsilon for the splits gave the
-smallest error, 1.2 to 1.5 times smaller than the half that the source spends.
+Utility. Leaves have few people or are single cells, and each carries fresh noise of scale
+l/epsilon2, whatever its size. With delta = (7/3) l ln 4 / epsilon1, a box at level d is split if it
+has clearly more than d delta people, so smaller groups are not resolved. On generated maps
+(mixtures of crowds, a city of blocks; 1e4 to 1e6 people), a third of epsilon for the splits gave
+the smallest error; with half of epsilon, as in the paper, errors were 1.2 to 1.5 times as large.
 
 References. Zhang, Xiao and Xie 2016 (PrivTree), with the corrections in
 docs/mechanisms/privtree.md.
@@ -97,9 +97,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; there are at most as many as cells.
+    """Forecast the noise of a partition's count.
 
-    The actual number of partitions depends on the data and is not forecast.
+    The number of partitions depends on the data; only its maximum, the number of cells, is
+    forecast.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="partition")

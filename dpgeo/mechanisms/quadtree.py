@@ -1,26 +1,26 @@
 """Quadtree: reconciled counts at every level of a pyramid of squares.
 
-Idea. Divide the frame into four, each quarter into four, and so on down to the cells; count all of
-them. A region of any size is then the sum of few counts, and each count is supported by those above
-and below it.
+Idea. Divide the map into four squares, each of these into four, and so on down to the cells; count
+the squares of all levels. The count of a region of any size is then the sum of few counts, and each
+count is improved by the counts above and below it.
 
 Privacy argument. The squares of a level are public and disjoint, and their counts are sums of the
-same bounded cells, to which a privacy unit adds at most l in total: a level's vector of counts has
-L1 sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The epsilons
-of all levels are exact fractions that add up to epsilon, and sequential composition adds the
-losses. Squares outside the study area are empty by its public declaration and are not counted. Both
-methods of inference are post-processing; with `surroundings`, a frame whose side is no power of two
-is embedded in one whose side is, so that all squares of a level have the same size.
+same bounded cells, to which a privacy unit adds at most l in total. So a level's vector of counts
+has L1 sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The
+epsilons of all levels are exact fractions that add up to epsilon, and by sequential composition the
+privacy losses add up. Squares outside the study area are empty by its public declaration and are
+not counted. Both methods of inference are post-processing; with `surroundings`, a map whose side is
+not a power of two is embedded in a larger one, so that all squares of a level have the same size.
 
 Utility. A query uses few large squares and many small ones, so the epsilon of level d grows with d.
-epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormode et al., lemma 3).
-Here all levels are reconciled by inverse variances (`postprocess.consistency`), by which small
-squares also support large ones, and 2^(d/2) does better: the error does not depend on the data, and
-over boxes of all sizes it is 11 % less on 128 x 128 cells and 9 % less on 512 x 512. Shares are
-rounded to whole thousandths of the frame's share. Since the squares do not depend on the data, the
-standard errors of the reconciled counts are the true ones. With `inference = surroundings` auto's
-empirical Bayes surface is computed from the same counts: its error is smaller where people are few
-compared with the noise, and about the same where they are many (docs/mechanisms/quadtree.md).
+If squares are only added up, epsilon_d proportional to 2^(d/3) is best (Cormode et al., lemma 3).
+Here all levels are reconciled by least squares (`postprocess.consistency`), so that small squares
+also improve large ones, and 2^(d/2) is better: over boxes of all sizes the error is 11 % less with
+128 x 128 cells and 9 % less with 512 x 512, whatever the data. The ratios of the shares are rounded
+to thousandths. Since the squares do not depend on the data, the standard errors of the reconciled
+counts are exact. With `inference = surroundings`, auto's empirical Bayes surface is computed from
+the same counts: its error is smaller where people are few compared with the noise, and about the
+same where they are many (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
@@ -75,7 +75,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a share of epsilon for every level, from the frame down."""
+    """Declare a share of epsilon for every level, from the whole map down to the cells."""
     levels = range((params.cells - 1).bit_length() + 1)
     weights = [round(1000 * 2 ** (level / 2)) for level in levels]
     if params.allocation == "equal":
@@ -87,7 +87,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def label(level: int) -> str:
-    """Return the label of a level's counts."""
+    """Return the label under which a level's counts are measured."""
     return f"counts of level {level}"
 
 
@@ -121,9 +121,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
 
 
 def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
-    """Return the squares (n, 4) and parents (n,) of every level, from the frame down.
+    """Return the squares (n, 4) and parents (n,) of each level, from the whole map down.
 
-    Parents are indices into the concatenated levels, -1 for the frame.
+    Parents are indices into the concatenated levels, -1 for the whole map.
     """
     rows, columns = inside.shape
     table = summed_area(inside)
@@ -139,7 +139,7 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of the smallest squares, which larger squares' counts then reduce."""
+    """Forecast the noise of the smallest squares, before least squares reduces it."""
     noise = DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell")
 

@@ -1,6 +1,6 @@
-"""Registry of mechanisms, by which forms, API, docs and tests find them.
+"""Registry of mechanisms, used by forms, the API, documentation and tests.
 
-The first is the default.
+The first mechanism is the default.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DEFAULT = next(iter(MECHANISMS))
 
 
 def find_mechanism(key: str) -> Mechanism:
-    """Return the mechanism of a key. Raises InvalidInput that lists the keys."""
+    """Return the mechanism with this key. Raises InvalidInput, listing the keys, if none has it."""
     if key not in MECHANISMS:
         raise InvalidInput(
             "There is no mechanism {key!r}; choose from {known}.",
@@ -66,16 +66,19 @@ def find_mechanism(key: str) -> Mechanism:
 
 
 def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored release's parameters, with deprecated names replaced."""
+    """Return the stored parameters of a release, with deprecated names replaced.
+
+    `key` is that of the release's mechanism, which may no longer exist.
+    """
     names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
     return {names.get(name, name): value for name, value in values.items()}
 
 
 def mechanisms_of(kind: Kind) -> list[str]:
-    """Return the keys of the mechanisms that release a kind of map."""
+    """Return the keys of the mechanisms that release this kind of map."""
     return [key for key, mechanism in MECHANISMS.items() if mechanism.kind is kind]
 
 
 def kind_of(key: str) -> Kind | None:
-    """Return a mechanism's kind of release; None if it no longer exists."""
+    """Return a mechanism's kind of map; None if the mechanism no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

@@ -1,22 +1,22 @@
-"""Sparse grid: very fine cells, listed where noisy counts reach a threshold.
+"""Sparse grid: very fine cells, listed if their noisy counts reach a threshold.
 
-Idea. On a grid of a thousand million cells nearly all are empty, and drawing the noise of each is
-neither possible nor useful. List the cells whose noisy counts reach a threshold T that few empty
-cells reach; for the others, draw only which of them pass.
+Idea. Nearly all cells of a grid of a thousand million cells are empty, and drawing noise for each
+is neither possible nor useful. List the cells whose noisy counts reach a threshold T that few empty
+cells reach. Of the empty cells, draw only those that reach it.
 
 Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
 their counts (bounded by the view): the vector of all counts, zeros included, has L1 sensitivity l.
 Adding discrete Laplace noise of rate epsilon/l to every one of them is epsilon-differentially
 private, and keeping those that reach the public threshold T is post-processing. `measure_sparse`
-draws exactly that distribution (`privacy.sparse_threshold`), in time and memory proportional to the
-cells that are occupied or pass. Cells outside the study area are empty by its public declaration
-and left out. The expected number of empty cells that pass is known beforehand; too many are refused
-before anything is paid.
+draws exactly that distribution (`privacy.sparse_threshold`). Its time and memory grow with the
+number of cells that are occupied or listed. Cells outside the study area are empty by its public
+declaration and left out. The expected number of empty cells that are listed is known beforehand; if
+it is too large, the request is refused before anything is paid.
 
-Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells: with eta = 1 fewer than one empty cell
-in the whole grid is expected to pass. A place is seen when its count is clearly above T; about
-other cells it is only known that their noisy count is below T. Sums over regions miss sparsely
-populated cells.
+Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
+in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely
+listed. Of a cell that is not listed, only one thing is known: its noisy count is below T. Sums over
+regions miss sparsely populated cells.
 
 References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
 histogram publication with thresholds, with the contribution bound l.
@@ -70,7 +70,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
-    """Measure every cell once, and keep those that reach the threshold."""
+    """Measure every cell once, and list those whose noisy counts reach the threshold."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside_runs(view.domain.area)
     noise = meter.noise(LABEL, view.bound)
@@ -88,9 +88,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
 
 
 def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
-    """Return the threshold T. Raises InvalidInput if too many empty cells would pass.
+    """Return the threshold T. Raises InvalidInput if too many empty cells would be listed.
 
-    T depends on public facts alone: `cells` is the number of cells that touch the bounds of the
+    T depends on public facts alone. `cells` is the number of cells that touch the bounds of the
     study area.
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)
@@ -107,9 +107,9 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise, with the whole of epsilon.
+    """Forecast the noise of a cell's count, measured with the whole epsilon.
 
-    Raises InvalidInput where too many empty cells would be listed.
+    Raises InvalidInput if too many empty cells would be listed.
     """
     grid = Grid.over(domain.area, params.cells)
     noise = DiscreteLaplace(epsilon, bound)

@@ -1,6 +1,6 @@
-"""Measurements of quadtree nodes in partitions, and the inferred surface.
+"""Measurements of quadtree nodes in phases, and the surface inferred from them.
 
-This is no mechanism: each mechanism decides what is measured, and under which declared labels.
+Auto and quadtree share this code. They decide which nodes are measured, and under which labels.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dpgeo.spatial.grid import Grid
 class Survey:
     """Measures nodes of a quadtree over a grid and stores the noisy counts.
 
-    Each measurement is of disjoint nodes, so every cell is in at most one of them and the vector
-    has the sensitivity of the cells' own counts (`PrivateCounts.regroup`).
+    The nodes of a measurement are disjoint, so every cell is in at most one of them, and their
+    counts have the same sensitivity as the counts of cells (`PrivateCounts.regroup`).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Survey:
         self._grid, self._cells, self._inside, self._meter = grid, cells, inside, meter
 
     def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
-        """Measure nodes under a label, and add them to the node measurements."""
+        """Measure the counts (n,) of the marked nodes under a label; store and return them."""
         squares = boxes(nodes, self._inside.shape)
         region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
         noise = self._meter.noise(label, self._cells.sensitivity)
@@ -49,7 +49,7 @@ class Survey:
         return counts
 
     def content(self) -> PhasedRelease:
-        """Return all measurements, and the surface inferred from them."""
+        """Return the release: all measurements, and the surface inferred from them."""
         surface = smooth(self.measurements, quiet(self.measurements, infer(self.measurements)))
         sizes = [len(phase) for phase in self._boxes]
         return PhasedRelease(

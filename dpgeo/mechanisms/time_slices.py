@@ -1,20 +1,20 @@
 """Time slices: one noisy count for every cell in every slice of the local week.
 
-Idea. Divide the study area's frame into equal squares and local time into public slices, such as
-parts of the day; count in each square of each slice.
+Idea. Divide the map into equal squares and local time into public slices, such as parts of the day.
+Count the records in each square for each slice.
 
-Privacy argument. Pairs of cell and slice are public and disjoint. The slice of a record follows
-from its own time alone, and a record without a time is in none. A privacy unit adds at most l in
-total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the whole
-array is l, and one `measure` with epsilon is epsilon-differentially private: the slices are not
-repeated releases, and their number costs nothing. Cells outside the study area are empty by the
+Privacy argument. Pairs of a cell and a slice are public and disjoint. The slice of a record follows
+from its own time alone, and a record without a time is in no slice. A privacy unit adds at most l
+in total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the
+whole array is l, and one `measure` with epsilon is epsilon-differentially private. The slices are
+not repeated releases, and more slices cost no more. Cells outside the study area are empty by the
 public declaration of the area; setting them to 0 is post-processing.
 
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in a map of all times.
 But the people of a cell are divided among its slices, so use coarser cells than for a single map.
-The contribution bound holds over all slices, so people who are in many places or at many times lose
-more of their contributions. A count of people is of those present in the slice: a person who is
-there in two slices counts in both.
+The contribution bound applies to all slices together, so people who are in many places or at many
+times lose more of their contributions. If people are counted, a person who is in a cell during two
+slices is counted in both.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -64,12 +64,12 @@ class Params:
 
     @property
     def time_slices(self) -> TimeSlices:
-        """The slices that the parameter `slices` names."""
+        """The time slices named by the parameter `slices`."""
         return TIME_SLICES[self.slices]
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for all slices together."""
+    """Declare the whole epsilon for all slices together."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -91,7 +91,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise. Raises InvalidInput for data without times."""
+    """Forecast the noise of a cell's count. Raises InvalidInput for data without times."""
     grid = Grid.over(domain.area, params.cells)
     slices = params.time_slices
     zone = _time_zone(domain)
@@ -114,7 +114,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _time_zone(domain: Domain) -> str:
-    """Return the zone of local times. Raises InvalidInput for data without times."""
+    """Return the dataset's time zone. Raises InvalidInput for data without times."""
     if not domain.time_zone:
         raise InvalidInput(
             "This dataset has no time column. Choose another mechanism, or declare a dataset "

@@ -1,14 +1,14 @@
 """Uniform grid: one noisy count for every cell.
 
-Idea. Cut the study area's frame into equal squares and count in each.
+Idea. Divide the map into equal squares and count the records in each.
 
 Privacy argument. The cells are public and disjoint. A privacy unit adds at most l in total to the
 counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
 epsilon-differentially private. Cells outside the study area are empty by the public declaration of
 the area; setting them to 0 is post-processing.
 
-Utility. Every cell carries the same noise of scale about l/epsilon, whatever it holds; a region of
-m cells carries sqrt(m) times as much. Where cells are many and most are empty, a second
+Utility. Every cell carries noise of scale about l/epsilon, whatever its count; the noise of a
+region of m cells has a standard deviation sqrt(m) times as large. If most cells are empty, a second
 layer can show counts below a threshold T as 0: T = max(1, ceil(eta l ln(n)/epsilon)) for n cells
 and a strictness of 100 eta percent.
 
@@ -60,7 +60,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for the cells."""
+    """Declare the whole epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -81,7 +81,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise, with the whole of epsilon."""
+    """Forecast the noise of a cell's count, measured with the whole epsilon."""
     noise = DiscreteLaplace(epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell")
 

@@ -1,15 +1,15 @@
 """Zone counts: one noisy count for every declared zone, such as wards or tracts.
 
-Idea. Where the regions that matter are known and public, count only in these.
+Idea. If the regions of interest are known and public, count only the records in these.
 
 Privacy argument. The zones were declared from a map and do not depend on the data. A privacy unit
 adds at most l in total to the counts of all zones together: the view keeps at most l pairs of a
 person and a zone (people) or of a record and a zone (visits), whether zones overlap or not. So the
 vector's L1 sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
 
-Utility. Every zone carries the same noise of scale about l/epsilon, whatever its size and however
-many there are. If a person is in more than l zones, all but l of them are dropped, so counts come
-out too small. Records outside all zones are not counted.
+Utility. Every zone carries noise of scale about l/epsilon, whatever its size and however many zones
+there are. A person in more than l zones is counted in only l of them, so counts come out too small.
+Records outside all zones are not counted.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -51,7 +51,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for the zones."""
+    """Declare the whole epsilon for the zones."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -64,15 +64,15 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones: the public regions that bounding by popularity ranks.
+    """Return the zones, whose popularity decides which contributions bounding can keep.
 
-    Where a privacy unit is in too many zones, such bounding keeps the most popular of them.
+    If a privacy unit is in too many zones, popular bounding keeps the most popular of them.
     """
     return domain.layer(params.zones, Zones)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a zone's noise, with the whole of epsilon."""
+    """Forecast the noise of a zone's count, measured with the whole epsilon."""
     zones = domain.layer(params.zones, Zones)
     return Forecast(
         region="zone",
@@ -83,7 +83,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _smallest_side(zones: Zones) -> float:
-    """Return the side in metres of a square as large as the smallest zone."""
+    """Return the side in metres of a square with the area of the smallest zone."""
     smallest = zones.shapes[int(np.argmin(shapely.area(zones.shapes)))]
     return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
 

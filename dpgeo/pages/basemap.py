@@ -15,8 +15,8 @@ import numpy as np
 import shapely
 from django.conf import settings
 from numpy.typing import NDArray
-from shapely.affinity import translate
 
+from dpgeo.spatial.antimeridian import cut_at_180
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 
@@ -87,35 +87,6 @@ def land_polygons(path: Path) -> NDArray[np.object_]:
         return np.empty(0, dtype=object)
     polygons = shapely.get_parts(shapely.from_geojson(path.read_text()))
     return np.array([part for each in polygons for part in cut_at_180(each)], dtype=object)
-
-
-def cut_at_180(polygon: shapely.Polygon) -> list[shapely.Polygon]:
-    """Cut a polygon in degrees at the 180th meridian, if it crosses it.
-
-    A ring that does not close when it is followed across that meridian goes around the south pole.
-    """
-    if not any(_jumps(ring) for ring in shapely.get_rings(polygon)):
-        return [polygon]
-    whole = shapely.Polygon(_followed(polygon.exterior), polygon.interiors)
-    cuts = (
-        shapely.clip_by_rect(translate(whole, turn), -180, -90, 180, 90) for turn in (-360, 0, 360)
-    )
-    return [part for cut in cuts for part in _parts(cut, "Polygon")]
-
-
-def _jumps(ring: shapely.LinearRing) -> bool:
-    return bool((np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])) > 180).any())
-
-
-def _followed(ring: shapely.LinearRing) -> NDArray[np.float64]:
-    """Return a ring's corners (n, 2); their longitudes continue beyond 180 degrees."""
-    longitude, latitude = shapely.get_coordinates(ring).T
-    longitude = np.unwrap(longitude, period=360)
-    longitude -= 360 * np.round(longitude.mean() / 360)
-    corners = np.column_stack([longitude, latitude])
-    if abs(longitude[-1] - longitude[0]) < 180:
-        return corners
-    return np.vstack([corners, [[longitude[-1], -90], [longitude[0], -90], corners[0]]])
 
 
 def _near_land(

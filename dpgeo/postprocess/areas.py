@@ -1,4 +1,4 @@
-"""Measured regions, and how query regions are composed of them."""
+"""Composition of query regions from a release's measured regions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Shapes = NDArray[np.object_]
 NEGLIGIBLE = 1e-9
 """A share this close to 0 or to 1 is rounded to 0 or to 1.
 
-The limit is far above rounding errors, and such a share of a region's people is far below one.
+The limit is far above rounding errors, and far too small to change a count by one person.
 """
 
 CORNER = 1e-6
-"""Of a box of which less than this share lies in the study area, shares are computed by clipping
-shapes: sums along a row would have too few digits."""
+"""Boxes with less than this share of their ground in the study area have their shares computed by
+clipping shapes, because sums along a row would be too inaccurate."""
 
 MOST_PIECES = 900_000
-"""Most pieces into which cells divide the outlines of a request, about 0.2 s of a processor."""
+"""Most pieces into which grid lines may divide a request's outlines: about 0.2 s of CPU time."""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -45,10 +45,10 @@ TOO_FINE = (
 class Cover:
     """Whole and partial measured regions that make up a query region.
 
-    `whole` maps each noise to the number of whole regions whose counts carry it, and `total` is the
-    sum of the noisy counts of all whole regions. For the partial regions, `values`, `rates` and
-    `shares` (n,) are their noisy counts, the rates of their noise and the shares of their ground
-    that lie in the query region.
+    `whole` maps each noise distribution to the number of whole regions measured with it. `total` is
+    the sum of the noisy counts of all whole regions. The other arrays (n,) describe the partial
+    regions: `values` are their noisy counts, `rates` the rates of their noise, and `shares` the
+    fractions of their ground inside the query region.
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -60,7 +60,7 @@ class Cover:
 
 
 def ground_of(shapes: Shapes) -> NDArray[np.float64]:
-    """Return areas (n,) in proportion to the ground (equal-area projection)."""
+    """Return areas (n,) proportional to ground area, by an equal-area projection."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
     )
@@ -74,7 +74,7 @@ def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> Shapes:
 
 
 def snapped(share: Shares) -> Shares:
-    """Round negligible shares (n,) to 0, and those that lack as little to 1."""
+    """Round shares (n,) within NEGLIGIBLE of 0 or 1 to 0 or 1."""
     share = np.clip(share, 0.0, 1.0)
     share[share > 1 - NEGLIGIBLE] = 1.0
     share[share < NEGLIGIBLE] = 0.0
@@ -82,9 +82,10 @@ def snapped(share: Shares) -> Shares:
 
 
 def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
-    """Return the share of the ground of each shape (n,) within its query region (n,).
+    """Return the share (n,) of each shape's ground that its query region covers.
 
-    Only ground within the study area counts. Time grows with the corners of each pair.
+    `shapes` (n,) and `regions` (n,) are paired. Only ground in the study area counts. The time
+    grows with the number of corners of each pair.
     """
     share = np.ones(len(shapes))
     beyond = ~shapely.covers(regions, shapes)
@@ -99,7 +100,11 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """Partial measured regions of query regions (n,): which, the noisy count, and the share."""
+    """Measured regions that are used in part, for all query regions together.
+
+    All arrays are (n,): the index `region` of the query region, the noisy count `value`, the index
+    `noise` of its noise distribution, and the `share` of its ground in the query region.
+    """
 
     region: Ints
     value: NDArray[Any]
@@ -114,9 +119,10 @@ def covers_of(
     parts: Parts,
     notes: tuple[str, ...] = (),
 ) -> list[Cover]:
-    """Build the cover of each region (m,).
+    """Build the covers of m query regions.
 
-    `totals` (m,) are the sums of whole counts, `wholes` (m, k) their numbers by noise.
+    `totals` (m,) are the sums of the counts of whole measured regions. `wholes` (m, k) says how
+    many of these were measured with each of the k `noises`.
     """
     rates = np.array([float(each.rate) for each in noises])
     order = np.argsort(parts.region, kind="stable")
@@ -128,7 +134,7 @@ def covers_of(
         part = slice(ends[index], ends[index + 1])
         whole: dict[DiscreteLaplace, int] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # Add up: two levels of a tree may have equal noise, which is one key.
+            if number:  # Two levels of a tree with equal noise share one key.
                 whole[each] = whole.get(each, 0) + int(number)
         result.append(
             Cover(
@@ -144,12 +150,20 @@ def covers_of(
 
 
 class Areas:
-    """The measured regions of a release's content."""
+    """Base class of the measured regions of a release.
+
+    `once` says whether somebody counts at most once in each region, where people are counted;
+    `complete` whether every count was published, however small.
+    """
+
+    once: bool = False
+    complete: bool = True
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the measured regions that make up each query region within the study area.
+        """Return the cover of each query region (n,) by measured regions.
 
-        Raises InvalidInput where that would take too long.
+        The query regions lie in the study area. Raises InvalidInput if the work would take too
+        long.
         """
         raise NotImplementedError
 
@@ -161,25 +175,30 @@ def check_work(work: int, most: int) -> None:
 
 
 class Covering:
-    """Coverage of a grid's cells by query regions, and by the study area, beyond which there is
-    nobody."""
+    """Coverage of a grid's cells by query regions and by the study area."""
 
     def __init__(self, grid: Grid, area: StudyArea) -> None:
         self.grid, self.area, self.lines = grid, area, Lines(grid)
 
     def of(self, regions: Shapes, times: int = 1) -> Coverage:
-        """Return which cells regions cover. Raises InvalidInput for too much work."""
+        """Return the cells that the regions cover.
+
+        `times` multiplies the estimated work. Raises InvalidInput if the work would take too long.
+        """
         edges = edges_of(regions)
         check_work(times * edges.pieces(self.lines), MOST_PIECES)
         return coverage(self.lines, edges, len(regions))
 
     @cached_property
     def of_area(self) -> Coverage:
-        """Coverage by the study area."""
+        """Coverage of the grid's cells by the study area."""
         return coverage(self.lines, edges_of(as_array([self.area.shape])), 1)
 
     def shares(self, covered: Coverage, regions: Shapes) -> Shares:
-        """Return the share (n,) of each touched cell's ground in the area that its region holds."""
+        """Return the share (n,) of each touched cell's ground that its region covers.
+
+        Only ground in the study area counts.
+        """
         known = self.of_area
         cell = covered.cell
         index = np.minimum(np.searchsorted(known.key, cell), len(known.key) - 1)
@@ -193,7 +212,10 @@ class Covering:
         return share
 
     def clipped(self, boxes: Ints, regions: Shapes, region: Ints) -> Shares:
-        """Return the shares of small corners (n,), from what is in each region's row of boxes."""
+        """Return the shares (n,) of boxes (n, 4), by clipping each region to a row of boxes.
+
+        `region` (n,) is the index in `regions` of each box's region.
+        """
         rows = np.column_stack([region, boxes[:, :2]])
         rows, which = np.unique(rows, axis=0, return_inverse=True)
         sides = np.tile([0, self.grid.columns], (len(rows), 1))
@@ -203,10 +225,13 @@ class Covering:
 
 
 class Cells(Areas):
-    """Cells of a grid with counts; only those that an outline touches can be cut.
+    """Grid cells with one or several noisy counts each.
 
-    `cells` are the numbers, ascending, of the cells that `counts` are of; None for all cells.
+    Each array of `counts` has one count for each of `cells`, which are ascending cell indices;
+    `cells` is None if every cell of the grid was counted.
     """
+
+    once = True
 
     def __init__(
         self,
@@ -223,9 +248,10 @@ class Cells(Areas):
         self._before = [np.concatenate([[0], np.cumsum(each)]) for each in self._counts]
         self._noise, self._cells = noise, cells
         self._notes = (note,) if note else ()
+        self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions by cells; where there are several counts, those of each cell."""
+        """Cover the regions by cells; a cell with several counts contributes all of them."""
         times = len(self._counts)
         covered = self._covering.of(regions, times)
         number, known = self._numbers(covered.cell)
@@ -248,11 +274,11 @@ class Cells(Areas):
         return covers_of([self._noise], totals, wholes, parts, self._notes)
 
     def _ranks(self, cell: Ints) -> Ints:
-        """Return how many counted cells come before each cell (n,)."""
+        """Return the number of counted cells before each cell (n,)."""
         return cell if self._cells is None else np.searchsorted(self._cells, cell)
 
     def _numbers(self, cell: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the index of each cell's count (n,), and whether it has one."""
+        """Return the index (n,) of each cell's count, and whether the cell was counted."""
         if self._cells is None:
             return cell, np.ones(len(cell), dtype=np.bool_)
         if not len(self._cells):
@@ -262,7 +288,7 @@ class Cells(Areas):
 
 
 class Boxes:
-    """Disjoint boxes (n, 4) of cells, and how much of them polygons cover."""
+    """Disjoint boxes (n, 4) of cells, and the shares of them that polygons cover."""
 
     def __init__(self, grid: Grid, boxes: NDArray[np.integer[Any]], area: StudyArea) -> None:
         self._covering, self._image = Covering(grid, area), box_image(boxes, grid.shape)
@@ -284,9 +310,11 @@ class Boxes:
         return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
 
     def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
-        """Return the coverage of cells, and region, box and share of the boxes in question.
+        """Return the coverage of cells, and the boxes that a region's outline touches.
 
-        These are the boxes that a region's outline touches. Raises InvalidInput.
+        The boxes are three arrays: index of the region, index of the box, and share of the box that
+        the region covers. `weight` multiplies the estimated work. Raises InvalidInput if the work
+        would take too long.
         """
         covered = self._covering.of(regions, weight)
         region, box, ground = self._touched(covered)
@@ -297,10 +325,13 @@ class Boxes:
         return covered, region, box, share
 
     def _touched(self, covered: Coverage) -> tuple[Ints, Ints, NDArray[np.float64]]:
-        """Return polygon, box and covered ground where a polygon's outline touches a box."""
+        """Return the pairs of a polygon and a box that the polygon's outline touches.
+
+        The arrays hold polygon indices, box indices, and the ground of the box that is covered.
+        """
         pieces, edges, lines = covered.pieces, covered.edges, self._lines
         label = self._image[pieces.row, pieces.column].astype(np.int64)
-        # Pieces of one edge in one box are joined, so that what lies between is straight.
+        # Join consecutive pieces of the same edge in the same box into one straight piece.
         change = (np.diff(pieces.edge) != 0) | (np.diff(label) != 0)
         first = np.concatenate([[0], np.flatnonzero(change) + 1])
         last = np.concatenate([first[1:] - 1, [len(label) - 1]])
@@ -318,7 +349,10 @@ class Boxes:
         return polygon, box, ground + self._to_the_left(covered, polygon, box)
 
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
-        """Return the ground to the right of what polygons cover of boxes' left sides (n,)."""
+        """Return each box's ground (n,) to the right of the covered part of its left edge.
+
+        `_touched` adds the change that pieces of outline inside the box make to it.
+        """
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
         starts = np.searchsorted(
             covered.key, np.arange(covered.polygons + 1) * self._lines.grid.size
@@ -336,7 +370,7 @@ class Boxes:
 
 
 class Listed(Areas):
-    """Disjoint boxes of cells with counts of equal noise."""
+    """Disjoint boxes of cells, all measured with the same noise distribution."""
 
     def __init__(
         self,
@@ -353,10 +387,11 @@ class Listed(Areas):
         self._before = np.concatenate([[0], np.cumsum(self._values)])
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions by the boxes that they touch."""
+        """Cover the regions by boxes."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        # A box is counted with the run that holds its first cell, unless an outline touches it.
+        # Count each box with the run that contains its first cell; then correct the boxes that an
+        # outline touches.
         where, start, end = covered.runs
         anchors = self._boxes.anchors
         first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)

@@ -1,23 +1,23 @@
 """Hierarchical consistency of a tree's noisy counts, by least squares.
 
-A node's true count is the sum of its children's. Where several levels were measured, each with
-independent noise of its own variance, the best linear unbiased estimate of all counts that keeps
-those sums is the generalised least-squares solution. On a tree it takes one pass up and one pass
-down, as in Hay, Rastogi, Miklau and Suciu 2010, here with inverse variances instead of their
-equal-noise weights and for any shape of tree and any set of measured nodes.
+The true count of a node is the sum of its children's true counts. If several levels were measured,
+each with independent noise of its own variance, the best linear unbiased estimate of all counts
+that keeps those sums is the generalised least-squares solution. On a tree it takes one pass up and
+one pass down, as in Hay, Rastogi, Miklau and Suciu 2010. Unlike theirs, the weights here are
+inverse variances, and the tree may have any shape and any set of measured nodes.
 
-Up. Let y be a node's noisy count, of variance v, and z the estimate of its count from what was
-measured at and below it, of variance s. Let C be the sum of its children's z, whose variance W is
-the sum of their s. Then
+Up. Let y be a node's noisy count, of variance v. Let z, of variance s, be the estimate of its count
+from the measurements at and below the node. Let C be the sum of its children's z, and W the
+variance of C, which is the sum of their s. Then
     z = y, s = v                                    for a leaf,
     z = (y W + C v)/(v + W), s = v W/(v + W)        for a measured inner node,
     z = C, s = W                                    for an unmeasured inner node.
-Down. A root's estimate is x = z of variance V = s. The difference between a parent's estimate x (of
-variance V) and the sum of its children goes to each child in proportion to the child's variance:
-    x_u = z_u + s_u/W (x - C),   V_u = s_u - s_u^2/W + (s_u/W)^2 V.
-Both lines follow from conditioning independent errors of the children on their sum.
+Down. A root's estimate is x = z of variance V = s. For a parent with estimate x of variance V, the
+difference x - C is divided among its children u in proportion to their variances s_u:
+    x_u = z_u + (s_u/W) (x - C),   V_u = s_u - s_u^2/W + (s_u/W)^2 V.
+Both formulas follow from conditioning the independent errors of the children on their sum.
 
-The variances are true where the tree was chosen independently of the noise, nominal elsewhere.
+The variances are correct if the tree was chosen independently of the noise, and nominal otherwise.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) of nodes, each the sum of its children's estimates, and variances (n,)."""
+    """Estimates (n,) of nodes, consistent over parents and children, and their variances (n,)."""
 
     value: Floats
     variance: Floats
@@ -49,11 +49,12 @@ def consistent(
     parent: NDArray[np.integer[Any]],
     level: NDArray[np.integer[Any]],
 ) -> Consistent:
-    """Reconcile the noisy `counts` (n,) of a forest of nodes by inverse variances.
+    """Reconcile the noisy `counts` (n,) of a forest of nodes by generalised least squares.
 
-    `variance` (n,) is infinite where a node was not measured; its count is then ignored. `parent`
-    (n,) is the index of a node's parent, -1 for a root; `level` (n,) is one more than the parent's.
-    Nodes are ordered by level. Raises ValueError where a leaf was not measured.
+    `variance` (n,) are their noise variances, infinite for nodes that were not measured, whose
+    counts are ignored. `parent` (n,) is the index of each node's parent, -1 for a root. `level`
+    (n,) is ascending, and one more than the parent's level. Raises ValueError if a leaf was not
+    measured.
     """
     variance = np.maximum(variance, LEAST_VARIANCE)
     measured = np.isfinite(variance)
@@ -80,7 +81,7 @@ def _combine(
 ) -> None:
     """Compute z and s of the module docstring from y and v, in place, for inner nodes."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Each weight is a quotient of its own: 1 minus the other weight could lose all its digits.
+    # Compute both weights as quotients: 1 minus the other weight could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]
@@ -95,7 +96,7 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Give children their parts of the difference between a parent and their sum, in place."""
+    """Compute x and V of the module docstring for the nodes of one level, in place."""
     child = np.flatnonzero(parents >= 0) + nodes.start
     parents = parents[parents >= 0]
     fraction = error[child] / below_variance[parents]

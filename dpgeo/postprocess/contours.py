@@ -1,4 +1,4 @@
-"""Surfaces of noisy cells, and lines and bands of equal density drawn on them.
+"""Density surfaces computed from noisy cells, and their contour lines and bands.
 
 This is post-processing of paid counts: choosing and drawing lines costs no privacy.
 """
@@ -34,7 +34,7 @@ KERNEL = np.array([0.25, 0.5, 0.25])
 SQUARE_KILOMETRE = 1e6
 
 DECIMALS = 7
-"""Decimals of a degree: a centimetre on the ground."""
+"""Decimal places of coordinates in degrees: about a centimetre on the ground."""
 
 
 class Smoothing(StrEnum):
@@ -59,11 +59,12 @@ def make_surface(
     inside: NDArray[np.bool_],
     smoothing: Smoothing,
 ) -> Floats:
-    """Compute expected counts (rows, columns), never negative, 0 outside the area.
+    """Compute expected counts (rows, columns), never negative, 0 outside the study area.
 
-    With NONE, they are the non-negative counts nearest to the noisy ones with the same total. With
-    BLURRED, each cell first shares its count with its neighbours inside. With INFERRED, noisy cells
-    are shrunk towards the values expected from their surroundings (`postprocess.surface`).
+    `inside` (rows, columns) marks the cells that touch the study area. With NONE, the result is the
+    non-negative counts nearest to the noisy counts, with the same total. With BLURRED, each cell's
+    count is first spread over its neighbours inside. With INFERRED, noisy counts are shrunk towards
+    the values expected from their surroundings (`postprocess.surface`).
     """
     if smoothing is Smoothing.INFERRED:
         measurements = NodeMeasurements(padded(inside))
@@ -80,7 +81,7 @@ def make_surface(
 
 
 def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Spread every cell's value over itself and its neighbours inside; the total stays."""
+    """Spread each cell's value over the cell and its neighbours inside; the total is unchanged."""
     weights = _convolved(inside.astype(np.float64))
     shared = np.divide(values, weights, out=np.zeros_like(values), where=inside)
     return np.where(inside, _convolved(shared), 0.0)
@@ -91,10 +92,10 @@ def line_values(
 ) -> Floats:
     """Return the densities (m,) at which to draw lines, per square kilometre, ascending.
 
-    There are at most `most` lines. With NOISE, the first line is the value that at most one empty
-    cell in a thousand reaches, and each line is twice the one before. Otherwise the first line is
-    `first`; with DOUBLING each line is twice the one before, with EQUAL lines are `first` apart.
-    Lines above the whole surface are left out.
+    There are at most `most` lines. With NOISE, the first line is the density that the noise of an
+    empty cell reaches with a probability of at most 1/1000, and each line is twice the one before.
+    Otherwise the first line is `first`; with DOUBLING each line is twice the one before, with EQUAL
+    lines are `first` apart. Lines above the highest point of the surface are left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -121,9 +122,9 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw bands from each value to the next, the last without an upper limit.
+    """Draw the bands of density between successive values: MultiPolygons (m,) in degrees.
 
-    They are MultiPolygons (m,) in degrees.
+    The last band has no upper limit.
     """
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
@@ -132,10 +133,10 @@ def draw_bands(
 
 
 def _generator(surface: Floats, grid: Grid) -> Any:
-    """Return a generator of contours of the density per square kilometre.
+    """Return a contour generator for the density per square kilometre.
 
-    The density is interpolated between the centres of cells. A border of empty cells closes
-    every line that would leave the grid.
+    The density is interpolated between the centres of cells. A border of empty cells around the
+    grid closes every line that would leave it.
     """
     density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell
@@ -166,15 +167,15 @@ def _degrees(points: Floats) -> Floats:
 
 
 def _within(shapes: Sequence[Any], area: StudyArea, kind: type[Any]) -> NDArray[np.object_]:
-    """Cut shapes to the study area, and return each as a multi-part geometry of `kind`."""
+    """Clip shapes to the study area; return each as a multi-part geometry of class `kind`."""
     single = shapely.GeometryType.POLYGON
     if kind is shapely.MultiLineString:
         single = shapely.GeometryType.LINESTRING
     cut = np.empty(len(shapes), dtype=object)
     for index, shape in enumerate(shapes):
-        # Bands may touch themselves in a point, which makes them invalid; repair them first.
+        # A band that touches itself in a point is invalid and has to be repaired first.
         inside = shapely.intersection(shapely.make_valid(shape), area.shape)
-        # Intersections along a border leave points and lines; drop them.
+        # The intersection may contain points and lines along the study area's border; drop them.
         parts = shapely.get_parts(shapely.get_parts(inside))
         same_kind = parts[shapely.get_type_id(parts) == single]
         cut[index] = shapely.orient_polygons(kind(list(same_kind)))

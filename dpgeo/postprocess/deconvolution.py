@@ -1,21 +1,23 @@
 """Deconvolution of perturbed points by iterative Bayesian update.
 
 Idea. A report from fine cell j is published in fine cell i with a known probability A[i, j]: planar
-Laplace noise is added, then the point is truncated to the study area. Expectation maximisation for
-the mixture y ~ sum_j p_j A[., j] repeatedly multiplies p by A'(y / A p) (Agrawal and Aggarwal 2001;
-Richardson 1972 and Lucy 1974 in optics). Both the observations and the estimate use cells finer
-than those of the result; the estimate is summed over them at the end.
+Laplace noise is added, then the point is truncated to the study area. Let p_j be the share of
+reports in fine cell j, and y the observed counts of published points. Expectation maximisation
+repeatedly multiplies p by A'(y / (A p)), where A' is the transpose of A and the division is
+elementwise (Agrawal and Aggarwal 2001; Richardson 1972 and Lucy 1974 in optics). Fine cells divide
+the cells of the result, for which the estimate is summed at the end.
 
 Kernel. Noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around.
-Truncation is applied after it, fine cell by fine cell, so that edges and holes are accurate to a
-fine cell. Web Mercator stretches with latitude: rows are divided into bands, each with its own
-kernel, within which the size of cells on the ground differs by less than BAND. Snapping to a grid
-of a hundredth of the radius adds 1/10,000 to the noise variance and is neglected.
+Truncation is then applied to each fine cell, so that edges and holes of the study area are accurate
+to one fine cell. In Web Mercator the ground size of a cell depends on latitude. Rows are therefore
+divided into bands, in each of which this size differs by less than BAND, and each band has its own
+kernel. Snapping points to a grid of a hundredth of the radius increases the noise variance by a
+factor of 1.0001 and is neglected.
 
 Stopping. Too many updates fit the noise. The published points are therefore split into two halves
-by their index alone; one half is fitted while the likelihood of the other is watched. All points
-are then fitted with twice the best number of updates, since twice the points support more detail.
-The rule is fixed and uses published points alone: it costs no privacy.
+by their index alone. Updates are made with one half until the likelihood of the other half stops
+rising. All points are then fitted with twice the best number of updates, since twice as many points
+support more detail. The rule is fixed and uses only published points, so it costs no privacy.
 
 References. Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi, EuroS&P 2020.
 """
@@ -40,27 +42,30 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 Floats = NDArray[np.float64]
 
 FINEST_SIDE = 768
-"""Largest number of fine cells along a side, so that an update takes a fraction of a second."""
+"""Largest number of fine cells per row or column: an update then takes a fraction of a second."""
 
 FINE_SCALE = 1.0
-"""Largest width of fine cells in noise scales, unless FINEST_SIDE or MOST_FINE_CELLS forbids it."""
+"""Largest width of fine cells, in noise scales.
+
+FINEST_SIDE and MOST_FINE_CELLS take precedence and may make fine cells wider.
+"""
 
 MOST_FINE_CELLS = 4
-"""Largest number of fine cells along the side of a cell.
+"""Largest number of fine cells along the side of a cell of the result.
 
-Where cells are much wider than the noise, more fine cells add nothing.
+If cells are much wider than the noise scale, more fine cells do not improve the estimate.
 """
 
 TAIL = 1e-3
-"""Share of reports that noise carries beyond the frame's margin; the kernel is cut off there."""
+"""Share of reports that noise moves further than the frame's margin, where the kernel is cut."""
 
 BAND = 0.01
-"""Largest relative difference allowed between the ground sizes of the cells of one band of rows."""
+"""Largest relative difference between the ground sizes of cells in one band of rows."""
 
 MOST_UPDATES = 150
 
 MORE = 2
-"""Number of updates with all points, as a multiple of the best number with half of them."""
+"""Updates with all points, as a multiple of the best number of updates with half of them."""
 
 PATIENCE = 6
 """Fitting stops after this many updates that do not raise the likelihood of the other half."""
@@ -68,19 +73,19 @@ PATIENCE = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
-    """Expected reports in each cell, and the number of updates that estimated them."""
+    """Expected number of reports in each cell (rows, columns), and the number of updates made."""
 
     density: Floats
     updates: int
 
 
 class Channel:
-    """The linear map of noise and truncation on distributions over fine cells.
+    """Linear map A of distributions over fine cells: planar Laplace noise, then truncation.
 
-    `fine` is a grid of fine cells that covers the same ground as `grid`. `margin` is the
-    width, in fine cells, of the strip around `fine` that noise may reach before a point is
-    truncated. `staying` (rows, 1) is
-    the probability that a report away from the edges is published in its own fine cell.
+    `fine` is a grid of fine cells that covers the same ground as `grid`, with `factor` fine cells
+    along the side of each cell. `margin` is the width, in fine cells, of the frame around `fine`
+    that noise can reach before truncation. `staying` (rows, 1) is the probability that a report far
+    from the study area's edges is published in its own fine cell.
     """
 
     def __init__(
@@ -102,7 +107,7 @@ class Channel:
         self._target = self._published_cells(area, noise, side)
 
     def forward(self, density: Floats) -> Floats:
-        """Return A p: the expected published points, of the fine grid's shape."""
+        """Return A p, the expected published points in each fine cell, of the fine grid's shape."""
         spread = np.zeros(self._shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
             band = np.zeros(self._shape)
@@ -115,7 +120,7 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return A' r: the mean of r over the cells where a cell's reports are published."""
+        """Return A' r: for each fine cell, the mean of r over the cells its reports move to."""
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
@@ -133,7 +138,7 @@ class Channel:
         return slice(self.margin, self.margin + self.fine.columns)
 
     def _kernel(self, rows: slice, noise: PlanarLaplace) -> Floats:
-        """Return the transform of the displacement probabilities of a band of rows."""
+        """Return the Fourier transform of a band's displacement probabilities."""
         metres = _metres(self.fine, (rows.start + rows.stop) / 2)
         offsets = _offsets(noise, metres, self.margin)
         self.staying[rows] = offsets[self.margin, self.margin]
@@ -145,7 +150,7 @@ class Channel:
     def _published_cells(
         self, area: StudyArea, noise: PlanarLaplace, side: int
     ) -> NDArray[np.int64]:
-        """Return the fine cell in which a point in each cell of the frame is published."""
+        """Return, for each cell of the framed grid, the fine cell that truncation maps it to."""
         centre = np.arange(side) - self.margin + 0.5
         x = self.fine.west + centre * self.fine.cell
         y = self.fine.north - centre * self.fine.cell
@@ -173,10 +178,10 @@ def recover(
     prior: Floats | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recovered:
-    """Estimate the density of the reports behind published points (n,) in degrees.
+    """Estimate the density of the unperturbed reports from published points (n,) in degrees.
 
-    The density adds up to the number of points. `prior` is a public density on the grid from which
-    the iteration starts, uniform by default.
+    The density sums to the number of points. `prior` is a public density of the grid's shape from
+    which the iteration starts; None starts from a uniform density.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
@@ -197,7 +202,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Update a density, which sums to 1, by observed counts, both on the fine grid."""
+    """Make one update of a density on the fine grid by observed counts; the result sums to 1."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -211,7 +216,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return the number of updates with `fitted` after which `watched` is likeliest."""
+    """Return the number of updates with `fitted` that maximises the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -232,7 +237,7 @@ def _start(channel: Channel, prior: Floats | None) -> Floats:
     density = channel.inside.astype(np.float64)
     if prior is not None:
         repeated = np.repeat(np.repeat(prior, channel.factor, axis=0), channel.factor, axis=1)
-        # A prior must not make any place impossible.
+        # An update multiplies, so a cell that starts at 0 would stay at 0.
         density *= np.maximum(repeated, prior.max() * 1e-3)
     return np.asarray(density / density.sum(), dtype=np.float64)
 
@@ -243,7 +248,7 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 
 
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose half of the points by a well-mixed bit of their index (SplitMix64)."""
+    """Choose about half of the points by one bit of a hash of their index (SplitMix64)."""
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -256,7 +261,7 @@ def _factor(grid: Grid, noise: PlanarLaplace) -> int:
 
 
 def _metres(grid: Grid, row: float) -> float:
-    """Return the side of a cell of this row in metres on the ground."""
+    """Return the side length of this row's cells in metres on the ground."""
     latitude = to_degrees(0, grid.north - row * grid.cell)[1]
     return grid.cell * ground_scale(float(latitude))
 
@@ -266,22 +271,22 @@ def _least_metres(grid: Grid) -> float:
 
 
 def _bands(grid: Grid) -> list[slice]:
-    """Return ranges of rows in which a cell's size differs by less than BAND."""
+    """Return ranges of rows in each of which the ground size of cells differs by less than BAND."""
     sizes = np.log([_metres(grid, row + 0.5) for row in range(grid.rows)])
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # Rows of the same size on both sides of the equator are in two bands, which does no harm.
+    # Rows of equal size north and south of the equator are in two bands, which does no harm.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Return the probability of displacement to each cell at most `reach` cells away.
+    """Return the probabilities of displacement by up to `reach` rows and columns.
 
-    The array has the shape (2 reach + 1, 2 reach + 1). Origin and destination cells are divided
-    into parts that are small compared with the noise scale, and the density of the noise is
-    averaged over all pairs of an origin part and a destination part.
+    The array has 2 * reach + 1 rows and columns; no displacement is in the middle. Origin and
+    destination cells are divided into parts that are small compared with the noise scale. The
+    density of the noise is averaged over all pairs of an origin part and a destination part.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))
@@ -297,7 +302,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the first number from `least` on without prime factors above 5, for fast FFTs."""
+    """Return the least number >= `least` without prime factors above 5, for fast FFTs."""
     number = least
     while True:
         cofactor = number

@@ -1,14 +1,14 @@
 """Empirical Bayes estimation of true counts under Laplace noise.
 
-A count y = x + noise of scale b comes with a guess mu of x from its surroundings. Given mu, x is
-modelled as 0 or a draw from one of many gamma distributions, whose shapes are SHAPES and whose
-means are mu times a power of two: the surroundings may mislead by much, and the mixture learns by
-how much. Its weights are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to
-all counts with similar mu/b, smoothed over neighbouring bins of mu/b. Then every count has a
-posterior mean and variance.
+Every true count x has a noisy count y, with Laplace noise of scale b, and a guess mu from its
+surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and gamma distributions with
+the shapes SHAPES and the means mu times a power of two, since guesses may be far off. The weights
+of the mixture are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to all counts
+with similar mu/b, and smoothed over neighbouring bins of mu/b. Every count then has a posterior
+mean and variance.
 
-All quantities are in units of b. Integrals over x are sums over the grid `x`; noisy values are
-binned on the grid `y`, between whose points posterior moments are interpolated.
+All quantities are in units of b. Integrals over x are sums over the grid `x`. Noisy values are
+binned on the grid `y`, and posterior moments are interpolated between its points.
 """
 
 from __future__ import annotations
@@ -27,29 +27,32 @@ RATIOS = 2.0 ** np.arange(-6, 10)
 """Means of the gamma distributions as multiples of the guess."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
-"""Smaller means are covered by the point mass at 0; larger ones lie beyond the grid."""
+"""Range of means of gamma distributions, in units of b.
+
+The point mass at 0 stands for smaller means; larger ones lie beyond the grid.
+"""
 
 CLEAR = 35.0
-"""A count of more than this many b is its own estimate, with a variance of 2 b^2."""
+"""A noisy count above this many b is left unchanged, with the variance of its noise, 2 b^2."""
 
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""With fewer counts than this the weights are not fitted and keep their initial values."""
+"""With fewer counts than this, the weights are not fitted and keep their initial values."""
 
 PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""
 
 ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
-"""Prior pseudo-count of the point mass at 0: this share of the counts, within limits."""
+"""Prior pseudo-count of the point mass at 0: ZERO_SHARE of the counts, within ZERO_LIMITS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Means and variances (n,) of true counts, and the likelihood of the noisy ones.
+    """Posterior means and variances (n,) of true counts, in units of b and b^2.
 
-    `log_likelihood` is the log-likelihood of the noisy counts under the fitted weights, leaving out
-    counts in the last bin (above 39 b). It is 0 where there were too few counts to fit weights.
+    `log_likelihood` is that of the noisy counts under the fitted weights, without the counts in the
+    last bin (above 39 b). It is 0 if there were too few counts to fit weights.
     """
 
     mean: Floats
@@ -58,9 +61,9 @@ class Posterior:
 
 
 def posterior(values: Floats, guesses: Floats) -> Posterior:
-    """Compute the posterior of true counts, given noisy values and guesses (n,).
+    """Compute the posterior of true counts, given noisy values (n,) and guesses (n,).
 
-    All are in units of each count's noise scale b: values y/b, guesses mu/b, variances over b^2.
+    All are in units of each count's noise scale b: `values` are y/b and `guesses` are mu/b.
     """
     model = _model()
     row = np.searchsorted(model.guess_edges, guesses)
@@ -89,9 +92,10 @@ def posterior(values: Floats, guesses: Floats) -> Posterior:
 class _Model:
     """Tables that do not depend on any count.
 
-    `priors` (guesses, components, x) are the components' distributions of the true count, `chances`
-    (guesses, components, y) their distributions of the noisy count. Components that a
-    guess does not use are all 0.
+    For each bin of guesses and each component of the mixture, `priors` (guesses, components, x) is
+    the distribution of the true count, and `chances` (guesses, components, y) that of the noisy
+    count. Both are 0 for components that a guess does not use. `smoothing` (guesses, guesses) are
+    the weights with which bins of guesses are smoothed.
     """
 
     x: Floats
@@ -103,14 +107,17 @@ class _Model:
     smoothing: Floats
 
     def initial_weights(self, zeros: float) -> tuple[Floats, Floats]:
-        """Return pseudo-counts (components,) and weights (guesses, components)."""
+        """Return pseudo-counts (components,) and initial weights (guesses, components).
+
+        `zeros` is the pseudo-count of the point mass at 0.
+        """
         pseudo_counts = np.full(self.priors.shape[1], PSEUDO_COUNT)
         pseudo_counts[0] = zeros
         start = 0.5 * pseudo_counts / pseudo_counts.sum() + 0.5 / pseudo_counts.size
         return pseudo_counts, np.tile(start, (len(self.priors), 1))
 
     def fitted(self, seen: Floats) -> Floats:
-        """Fit weights (guesses, components), rows adding up to 1, to a histogram."""
+        """Fit weights (guesses, components) to a histogram `seen` (guesses, y); rows sum to 1."""
         zeros = float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS))
         pseudo_counts, weights = self.initial_weights(zeros)
         used = np.flatnonzero(seen.any(axis=1))
@@ -125,13 +132,16 @@ class _Model:
         return weights
 
     def log_likelihood(self, weights: Floats, seen: Floats) -> float:
-        """Return the log-likelihood of a histogram of counts under weights."""
+        """Return the log-likelihood of a histogram `seen` (guesses, y) under `weights`."""
         used = np.flatnonzero(seen.any(axis=1))
         expected = (weights[used][:, None, :] @ self.chances[used])[:, 0, :]
         return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
 
     def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """Count the values in each bin (guesses, y), without those in the last bin."""
+        """Return the number of values in each bin (guesses, y); the last bins of y are set to 0.
+
+        `row` is the bin of each value's guess.
+        """
         column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
         shape = (len(self.priors), self.y.size)
         place = np.ravel_multi_index((row, column), shape)
@@ -140,7 +150,7 @@ class _Model:
         return seen
 
     def moments(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return posterior means and variances (guesses, y)."""
+        """Return posterior means and variances (guesses, y) under `weights`."""
         prior = (weights[:, None, :] @ self.priors)[:, 0, :]
         total = np.maximum(prior @ self.noise, 1e-300)
         mean = (prior * self.x) @ self.noise / total
@@ -177,7 +187,7 @@ def _model() -> _Model:
 
 
 def _components(guess: float, x: Floats) -> Floats:
-    """Return distributions (components, x): the mass at 0, then the gammas."""
+    """Return the components (components, x) for a guess: the mass at 0, then the gammas."""
     components = [np.where(x == 0, 1.0, 0.0)]
     for shape in SHAPES:
         for ratio in RATIOS:

@@ -1,30 +1,32 @@
-"""kd-tree on noisy cells, whose boxes can be divided evenly with little error.
+"""kd-tree grown on noisy cells, with boxes whose cells have similar counts.
 
-The tree uses noisy counts and public inputs alone, so growing it costs no privacy. Variances are
-those of the noise. For a box, n is the number of its cells that touch the study area, and S the sum
-of their noisy counts; all other cells are left out.
+The tree uses only noisy counts and public inputs, so growing it costs no privacy. All variances are
+variances of noise. For each box, n is the number of its cells that touch the study area, and S is
+the sum of the noisy counts of these cells; all other cells are ignored.
 
-Where a box is split. Of all splits along rows and columns, the one is chosen that most reduces the
-sum of squared deviations from the mean (DPCube, algorithm 3). Since the sum of the squares is the
-same for every split, it is the split with the greatest S1^2/n1 + S2^2/n2.
+Where a box is split. Of all splits between two rows or two columns, the one that most reduces the
+sum of squared deviations from the mean is chosen (DPCube, algorithm 3). Since the sum of squares is
+the same for every split, this is the split with the greatest S1^2/n1 + S2^2/n2, where 1 and 2 are
+the two halves.
 
 Whether a box is split. It is split on *evidence* that noise alone does not explain its cells:
-- their variance exceeds v1 (1 + 3 sqrt(5/n)), v1 being a noisy cell's variance: three standard
-  deviations of the variance of n Laplace draws, whose kurtosis is 6; or
+- their variance exceeds v1 (1 + 3 sqrt(5/n)), where v1 is the variance of one cell's noise. This is
+  three standard deviations above the expected variance of n Laplace draws, whose kurtosis is 6; or
 - the best of m splits gains more than 2 v1 (ln m + 3), where a split chosen beforehand would gain
   v1 times a chi-square of one degree of freedom.
-It is also split on *suspicion*, where noise would hide an unevenness that matters: sums of many
-cells are so noisy that half a city may leave no trace in them, while a fresh total of each half
-costs little. For a split of a box into shares f and 1 - f of its cells, let d = S1 - f S be the
+It is also split on *suspicion*, where noise could hide an important imbalance. Sums of many cells
+are so noisy that they may not show half a city, while a fresh total for each half adds little
+noise. For a split of a box into shares f and 1 - f of its cells, let d = S1 - f S be the
 observed imbalance, T the expected total of the box, t^2 = 4 f (1 - f) (0.2 T)^2 the prior variance
 of the imbalance, v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 + v). The expected
-square of the true imbalance is k^2 d^2 + (1 - k) t^2. The box is split in its middle when that
-exceeds four times the variance of a box's fresh total. The expected total of the root is
-max(S, 0) + sqrt(n v1); that of the first child is f T + k d, that of the second the rest of T.
+square of the true imbalance is k^2 d^2 + (1 - k) t^2. If this exceeds four times the variance of a
+box's fresh total, the box is split in the middle. The expected total of the root is
+max(S, 0) + sqrt(n v1). The first child's expected total is f T + k d; the second child's is the
+remainder of T.
 
 The constants 0.2, 4 and 3 (in the gain) were chosen on generated maps (mixtures, cascades, roads,
-spikes, corners, bands; 1e3 to 1e7 points), on which errors change by at most a quarter when any of
-them is halved or doubled.
+spikes, corners, bands; 1e3 to 1e7 points). On these maps, halving or doubling any one of them
+changes the error by at most a quarter.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ Boxes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CUTS_AT_ONCE = 1 << 17
-"""Candidate splits evaluated at a time, few enough for the processor's cache."""
+"""Number of candidate splits evaluated at a time, so that arrays stay in the processor's cache."""
 
 FITS = 2.0**62
-"""Sums below this, rounding included, fit 63 bits."""
+"""Sums whose floating-point value is below this fit in 63 bits, whatever the rounding."""
 
 GAIN_MARGIN = 3.0
 IMBALANCE = 0.2
@@ -55,9 +57,10 @@ WORTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Rule for when to split, with the variances of a noisy cell and of a fresh total.
+    """Rule for when to split a box.
 
-    Without `suspicion` boxes are split on the first kind of evidence alone, as in DPCube.
+    `cell_variance` is the noise variance of a cell, `total_variance` that of a box's fresh total.
+    Without `suspicion`, only the first kind of evidence leads to a split, as in DPCube.
     """
 
     cell_variance: float
@@ -73,13 +76,13 @@ class _Tables:
     sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
     rough_squares: Floats | None
-    """The squares in floating point; None if the sum of all squares fits 63 bits."""
+    """Floating-point copy of `squares`; None if the sum of all squares fits in 63 bits."""
 
     def squares_of(self, boxes: Boxes) -> Floats:
-        """Sum the squares of boxes.
+        """Sum the squared counts of each box.
 
-        Integers wrap around where large counts fill a large grid. The sum of a box is exact all the
-        same if it fits 63 bits; for other boxes floating point suffices.
+        The integers of the table may wrap around if large counts fill a large grid. A box's sum is
+        still exact if it fits in 63 bits; for larger sums the floating-point value is used.
         """
         exact = box_sums(self.squares, boxes).astype(np.float64)
         table = self.rough_squares
@@ -92,7 +95,10 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Boxes of one level, each with its n, S and T (expected total) as in the module docstring."""
+    """Boxes (k, 4) of one level, with `size` n, `total` S and `expected` T of the module docstring.
+
+    The three arrays are (k,).
+    """
 
     boxes: Boxes
     size: Floats
@@ -107,11 +113,12 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """All splits of a level's boxes, box after box, rows before columns.
+    """All splits of a level's boxes: box by box, splits between rows before those between columns.
 
-    `box` is the box of each split, and `lines` the number of rows, or columns, before the split.
-    `size` and `total` are n and S of the half before it. `starts` is where each box's splits begin.
-    `valid` splits leave cells that touch the study area on both sides.
+    `starts` has one entry per box, the index of its first split. All other arrays have one entry
+    per split: `box` is the index of the box, `lines` the number of rows or columns before the
+    split, and `size` and `total` are n and S of the half before the split. `valid` is true if both
+    halves have cells that touch the study area.
     """
 
     box: NDArray[np.int64]
@@ -125,12 +132,13 @@ class _Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """A level's splits as runs (2n,): those across rows, then across columns.
+    """The splits of n boxes as 2n runs: for each box one between its rows, one between its columns.
 
-    In a flattened summed-area table, the half of a box before the split after k lines has two
-    corners at `base + k step + far` and `base + k step + near`, and two at `base + far` and
-    `base + near`, which all splits of a run share. `length` is the number of splits, `breadth` the
-    number of cells in each line.
+    `length` is the number of splits in a run, and `breadth` the number of cells in a row or column
+    of the box. The other arrays locate the half of a box before its k-th split in a flattened
+    summed-area table. Two corners of that half are at the indices `base + k * step + far` and
+    `base + k * step + near`. The other two, at `base + far` and `base + near`, are the same for all
+    splits of the run.
     """
 
     length: NDArray[np.int64]
@@ -158,7 +166,11 @@ class _Runs:
     def before(
         self, table: NDArray[np.integer[Any]], run: NDArray[np.int64], lines: NDArray[np.int64]
     ) -> Floats:
-        """Sum the cells before splits (m,), after `lines` lines of their runs."""
+        """Sum the cells before each of m splits.
+
+        `run` (m,) is the index of the split's run, `lines` (m,) the number of rows or columns
+        before the split.
+        """
         flat = table.ravel()
         shared = flat[self.base + self.far] - flat[self.base + self.near]
         place = self.base[run] + lines * self.step[run]
@@ -169,11 +181,11 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Grow boxes, int32 (n, 4), over the grid, ordered by first row and column.
+    """Return the leaves of the kd-tree: boxes, int32 (n, 4), by first row and first column.
 
-    `cells` are noisy counts (rows, columns); those not `inside` are ignored. A box is (first row,
-    row after the last, first column, column after the last). Every box holds a cell that is inside;
-    if no cell is, there is one box.
+    `cells` are noisy counts (rows, columns); cells that are not `inside` are ignored. A box is
+    (first row, row after the last, first column, column after the last). Every box contains at
+    least one inside cell; if no cell is inside, one box covers the whole grid.
     """
     if not inside.all():
         cells = np.where(inside, cells, 0)
@@ -200,7 +212,7 @@ def _tables(cells: NDArray[np.int64], inside: NDArray[np.bool_]) -> _Tables:
 
 
 def _squared_area(cells: NDArray[np.int64], dtype: type[Any]) -> NDArray[Any]:
-    """Return the summed-area table of squares, see `summed_area`."""
+    """Return the summed-area table of the squared counts; see `summed_area`."""
     table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), dtype=dtype)
     np.square(cells, out=table[1:, 1:], dtype=dtype)
     accumulate(table)
@@ -238,7 +250,7 @@ def _join(chunks: list[_Level]) -> _Level:
 
 
 def _cut(tables: _Tables, level: _Level, rule: Rule, leaves: list[Boxes]) -> _Level:
-    """Return the halves of the boxes that are split; add the others to `leaves`."""
+    """Split boxes by the rule: return the halves, and add boxes that stay whole to `leaves`."""
     cuts = _all_cuts(tables, level)
     best, gain = _best_cut(cuts, level)
     chosen = _uneven(tables, level, rule)
@@ -262,7 +274,7 @@ def _all_cuts(tables: _Tables, level: _Level) -> _Cuts:
     run = np.repeat(np.arange(len(starts)), runs.length)
     lines = np.arange(len(run)) - starts[run] + 1
     box = run >> 1
-    # Boxes wholly inside the study area, as most are, need no lookup of how many cells touch it.
+    # In a box wholly inside the study area, which most are, all cells count: no lookup is needed.
     size = (lines * runs.breadth[run]).astype(np.float64)
     partly = np.flatnonzero((level.size < _areas(level.boxes))[box])
     size[partly] = runs.before(tables.inside, run[partly], lines[partly])
@@ -283,7 +295,10 @@ def _areas(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
-    """Return the first valid split of the greatest score (at least 0), for every box."""
+    """Return for every box its valid split of the greatest score; the first if several tie.
+
+    Scores are not negative.
+    """
     score = np.where(cuts.valid, score, -1.0)
     greatest = np.maximum.reduceat(score, cuts.starts)
     candidates = np.flatnonzero(score == greatest[cuts.box])
@@ -292,7 +307,7 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """Return each box's best split, and by how much it reduces the squared deviations."""
+    """Return each box's best split, and how much that reduces the sum of squared deviations."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -301,9 +316,10 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """Return each box's most even split.
+    """Return each box's most balanced split.
 
-    A split across the longer side counts as twice as even.
+    The score is the number of inside cells in the smaller half, doubled for splits across the
+    longer side.
     """
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
@@ -312,7 +328,7 @@ def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
 
 
 def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
-    """Return whether the variance of a box's cells exceeds what their noise explains."""
+    """Return whether the cells of each box vary more than noise alone explains."""
     variance = (tables.squares_of(level.boxes) - level.total**2 / level.size) / level.size
     limit = rule.cell_variance * (1 + 3 * np.sqrt(5 / level.size))
     return np.asarray(variance > limit)
@@ -321,7 +337,7 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return T of the half before the split, and the expected square of the imbalance."""
+    """Return T of the half before each box's split, and the expected squared imbalance."""
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)

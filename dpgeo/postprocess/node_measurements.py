@@ -1,9 +1,9 @@
 """Noisy counts of quadtree nodes, and their least-squares tree.
 
-The nodes of level l form an array (2^l, 2^l), see `pyramid`. Counts of one node from several
-measurements are combined by inverse variances. A *leaf* is a measured node below which
-nothing was measured. Nodes outside the study area are known to be empty: of size, value and
-variance 0.
+The nodes of level l form an array (2^l, 2^l), see `pyramid`. A node's size is the number of its
+cells that touch the study area. Counts of one node from several measurements are averaged with
+weights of inverse variance. A *leaf* is a measured node below which nothing was measured. Nodes
+outside the study area are known to be empty: their size, value and variance are 0.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Masks = list[NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Estimates of every node at or above the leaves, by level; 0 below them.
+    """Estimates of every node at or above the leaves, by level; 0 below the leaves.
 
-    `variance` is that of a node's estimate before the counts above the node are used.
+    `variance` is the variance of a node's estimate from the counts at and below the node.
     """
 
     value: list[Floats]
@@ -30,10 +30,10 @@ class Tree:
 
 
 class NodeMeasurements:
-    """All measurements so far of the nodes of a square with 2^depth cells a side."""
+    """All measurements made so far of the nodes of a square of 2^depth by 2^depth cells."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
-        """`inside` (2^depth, 2^depth) is the mask of the cells that touch the study area."""
+        """`inside` (2^depth, 2^depth) marks the cells that touch the study area."""
         self.inside = inside
         self.depth = len(inside).bit_length() - 1
         sizes = [inside.astype(np.float64)]
@@ -45,10 +45,10 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add counts of nodes, with Laplace noise of `scale`.
+        """Add the counts (n,) of the n marked nodes, measured with Laplace noise of `scale`.
 
-        The counts are ordered by level, row and column. The nodes are disjoint and together cover
-        every cell that is inside.
+        The counts are ordered by level, row and column. The nodes must be disjoint and together
+        cover every inside cell.
         """
         start = 0
         precision = 1 / (2 * scale**2)
@@ -61,7 +61,7 @@ class NodeMeasurements:
             start = end
 
     def leaves(self) -> Masks:
-        """Return which nodes are leaves, by level."""
+        """Return masks, by level, of the nodes that are leaves."""
         measured_below = np.zeros_like(self.inside)
         leaves: Masks = []
         for level in range(self.depth, -1, -1):
@@ -73,15 +73,16 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the Laplace scale of each node's combined count; 0 for unmeasured nodes."""
+        """Return each node's Laplace scale after combining its counts; 0 for unmeasured nodes."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
-        """Reconcile the tree by least squares, given values and variances of the leaves.
+        """Reconcile the tree by least squares, given the values and variances of the leaves.
 
-        Going up, the sum of a node's children is combined with its own count by inverse variances;
-        going down, the difference between a node's estimate and the sum of its children is divided
-        among these in proportion to their variances (Hay et al. 2010 for unequal variances).
+        Going up, each node's own count is combined with the sum of its children, with weights of
+        inverse variance. Going down, the difference between a node's estimate and the sum of its
+        children is divided among the children in proportion to their variances (Hay et al. 2010,
+        here for unequal variances).
         """
         values, variances, sums, sum_variances = self._upwards(leaves, value, variance)
         best = [values[0]]
@@ -113,12 +114,12 @@ class NodeMeasurements:
         return values, variances, sums, sum_variances
 
     def raw_tree(self, leaves: Masks) -> Tree:
-        """Reconcile the tree from the leaves' measured counts and the variances of their noise."""
+        """Reconcile the tree, given the leaves' measured counts and their noise variances."""
         variance = [ratio(np.ones_like(each), each) for each in self.precision]
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """Return the number, from 1, of each cell's leaf; 0 outside the area."""
+        """Return the number of each cell's leaf, counted from 1; 0 outside the study area."""
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:

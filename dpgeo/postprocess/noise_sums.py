@@ -1,18 +1,19 @@
-"""Margins of error of sums of independent noises.
+"""Margins of error of sums of counts with independent noise.
 
-Whole counts. The sum S of independent discrete Laplace noises is a symmetric whole number with
-characteristic function phi(u), the product of (1-a)^2/((1-a)^2 + 4a sin^2(u/2)) over its terms,
-a = exp(-rate). By Fourier inversion on the whole numbers
+Whole counts. The sum S of independent discrete Laplace variables is a symmetric integer variable.
+Its characteristic function phi(u) is the product over its terms of
+(1-a)^2/((1-a)^2 + 4a sin^2(u/2)), where a = exp(-rate). By Fourier inversion on the integers
     P(|S| <= m) = 1/pi int_0^pi phi(u) sin((m + 1/2) u)/sin(u/2) du,
 which is evaluated by Gauss-Legendre quadrature where phi is above e^-30. The margin is the smallest
 m with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.margin`.
 
-Shares of counts. X + F is Laplace noise of scale 1/rate, where F is independent of X and between -1
-and 1 (X is the difference of two geometric variables, each the integer part of an exponential one
-whose fractional part is independent of it). So a sum of shares w X is treated as a sum of Laplace
-variables. In standard errors, its 95 % quantile is at most that of a single variable, ln 20/sqrt 2:
-the more terms, the lighter the tail. The largest share is added to allow for F. That this
-quantile and this addition suffice is confirmed by computation and not proved
+Shares of counts. The noise of a share w of a count is w X, where X is discrete Laplace. There is a
+variable F between -1 and 1, independent of X, such that X + F is Laplace of scale 1/rate. (X is the
+difference of two geometric variables; each is the integer part of an exponential variable, whose
+fractional part is independent of the integer part.) A sum of terms w X is therefore treated as a
+sum of Laplace variables. In standard errors, its 95 % quantile is at most that of a single
+variable, ln 20/sqrt 2, since tails become lighter with more terms. The largest share is added to
+allow for F. Computations confirm that this margin suffices; it is not proved
 (tests/statistical/test_range_coverage.py).
 """
 
@@ -28,22 +29,22 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
-"""Panels and nodes of the quadrature: at least ten nodes for each wave of the integrand."""
+"""Limits of the number of panels, and nodes per panel: at least ten nodes per wave."""
 
 LEAST_LOG = 30.0
 """phi is treated as 0 where -ln phi exceeds this."""
 
 FEW = 1000
-"""Up to this many terms of equal noise are counted exactly; more are rounded up to three digits."""
+"""Numbers of terms with equal noise above this are rounded up to three digits."""
 
 
 Spreads = Sequence[tuple[float, int]]
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """Return the smallest m with P(|sum| <= m) >= 95 %.
+    """Return the smallest m such that the sum of noises has P(|sum| <= m) >= 95 %.
 
-    `terms` gives the number of terms of the sum with each noise.
+    `terms` maps each noise distribution to the number of terms with it.
     """
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
@@ -56,7 +57,7 @@ def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
 def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
     """Return the half-width of a 95 % interval for the noise of a sum of shares of counts.
 
-    `rates` (n,) are those of the counts' noises, of which the sum has the `shares` (n,).
+    Term i of the sum is `shares[i]` times a count whose noise has the rate `rates[i]`.
     """
     if not shares.size:
         return 0.0
@@ -65,7 +66,7 @@ def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) ->
 
 
 def _few_digits(count: int) -> int:
-    """Round a large count up to three digits, so that a cached margin serves many counts."""
+    """Round a large number of terms up to three digits, so that cached margins are reused."""
     if count <= FEW:
         return count
     step = int(10 ** (len(str(count)) - 3))
@@ -122,16 +123,16 @@ def _last_node(spreads: Spreads) -> float:
 
 
 def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
-    """Return 4a/(1-a)^2 = 1/sinh^2(rate/2) of each noise, and how many terms have it.
+    """Return, for each noise, 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms with it.
 
-    It is 0 in floating point where there is no noise.
+    The quotient is 0 in floating point for rates above 700, which stand for no noise.
     """
     rates = [(float(noise.rate), count) for noise, count in terms]
     return [(0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2, n) for rate, n in rates]
 
 
 def _minus_log(spreads: Spreads, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute -ln phi(u), in a form that loses no digits where rates are small."""
+    """Compute -ln phi(u), in a form that is accurate even for small rates."""
     total, square = np.zeros_like(u), np.sin(u / 2) ** 2
     for spread, count in spreads:
         total += count * np.log1p(spread * square)

@@ -1,4 +1,4 @@
-"""Choice of the quadtree nodes to measure next, from the counts expected in them."""
+"""Choice of the quadtree nodes to measure next, by their expected counts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dpgeo.postprocess.pyramid import Floats, expanded, pooled
 
 
 def even(measurements: NodeMeasurements, level: int) -> Masks:
-    """Choose all nodes of a level that touch the study area."""
+    """Choose all nodes of one level that touch the study area."""
     return [(size > 0) & (depth == level) for depth, size in enumerate(measurements.sizes)]
 
 
 def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
-    """Choose nodes by splitting every node in which more than `limit` is expected.
+    """Choose nodes by splitting, from the root down, each node expected to count above `limit`.
 
-    `cells` are expected counts (2^depth, 2^depth). A node with one cell inside the study area is
-    never split, since one child would have the same count and the others none.
+    `cells` are expected counts (2^depth, 2^depth). A node with only one cell inside the study area
+    is not split: one child would have the same count, and the others would be empty.
     """
     chosen: Masks = []
     reached = np.ones((1, 1), dtype=np.bool_)
@@ -32,7 +32,7 @@ def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) 
 
 
 def boxes(nodes: Masks, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the boxes (n, 4) of nodes, cut to a grid of cells.
+    """Return the boxes (n, 4) of nodes, clipped to a grid of `shape` (rows, columns).
 
     A box is (first row, row after the last, first column, column after the last).
     """

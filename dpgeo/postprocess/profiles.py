@@ -1,9 +1,10 @@
 """Profiles of a map along its two axes: sums of strips, each with a margin.
 
-Strips add up released counts alone, so they cost nothing. Like the margin of the map's total, a
-strip's margin is the root sum of squares of its terms' margins, which is never too narrow for the
-noise. A box of cells that spans several strips adds to each in proportion to its width in that
-strip: how unevenly people are spread within the box is unknown, and no margin includes it.
+Strips add up only released counts, so they cost no privacy. A strip's margin is the root sum of
+squares of the margins of its counts, which is never too narrow for the noise. The count of a box
+that spans several strips is divided among them in proportion to the box's width in each. This
+assumes that people are evenly spread within the box; the margin does not include the error of that
+assumption.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 
 STRIPS = 24
-"""Largest number of strips along an axis: a few pixels each on a phone."""
+"""Largest number of strips along an axis; each is a few pixels wide on a phone."""
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -27,7 +28,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Sum of the counts between two meridians or two parallels, and its margin."""
+    """Sum `value` of the counts between two meridians or parallels in degrees, and its margin."""
 
     low: float
     high: float
@@ -44,7 +45,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute a measured layer's strips; None if it omits low counts or is empty."""
+    """Compute a measured layer's profiles; None if the layer is empty or omits low counts."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T
@@ -57,9 +58,9 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Return the strips' edges (s + 1,) in cells, and their sums and margins (s,).
+    """Return the limits (s + 1,) of s strips in cells, and their sums (s,) and margins (s,).
 
-    `start` and `stop` (n,) are the first cell of each box, and the one after its last, on one axis.
+    `start` (n,) is the first row or column of each box, and `stop` (n,) the one after its last.
     """
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))

@@ -1,4 +1,4 @@
-"""Square arrays at the levels of a quadtree: 2^l x 2^l nodes at level l."""
+"""Square arrays of quadtree levels: level l has 2^l by 2^l nodes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def depth(shape: tuple[int, int]) -> int:
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """Pad an array with 0, south and east, to a square with a power of two as side."""
+    """Pad an array with zeros in the south and east to a square whose side is a power of two."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
 
 def pooled(values: Floats, side: int) -> Floats:
-    """Sum over square blocks; the result is (side, side)."""
+    """Sum a square array over square blocks; the result is (side, side)."""
     block = len(values) // side
     if block == 1:
         return values
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Repeat every value over a square block; the result is (side, side)."""
+    """Repeat each value of a square array over a square block; the result is (side, side)."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """Average the eight neighbours, with weight 1/6 at sides and 1/12 at corners."""
+    """Average each cell's neighbours: weight 1/6 for the four adjacent, 1/12 for the diagonal."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
@@ -45,5 +45,5 @@ def neighbours(values: Floats) -> Floats:
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
-    """Compute above / below, 0 where `below` is not positive."""
+    """Compute above / below, or 0 where `below` is not positive."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

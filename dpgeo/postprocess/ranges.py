@@ -1,32 +1,40 @@
 """Range answers: estimated counts in any box or polygon, from measured counts.
 
-An answer adds up the measured counts whose regions lie in the query region. A measured region that
-the query's edge cuts adds the share of its ground (within the study area) that lies inside; how
-unevenly people are spread in it is unknown, and no interval includes it. Outside the study area
-there is publicly nobody.
+An answer adds up the counts of the measured regions inside the query region. If the query's outline
+cuts a measured region, the count is multiplied by the share of the measured region's ground (within
+the study area) that lies inside the query region. This assumes that people are evenly spread in the
+measured region; the interval does not include the error of that assumption. Outside the study area
+every count is 0, which is public.
 
 Which counts. Only counts with fresh noise are used: cells of a grid, the last counts of a partition
 or of phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a
-partition was grown are left out, since their own noise would decide whether they are used. The
-squares of a quadtree do not depend on the data, so a larger square is used wherever its noise is
-lower than that of its parts together. Of overlapping zones a disjoint selection is used that covers
-much of the query region; it follows from their outlines alone.
+partition was grown are not used, because the partition depends on their noise and they would be
+biased. The squares of a quadtree do not depend on the data, so a larger square is used if its noise
+is lower than the total noise of the squares below it. Of overlapping zones, a disjoint selection
+that covers much of the query region is used; it is chosen by the zones' outlines alone.
 
-Intervals. They cover 95 % of the noise of the sum, and exactly that where the sum consists of whole
-counts, see `postprocess.noise_sums`. What they contain is the sum of the bounded counts of the
-measured regions: a person in two regions is counted in both.
+Intervals. They cover 95 % of the noise of the sum, exactly so if the sum consists of whole counts;
+see `postprocess.noise_sums`. They estimate the sum of the bounded counts of the measured regions,
+in which a person in two regions is counted in both. Such a sum is therefore one of sightings, and
+only a single count of a place in which nobody counts twice is one of people.
+
+If nothing was added up there is no estimate: 0 would claim that nobody was there, and a region
+outside the study area was not looked at.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import shapely
 
+from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Cover, Shapes, check_work
 from dpgeo.postprocess.layers import make_areas, slice_of
@@ -34,6 +42,7 @@ from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
 EXACT = "The interval is exact for the noise."
+UNMEASURED = "No count that was published lies in this region."
 CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
@@ -41,13 +50,22 @@ CUT = (
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
+class Reason(StrEnum):
+    """Why a region has no estimate."""
+
+    OUTSIDE = "outside"
+    UNMEASURED = "unmeasured"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeAnswer:
-    """An estimate and half the width of its 95 % interval.
+    """Estimated count in a query region, with the half-width `margin` of its 95 % interval.
 
-    If `exact`, only whole counts were added up, and their noise is the only error. `areas` is the
-    number of measured regions added up, `cut` the number of those added in part. `notes` are
-    sentences for readers.
+    Both are NaN if nothing was added up, for the `reason` given. If `exact`, only whole counts were
+    added up, and their noise is the only error. `areas` is the number of measured regions used, and
+    `cut` the number of these that were used in part. `counted` is what the estimate is a number of,
+    and `people` the fewest and most people in it if that is known. `notes` are sentences to show
+    with the answer.
     """
 
     estimate: float
@@ -55,35 +73,40 @@ class RangeAnswer:
     exact: bool
     areas: int
     cut: int
+    counted: Counted
+    people: tuple[int, int] | None
+    reason: Reason | None = None
     notes: tuple[str, ...]
 
-
-NOWHERE = RangeAnswer(estimate=0.0, margin=0.0, exact=True, areas=0, cut=0, notes=(OUTSIDE,))
 
 GEOMETRY_COLLECTION = 7
 
 MOST_BORDER = 200_000
-"""Most edges of the study area's border near the regions of a request, about 0.3 s."""
+"""Most edges of the study area's border near a request's regions: about 0.3 s of CPU time."""
 
 
 class Ranges:
     """Range answers over one release.
 
-    `layer` names a time slice; without it, all slices are added up. Raises Conflict for a release
-    without counts of regions, and InvalidInput (field "layer") for a layer that is not a slice.
+    `layer` is the name of a time slice's layer; if it is empty, all slices are added up. Raises
+    Conflict for a release without counts of regions, and InvalidInput (field "layer") for an
+    unknown slice.
     """
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
-        self._area = released.area
+        self._area, self._released = released.area, released
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
         self._areas = make_areas(content, released.area, released.mechanism)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
-        """Estimate the counts in polygons, which are valid and in degrees, longitude first."""
+        """Estimate the counts in valid polygons in degrees, longitude first.
+
+        Raises InvalidInput if the work would take too long.
+        """
         within = self._within(as_array(regions))
         inside = np.flatnonzero(shapely.area(within) > 0)
-        answers = [NOWHERE] * len(regions)
+        answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
             covers = self._areas.covers(within[inside])
             for index, cover in zip(inside.tolist(), covers, strict=True):
@@ -91,21 +114,22 @@ class Ranges:
         return answers
 
     def _within(self, regions: Shapes) -> Shapes:
-        """Return the parts of regions (n,) in the study area."""
+        """Return regions (n,) clipped to the study area."""
         regions[shapely.covers(regions, self._area.shape)] = self._area.shape
         beyond = ~shapely.covers(self._area.shape, regions)
         self._check_border(regions[beyond])
         cut = shapely.intersection(regions[beyond], self._area.shape)
-        # Where outlines meet along lines or in points, these are left out.
+        # Outlines that only meet leave lines and points; a buffer of 0 keeps polygons alone.
         mixed = shapely.get_type_id(cut) == GEOMETRY_COLLECTION
         cut[mixed] = shapely.buffer(cut[mixed], 0)
         regions[beyond] = cut
         return regions
 
     def _check_border(self, regions: Shapes) -> None:
-        """Raise InvalidInput if cutting regions (n,) at the study area's border takes too long.
+        """Raise InvalidInput if clipping regions (n,) to the study area would take too long.
 
-        That grows with the border's edges near each region; all of them are looked at briefly.
+        The time grows with the number of border edges near each region. Visiting any other edge
+        costs about a tenth as much.
         """
         corners = int(shapely.get_num_coordinates(self._area.shape))
         brief = len(regions) * corners // 10
@@ -115,22 +139,56 @@ class Ranges:
 
     @cached_property
     def _border(self) -> shapely.STRtree:
-        """The edges of the study area's outline."""
+        """Spatial index of the edges of the study area's outline."""
         edges = edges_of(as_array([self._area.shape]))
         starts, ends = np.stack([edges.x0, -edges.y0], 1), np.stack([edges.x1, -edges.y1], 1)
         return shapely.STRtree(shapely.linestrings(np.stack([starts, ends], 1)))
 
     def _answer(self, cover: Cover) -> RangeAnswer:
         whole, cut = sum(cover.whole.values()), len(cover.values)
+        if not whole + cut:
+            return self._nothing(Reason.UNMEASURED, (UNMEASURED, *cover.notes))
         notes = (*((CUT,) if cut else ()), *cover.notes)
+        estimate, margin = cover.total + float(cover.values @ cover.shares), _margin(cover)
+        counted = self._counted(self._areas.once and whole + cut == 1)
         return RangeAnswer(
-            estimate=cover.total + float(cover.values @ cover.shares),
-            margin=_margin(cover),
+            estimate=estimate,
+            margin=margin,
             exact=not notes,
             areas=whole + cut,
             cut=cut,
+            counted=counted,
+            people=self._people(counted, estimate, margin),
             notes=notes or (EXACT,),
         )
+
+    def _nothing(self, reason: Reason, notes: tuple[str, ...]) -> RangeAnswer:
+        return RangeAnswer(
+            estimate=math.nan,
+            margin=math.nan,
+            exact=False,
+            areas=0,
+            cut=0,
+            counted=self._counted(False),
+            people=None,
+            reason=reason,
+            notes=notes,
+        )
+
+    def _counted(self, one: bool) -> Counted:
+        """Return what one count (`one`), or a sum of counts, is a number of."""
+        counting, bound = self._released.counting, self._released.bound
+        return counted_once(counting) if one else counted_in_sum(counting, bound)
+
+    def _people(self, counted: Counted, estimate: float, margin: float) -> tuple[int, int] | None:
+        """Return the fewest and most people in an answer; None where the answer says it itself.
+
+        Nothing is known where small counts were not published.
+        """
+        if counted is Counted.PEOPLE or not self._areas.complete:
+            return None
+        unit, bound = self._released.guarantee.unit, self._released.bound
+        return people_between(estimate - margin, estimate + margin, unit, bound)
 
 
 def _margin(cover: Cover) -> float:
@@ -138,7 +196,7 @@ def _margin(cover: Cover) -> float:
         return float(margin_of_sum(cover.whole))
     counts = np.array(list(cover.whole.values()), dtype=np.float64)
     rates = np.array([float(noise.rate) for noise in cover.whole])
-    # The sum of k whole counts of equal noise varies like a single count of rate / sqrt(k).
+    # The sum of k counts with equal noise has the variance of one count of noise rate / sqrt(k).
     some = counts > 0
     spread = rates[some] / np.sqrt(counts[some])
     return margin_of_shares(

@@ -1,22 +1,23 @@
 """Optimal remapping of perturbed points by a public prior.
 
-Idea. A prior on where people are adds information to a perturbed point z: its report was made in
-cell x with a posterior probability proportional to prior(x) exp(-rate d(x, z)). The place with the
-smallest expected distance is the posterior's geometric median, and no other place computed from z
-is nearer to the report on average over people distributed as the prior.
+Idea. A public prior on where people are adds information to a perturbed point z: its report was
+made in cell x with a posterior probability proportional to prior(x) exp(-rate d(x, z)). Remapping
+moves z to the geometric median of this posterior, the position with the smallest expected distance
+to the report. If people are distributed as the prior says, no other function of z gives positions
+that are nearer to the reports on average.
 
-Privacy. Remapping is a function of the perturbed point and public numbers alone: it costs nothing,
+Privacy. Remapping uses only the perturbed point and public numbers, so it costs no privacy,
 whatever the prior.
 
 Method. The posterior is computed on cells no wider than half of the noise scale, within a distance
-that only the share TAIL of the reports exceeds. The median is computed by Weiszfeld's iteration
-from the mean. The distance to a cell is the root of the sum of squares of the distance to its
-centre and the mean distance within a cell, so that there is no division by zero. Points are
-remapped by bilinear interpolation between the medians of the cells around them, so the cost is
-limited however many points there are. It is neglected that points beyond the study area were
-truncated to its edge: a point on the edge is treated as if noise had moved it there. There are at
-most FINEST_SIDE cells across the area; where these are wider than COARSEST noise scales, remapping
-would move points further than noise does, and points are left unchanged.
+that only the share TAIL of the reports exceeds. The median is computed by Weiszfeld's iteration,
+starting from the mean. To avoid division by zero, the distance to a cell is the square root of
+(distance to its centre)^2 + (mean distance within a cell)^2. Points are remapped by bilinear
+interpolation between the medians of the cells around them, so the computing time does not grow
+much with the number of points. Truncation is neglected: a point on the edge of the study area is
+treated as if noise alone had moved it there. At most FINEST_SIDE cells span the area. If they are
+wider than COARSEST noise scales, remapping would move points further than noise does, and points
+are left unchanged.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -38,7 +39,7 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 Floats = NDArray[np.float64]
 
 FINE_SCALE = 0.5
-"""Largest width of cells in noise scales, unless FINEST_SIDE forbids it."""
+"""Largest width of cells, in noise scales; FINEST_SIDE takes precedence and may make them wider."""
 
 FINEST_SIDE = 512
 
@@ -46,13 +47,13 @@ COARSEST = 2.0
 """Cell width in noise scales above which points are left unchanged."""
 
 TAIL = 0.01
-"""Share of reports displaced beyond the range in which the posterior is computed."""
+"""Share of reports that noise moves further than the distance within which cells are considered."""
 
 LEAST = 1e-3
-"""Smallest prior of a cell relative to the mean, so that no place is impossible."""
+"""Smallest prior of a cell, as a share of the mean prior, so that no cell is impossible."""
 
 WITHIN = 0.3826
-"""Mean distance of a square's points from its centre, in sides."""
+"""Mean distance of a square's points from its centre, for a side of length 1."""
 
 UPDATES = 8
 
@@ -61,11 +62,11 @@ CHUNK = 1 << 16
 
 
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
-    """Explain why a prior would hardly change the points; return [] where it would.
+    """Return a warning if a prior would hardly move the points, else an empty list.
 
-    A prior expects people to be spread evenly within each of its areas. So it hardly changes points
-    where areas are at least as wide as the circle, around a point, that holds the point's report
-    with a probability of 95 %: most reports then lie in the same area as their points.
+    A prior assumes that people are spread evenly within each of its zones. If most zones are at
+    least as wide as the circle that contains a point's report with 95 % probability, most reports
+    lie in the same zone as their points, and the prior says little more.
     """
     if _too_coarse(_grid(area, noise), noise):
         none = Phrase(
@@ -92,7 +93,7 @@ def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
 
 
 class Remapping:
-    """Remapping by a prior, built from public inputs alone, before any noise is drawn."""
+    """Remapping by a prior; it is built from public inputs alone, before any noise is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
@@ -105,7 +106,7 @@ class Remapping:
         self._medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
 
     def apply(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Remap perturbed points (n,) in degrees, all in the area."""
+        """Remap perturbed points (n,) in degrees, all of them in the study area."""
         if self._medians is None:
             return longitude, latitude
         grid = self._grid
@@ -117,8 +118,8 @@ class Remapping:
 class Medians:
     """Posterior medians for perturbed points at the centres of a grid's cells.
 
-    `expected` is the prior, of the grid's shape. Columns and rows are measured in cells from the
-    grid's north-western corner, with fractions.
+    `expected` is the prior, of the grid's shape. Positions are fractional columns and rows, counted
+    from the grid's north-western corner.
     """
 
     def __init__(self, grid: Grid, expected: Floats, noise: PlanarLaplace) -> None:
@@ -129,7 +130,7 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Return medians for points (n,), interpolated between those of the nearest cells."""
+        """Return medians for points (n,), interpolated between those of the four nearest cells."""
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)
@@ -149,7 +150,7 @@ class Medians:
         return medians[0], medians[1]
 
     def _of_cells(self, cells: NDArray[np.int64]) -> Floats:
-        """Compute the medians' columns and rows (2, n) for the centres of cells (n,)."""
+        """Compute medians, as columns and rows (2, n), for the centres of `cells` (n,)."""
         medians = np.empty((2, len(cells)))
         size = max(1, CHUNK // (2 * self._reach + 1) ** 2)
         for start in range(0, len(cells), size):
@@ -175,10 +176,10 @@ class Medians:
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the mean column and row (n,) of n windows of cells with these weights.
+    """Return the weighted mean column and mean row, each (n,), of n windows of cells.
 
-    `weight` is (n, rows, columns); rows and columns lie at `steps`. Both means are 0 where
-    all weights are 0, as for a point with no part of the area within reach.
+    `weight` is (n, rows, columns), and `steps` are the positions of both rows and columns. The
+    means are 0 for a window whose weights are all 0, such as one outside the study area.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)
@@ -187,7 +188,7 @@ def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def _grid(area: StudyArea, noise: PlanarLaplace) -> Grid:
-    """Return a grid with cells as narrow as FINE_SCALE requires."""
+    """Return a grid over the study area, with cells as narrow as FINE_SCALE requires."""
     side = Grid.over(area, 1)
     wanted = math.ceil(side.ground_cell_metres * noise.rate / FINE_SCALE)
     return Grid.over(area, max(1, min(wanted, FINEST_SIDE)))

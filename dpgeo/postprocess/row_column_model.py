@@ -1,11 +1,11 @@
-"""Row-column model: expected cells under local independence of rows and columns.
+"""Row-column model: counts expected if rows and columns are locally independent.
 
-Some maps do not look like crowds, such as a table of one attribute against another, or streets
-parallel to the axes: a full row stays full over a long distance, and its neighbours may be empty.
-For a cell, let H be the average density along its row, V along its column and F over the area
-around it, with Gaussian weights of standard deviation REACH times the side of the map. Where rows
-and columns are independent, the density is exactly H V / F. Since H and V are uncertain, TRUST
-times F is added to each, and the result is divided by (1 + TRUST)^2.
+Some maps do not look like crowds, for example a table of one attribute against another, or streets
+parallel to the axes: a full row stays full over a long distance, while the rows beside it may be
+empty. For a cell, let H be the average density along its row, V along its column and F over its
+surroundings, all with Gaussian weights of standard deviation REACH times the side of the map. If
+rows and columns are independent, the cell's density is exactly H V / F. Since H and V are
+uncertain, TRUST times F is added to each, and the result is divided by (1 + TRUST)^2.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ import numpy as np
 from dpgeo.postprocess.pyramid import Floats, ratio
 
 REACH = 1 / 6
-"""Standard deviation of the weights of the averages, in sides of the map.
+"""Standard deviation of the Gaussian weights, as a fraction of the side of the map.
 
-On generated tables and products, errors fall as REACH rises to about this value, and hardly fall
-beyond it; on other maps it hardly matters.
+On generated tables and products of a row and a column profile, errors decrease as REACH increases
+to about this value, and hardly change beyond it. On other maps it hardly matters.
 """
 
 TRUST = 0.1
 STRIPS = 32
-"""Largest number of strips of rows, or columns, over which averages are computed.
+"""Largest number of strips into which rows or columns are grouped to compute averages.
 
-Averages are smooth enough for that, and on large maps it takes a hundredth of the time.
+Averages vary slowly enough for that, and on large maps it takes a hundredth of the time.
 """
 
 NEXT_TO_NOTHING = 1e-12
 
 
 class RowColumnModel:
-    """The model of a square of nodes that hold `sizes` cells each, (side, side).
+    """Row-column model of a square of nodes.
 
-    With `alone`, a node's own value is left out of the averages from which it is expected.
+    `sizes` (side, side) are the numbers of cells in each node. With `alone`, a node's own value is
+    left out of the averages that predict it.
     """
 
     def __init__(self, sizes: Floats, *, alone: bool = False) -> None:
@@ -43,7 +44,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # Factors that turn weighted sums into densities.
+        # Factors that convert weighted sums to densities.
         row, column, both = self._sums(sizes)
         self._row, self._column = (
             ratio(np.ones_like(sizes), row),
@@ -52,7 +53,7 @@ class RowColumnModel:
         self._both = ratio(np.ones_like(sizes), both)
 
     def expected(self, values: Floats) -> Floats:
-        """Return the counts (side, side) that rows and columns of `values` suggest."""
+        """Return the counts (side, side) that the model expects, given `values` (side, side)."""
         row, column, both = self._sums(values)
         both *= self._both
         both += NEXT_TO_NOTHING
@@ -66,7 +67,7 @@ class RowColumnModel:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return weighted sums along each node's row, its column, and over both."""
+        """Return weighted sums (side, side) along each node's row, along its column, and in 2-D."""
         row = self._along_rows(values)
         column = self._along_rows(values.T).T
         return row, column, self._along_rows(row.T).T
@@ -75,19 +76,19 @@ class RowColumnModel:
         sums = np.asarray(_strips(values, len(self._weights)) @ self._weights)
         if self._own is not None:
             sums -= values * self._own
-            # Differences of large numbers may fall just below 0.
+            # Rounding may make differences of large numbers slightly negative.
             np.maximum(sums, 0.0, out=sums)
         return sums
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Sum over strips of columns, (side, number)."""
+    """Sum `number` strips of adjacent columns; the result is (side, number)."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 
 
 def _weights(side: int) -> Floats:
-    """Return weights (strips, side) of every strip at every position along an axis."""
+    """Return the weights (strips, side) of every strip for every position along an axis."""
     strips = min(side, STRIPS)
     strip = (np.arange(strips) + 0.5) / strips
     position = (np.arange(side) + 0.5) / side

@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers.layer import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Sum of a measured layer, its margin, and the number of counts."""
+    """Sum of the counts of a measured layer, the sum's margin, and the number of counts."""
 
     value: int
     margin: float
@@ -21,11 +21,11 @@ class Total:
 
 
 def total(layer: Layer) -> Total:
-    """Add up the counts of a measured layer, each of which carries its own noise.
+    """Add up the counts of a measured layer, which have independent noise.
 
-    The margin of a sum of n independent counts is the root sum of squares of their margins. It is
-    never too narrow: measured in standard errors, the 95 % margin of a sum of Laplace variables
-    falls with their number, from ln 20 / sqrt 2 = 2.12 for one to 1.96 in the limit.
+    The margin of the sum is the root sum of squares of the counts' margins. It is never too narrow:
+    in standard errors, the 95 % margin of a sum of Laplace variables decreases with their number,
+    from ln 20 / sqrt 2 = 2.12 for one variable to 1.96 in the limit.
     """
     value, margin, _ = counted(layer)
     error = float(np.sqrt(np.sum(np.square(margin))))
@@ -33,9 +33,9 @@ def total(layer: Layer) -> Total:
 
 
 def largest(layer: Layer, most: int) -> NDArray[np.intp]:
-    """Return at most `most` features that stand out from the noise, largest first.
+    """Return the indices of at most `most` features that stand out from the noise, largest first.
 
-    Boxes of many cells are ranked by their count per cell, as the map colours them.
+    Boxes of several cells are ranked by their count per cell, as on the map.
     """
     value = counted(layer)[0]
     significant = np.flatnonzero(_standing(layer))
@@ -45,14 +45,14 @@ def largest(layer: Layer, most: int) -> NDArray[np.intp]:
 
 
 def size(layer: Layer) -> int:
-    """Return the number of cells, zones or clusters of the study area in a layer."""
+    """Return the number of cells, zones or clusters in a layer."""
     return int(_sizes(layer).sum())
 
 
 def standing_out(layer: Layer) -> int:
     """Return how many cells, zones or clusters stand out from the noise.
 
-    A cell does if the box that holds it does.
+    If a box stands out, so do all its cells.
     """
     return int(_sizes(layer)[_standing(layer)].sum())
 
@@ -64,12 +64,15 @@ def _standing(layer: Layer) -> NDArray[np.bool_]:
 
 
 def _sizes(layer: Layer) -> NDArray[np.int64]:
-    """Return the cells in each feature (n,); 1 where features are not boxes of cells."""
+    """Return the number of cells in each feature (n,); 1 for features that are not boxes."""
     return layer.cells if isinstance(layer, BoxLayer) else np.ones(len(layer), dtype=np.int64)
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return value, margin and threshold (n,). Raises ValueError if there are none."""
+    """Return a layer's values, margins and thresholds, each (n,).
+
+    Raises ValueError if the layer has no counts.
+    """
     if layer.value is None or layer.margin is None or layer.threshold is None:
         raise ValueError(f"The layer {layer.name} has no counts with margins.")
     return layer.value, layer.margin, layer.threshold

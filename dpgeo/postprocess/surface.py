@@ -1,17 +1,17 @@
-"""Surface of cells inferred from noisy counts of quadtree nodes.
+"""Surface of expected counts, inferred from noisy counts of quadtree nodes.
 
-`infer` turns all node measurements into expected counts of cells, even within each leaf. It runs
-ROUNDS rounds. Each round guesses every leaf from the others, shrinks the leaf's noisy count towards
-the guess (`empirical_bayes`), and reconciles leaves and all counts above them by least squares with
-the *posterior* variances, so that remaining differences go to uncertain leaves and not to those
-that are almost surely empty.
+`infer` computes the surface from all node measurements; every cell of a leaf has the same expected
+count. It runs ROUNDS rounds. Each round guesses every leaf's count from its surroundings, shrinks
+the leaf's noisy count towards this guess (`empirical_bayes`), and reconciles the leaves with all
+counts above them by least squares. The least squares use the *posterior* variances, so that
+remaining differences go to uncertain leaves and not to leaves that are almost certainly empty.
 
-There are two kinds of guess: from all nearby cells, or from the same row and column
-(`row_column_model`). Both are tried, and the one with the higher likelihood is used (empirical
-Bayes again). The row-column model must win by CLEARLY, or by less if one cell holds much of the
-total, as the cell of zeros does in a table of attributes. `quiet` then shrinks together all leaves
-that do not stand out, and `smooth` bends the surface within large leaves towards their
-surroundings, or their row and column.
+There are two kinds of guess: from nearby cells, or from cells in the same row and column
+(`row_column_model`). Both are tried, and the one with the higher likelihood is used. The row-column
+model is used only if its log-likelihood is higher by CLEARLY, or by NOT_UNLIKELY if one cell holds
+much of the total; in a table of attributes this is often the cell of zeros. `quiet` then shrinks
+all leaves that do not stand out from the noise by one common factor. `smooth` varies the surface
+within large leaves, following nearby cells or the row and column.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from dpgeo.postprocess.row_column_model import RowColumnModel
 ROUNDS = 3
 
 NEXT_TO_NOTHING = 1e-9
-"""A tiny count, added so that a count can be divided among children that are guessed empty."""
+"""Tiny count added to each child's share, so that shares are positive even if all guesses are 0."""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 """Smallest gains in log-likelihood for which the row-column model is used.
 
-The second applies where one cell is expected to hold more than MUCH of the total. On generated maps
-that are not tables, chance and the shape of crowds brought gains up to 9. Where one cell held more
-than MUCH, tables brought gains of -3 to 21, and crowds around that cell mostly of -2 to -25. Few
-counts cannot tell tables and crowds apart; where one cell holds that much, tables are likelier.
+NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
+On generated maps of crowds, which are not tables, gains were at most 9. On maps with one cell above
+MUCH, gains were -3 to 21 for tables, and mostly -2 to -25 for crowds around that cell. Few counts
+cannot distinguish tables from crowds; with one such cell, a table is likelier.
 """
 
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves than this the two kinds of guess are not compared; nearby cells are used."""
+"""With fewer leaves, the two kinds of guess are not compared; guesses come from nearby cells."""
 
 HOPELESS = -20.0
 """Gain in log-likelihood below which the row-column model is given up early, to save time.
 
-Of the generated maps on which it won in the end, it was behind on none by more than 2 after the
-first round.
+On generated maps where the model was finally used, its log-likelihood was never lower by more than
+2 after the first round.
 """
 
 QUIET = 10.0
-"""Leaves whose expected count is below this many noise scales do not stand out.
+"""Leaves with an expected count below this many noise scales do not stand out from the noise.
 
-On generated maps of 1e3 to 1e6 points, a value of 10 gives 1 % less error than 5. Shrinking leaves
-in groups of similar expected count, each group by its own factor, gives 3 to 14 % more error.
+On generated maps of 1e3 to 1e6 points, 10 gives 1 % less error than 5. Shrinking groups of leaves
+with similar expected counts by a factor of their own would give 3 to 14 % more error.
 """
 
 BLURS = 12
@@ -68,7 +68,7 @@ CROSSINGS = 16
 class Surface:
     """Expected counts of cells (2^depth, 2^depth), never negative.
 
-    `crossed` says whether leaves were guessed by the row-column model.
+    `crossed` is true if leaves were guessed by the row-column model.
     """
 
     cells: Floats
@@ -76,7 +76,7 @@ class Surface:
 
 
 def infer(measurements: NodeMeasurements) -> Surface:
-    """Infer the surface, by the model with the higher likelihood."""
+    """Infer the surface with the kind of guess that has the higher likelihood."""
     leaves = measurements.leaves()
     neighbour_rounds = list(_rounds(measurements, leaves, crossed=False))
     cells = neighbour_rounds[-1].cells
@@ -94,14 +94,17 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """Surface after a round, and the log-likelihood of the counts given the round's guesses."""
+    """Surface after one round, and the log-likelihood of the counts given the round's guesses."""
 
     cells: Floats
     log_likelihood: float
 
 
 def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> Iterator[_Round]:
-    """Yield one round after another with the same kind of guess."""
+    """Yield the results of ROUNDS rounds with one kind of guess.
+
+    If `crossed`, guesses come from the row-column model, else from nearby cells.
+    """
     scales = measurements.scales()
     cells = bent = _first_guess(measurements, measurements.raw_tree(leaves))
     for number in range(ROUNDS):
@@ -121,10 +124,10 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess a level's nodes from nearby cells or, given `bent`, from rows and columns.
+    """Guess the counts of a level's nodes, (2^level, 2^level).
 
-    Given `bent`, the guess is the geometric mean of two: that of the row-column model on the
-    surface `bent`, and that from nearby cells.
+    If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
+    guess and the row-column model's guess on the surface `bent`.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:
@@ -136,10 +139,10 @@ def _guess(
 
 
 def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
-    """Guess cells by dividing the total count downwards, level by level.
+    """Guess the counts of cells by dividing the total count downwards, level by level.
 
-    Siblings get shares in proportion to their counts less one standard error, so that noise alone
-    gets little. Below the leaves, counts are divided evenly.
+    Siblings get shares proportional to their estimates minus one standard error, so that nodes with
+    nothing but noise get little. Below the leaves, counts are divided evenly.
     """
     shares = []
     for level, value in enumerate(tree.value):
@@ -150,9 +153,9 @@ def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
 
 
 def _downwards(measurements: NodeMeasurements, shares: list[Floats], root: Floats) -> list[Floats]:
-    """Divide the root's count, 0 if negative, among the nodes of each level.
+    """Divide the root's count, or 0 if it is negative, among the nodes of each level.
 
-    Siblings get counts in proportion to their `shares`.
+    The counts of siblings are proportional to their `shares`. Returns the counts by level.
     """
     counts = [np.maximum(root, 0.0)]
     for level in range(1, measurements.depth + 1):
@@ -168,7 +171,10 @@ def _shrunk(
     scales: list[Floats],
     guesses: list[Floats | None],
 ) -> tuple[list[Floats], list[Floats], float]:
-    """Return posterior means and variances by level, and the log-likelihood."""
+    """Return the leaves' posterior means and variances by level, and the log-likelihood.
+
+    `guesses` has one array for each level, None for a level without leaves.
+    """
     noisy, guess, scale = [], [], []
     for level, level_guess in enumerate(guesses):
         if level_guess is not None:
@@ -192,7 +198,10 @@ def _shrunk(
 
 
 def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> Floats:
-    """Guess nodes from the mean of their parent's density and their neighbours'."""
+    """Guess the counts of a level's nodes from nearby cells.
+
+    A node's density is taken as the mean of its parent's density and that of its neighbours.
+    """
     counts = pooled(cells, 1 << level)
     if level == 0:
         return counts
@@ -203,11 +212,11 @@ def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> 
 
 
 def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
-    """Shrink leaves that do not stand out by the positive part of 1 - V/S^2.
+    """Shrink all leaves that do not stand out from the noise by one common factor.
 
-    S is their total expected count and V the variance of their least-squares total (James and Stein
-    1961). The bias of one such leaf is too small to be seen, but together they would distort sums
-    over large empty regions.
+    The factor is max(0, 1 - V/S^2), where S is the sum of the expected counts of these leaves, and
+    V the variance of the least-squares estimate of that sum (James and Stein 1961). The bias of one
+    leaf is negligible, but the biases of many would distort sums over large empty regions.
     """
     leaves, cells = measurements.leaves(), surface.cells
     variance = measurements.raw_tree(leaves).variance
@@ -228,7 +237,11 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of the sum of `chosen` cells, from the largest nodes they fill."""
+    """Return the variance of the sum of the cells whose `chosen` is 1.
+
+    The cells are grouped into the largest nodes that consist of chosen cells only; the variances of
+    these nodes, given by level in `variance`, are added up.
+    """
     total = 0.0
     filled_above = np.zeros((1, 1), dtype=np.bool_)
     for level, size in enumerate(measurements.sizes):
@@ -241,16 +254,16 @@ def _variance_of_union(
 
 
 def smooth(measurements: NodeMeasurements, surface: Surface) -> Floats:
-    """Bend the surface within leaves of several cells, keeping each leaf's count."""
+    """Vary the surface within leaves of several cells, keeping each leaf's count."""
     return _bend(measurements, measurements.leaves(), surface.cells, crossed=surface.crossed)
 
 
 def _bend(measurements: NodeMeasurements, leaves: Masks, cells: Floats, *, crossed: bool) -> Floats:
-    """Change the surface and rescale each leaf to its count, repeatedly.
+    """Repeatedly smooth the surface and rescale each leaf to its count.
 
-    If `crossed`, the row-column model replaces the surface in each of CROSSINGS repetitions
-    (iterative proportional fitting: Deming and Stephan 1940). Otherwise the surface is blurred
-    twice in each of BLURS repetitions (pycnophylactic interpolation: Tobler 1979).
+    If `crossed`, each of CROSSINGS repetitions replaces the surface by the row-column model's
+    expected counts (iterative proportional fitting: Deming and Stephan 1940). Otherwise each of
+    BLURS repetitions blurs it twice (pycnophylactic interpolation: Tobler 1979).
     """
     lines = RowColumnModel(measurements.sizes[-1]) if crossed else None
     label = measurements.labels(leaves)
@@ -272,5 +285,5 @@ def _blurred(measurements: NodeMeasurements, cells: Floats) -> Floats:
 
 
 def _totals(label: NDArray[np.int64], cells: Floats) -> Floats:
-    """Sum cells by label."""
+    """Return the sum of the cells of each label."""
     return np.bincount(label.ravel(), weights=cells.ravel()).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Query regions composed of the boxes of a tree."""
+"""Composition of query regions from the boxes of a tree."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage, distinct
 
 TREE_WEIGHT = 6
-"""A piece costs so many times as much in a tree, in which every level is looked at."""
+"""Work per piece of outline, relative to a grid, since every level of the tree is visited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Visited:
-    """Nodes of a tree for query regions: `key`, int64 (n,) ascending, is region * nodes + node.
+    """Pairs (n,) of a query region and a tree node to consider for it.
 
+    `key`, int64 ascending, is the region's index times the number of nodes, plus the node's index.
     `touched` says whether the region's outline touches the node, `inside` whether the node lies
-    in the region without that.
+    wholly inside the region, untouched by its outline.
     """
 
     key: Ints
@@ -31,10 +32,10 @@ class _Visited:
 
 
 class Tree(Areas):
-    """A tree of boxes, of which an answer adds up leaves.
+    """Tree of boxes whose leaves are added up to answer a query.
 
-    If the boxes do not depend on the data (`fixed`), a larger box is used instead of the boxes
-    below it where its noise is no higher than theirs together.
+    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below it
+    if its noise variance is at most the sum of theirs.
     """
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
@@ -58,15 +59,15 @@ class Tree(Areas):
         self._total, self._number = self._best(answers)
 
     def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of leaves (n, ...) as values of nodes, 0 for the others."""
+        """Return values of nodes, given those of the leaves (n, ...); inner nodes get 0."""
         spread = np.zeros((len(self._leaf), *values.shape[1:]), dtype=values.dtype)
         spread[self._leaves] = values
         return spread
 
     def _up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-        """Add the values of nodes (n, ...) to those of their parents, in place, level by level.
+        """Add the values of nodes (n, ...) to their parents' values, in place, from the leaves up.
 
-        Nodes of `keep` keep their own.
+        Parents that `keep` (n,) marks keep their own values unchanged.
         """
         parent = self._content.parent
         for nodes in self._levels[:0:-1]:
@@ -77,7 +78,7 @@ class Tree(Areas):
         return values
 
     def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best nodes below them together."""
+        """Return which nodes (n,) have at most the noise variance of the best counts below them."""
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)
@@ -91,8 +92,11 @@ class Tree(Areas):
         return np.asarray(content.measured & (own <= below))
 
     def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Return the sum (n,) of the counts that answer for each whole node, and their numbers by
-        noise (n, k)."""
+        """Return, for each node, the sum (n,) of the counts used if the node is used whole.
+
+        `answers` (n,) marks nodes whose own count is used. The second result (n, k) is the number
+        of counts used with each of the k noise distributions.
+        """
         content = self._content
         used = answers & ((self._ground > 0) | ~self._leaf)
         totals = np.where(used, content.counts, 0)
@@ -101,7 +105,7 @@ class Tree(Areas):
         return self._up(totals, answers), self._up(numbers, answers)
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions from the roots down; only leaves are used in part."""
+        """Cover the regions from the roots down; only leaves can be used in part."""
         covered, region, leaf, share = self._boxes.covered(regions, TREE_WEIGHT)
         visited = self._visited(covered, region, self._leaves[leaf])
         key, inside = visited.key, visited.inside
@@ -119,7 +123,7 @@ class Tree(Areas):
         for each in levels[:0:-1]:
             np.add.at(ground, above[each], ground[each])
         shares[inner] = snapped(ground[inner] / np.maximum(self._ground[nodes[inner]], 1e-300))
-        # Below a node that is used whole, none is used again.
+        # A node is free if none of its ancestors is used whole.
         free = np.ones(len(key), dtype=np.bool_)
         for each in levels[1:]:
             free[each] = free[above[each]] & (shares[above[each]] < 1.0)
@@ -140,7 +144,10 @@ class Tree(Areas):
         return covers_of(self._content.noises, totals, wholes, parts)
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to look at: those that an outline touches, their children, the roots."""
+        """Return the nodes to consider: roots, and children of inner nodes an outline touches.
+
+        `region` and `leaf` (n,) are the pairs of a region and a leaf that its outline touches.
+        """
         content, size = self._content, len(self._leaf)
         current = region * size + leaf
         reached = [current]
@@ -153,7 +160,7 @@ class Tree(Areas):
         below, which = self._children_of(inner % size)
         roots = np.flatnonzero(content.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # What is touched below a root is a child of what is touched.
+        # Every touched node is a root or a child of a touched node, so `key` contains it.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
         is_touched = np.zeros(len(key), dtype=np.bool_)
         is_touched[np.searchsorted(key, touched)] = True
@@ -163,7 +170,7 @@ class Tree(Areas):
         return _Visited(key=key, touched=is_touched, inside=inside)
 
     def _children_of(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the children of nodes (n,), and the index of each one's parent in `nodes`."""
+        """Return the children of `nodes` (n,), and the index in `nodes` of each child's parent."""
         sizes = self._after[nodes] - self._first[nodes]
         which = np.repeat(np.arange(len(nodes)), sizes)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -1,4 +1,4 @@
-"""Query regions composed of zones, which may overlap."""
+"""Composition of query regions from zones, which may overlap."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ from dpgeo.spatial.coverage import as_array
 from dpgeo.spatial.zones import Zones
 
 SLIVER = 1e-6
-"""Zones that overlap by less than this part of the smaller one count as disjoint.
+"""Zones that overlap by less than this share of the smaller zone count as disjoint.
 
-Published borders are imprecise, so zones that meet often overlap by as little as that.
+Published borders are imprecise, so adjacent zones often overlap slightly.
 """
 
 MOST_CLIPPED = 400_000
-"""Most corners of zones and regions that are clipped with each other in a request."""
+"""Most corners in all the pairs of a query region and a zone that one request may clip."""
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
 
 class ZoneAreas(Areas):
-    """Zones, which may overlap; an answer adds up only disjoint ones."""
+    """Zones, which may overlap; an answer adds up only disjoint zones."""
+
+    once = True
 
     def __init__(
         self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
@@ -50,7 +52,7 @@ class ZoneAreas(Areas):
         self._corners = shapely.get_num_coordinates(self._shapes)
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover as much as possible of each region by disjoint zones that touch it."""
+        """Cover as much as possible of each region by disjoint zones, chosen greedily."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
@@ -76,7 +78,7 @@ class ZoneAreas(Areas):
         whole = float(ground_of(as_array([region]))[0])
 
         def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the share of the region that is covered, and the ground in whole zones."""
+            """Return the share of the region that is covered, and the ground of whole zones."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
@@ -106,7 +108,7 @@ class ZoneAreas(Areas):
         return np.asarray(pairs, dtype=np.int64)
 
     def _overlaps_among(self, number: Ints) -> Ints:
-        """Return the overlapping pairs (m, 2) among some zones, as indices into `number`."""
+        """Return the overlapping pairs (m, 2) of the zones `number`, as indices into `number`."""
         rank = np.full(len(self._shapes), -1)
         rank[number] = np.arange(len(number))
         pairs = rank[self._overlaps]
@@ -114,7 +116,10 @@ class ZoneAreas(Areas):
 
 
 def _disjoint(order: NDArray[np.intp], overlaps: Ints) -> NDArray[np.bool_]:
-    """Choose disjoint regions (n,) greedily, in the given order."""
+    """Choose disjoint zones greedily, in the given order; return a mask (n,).
+
+    `overlaps` (m, 2) are the pairs of zones that overlap.
+    """
     others: dict[int, list[int]] = {}
     for one, other in overlaps.tolist():
         others.setdefault(one, []).append(other)

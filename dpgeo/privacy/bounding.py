@@ -1,29 +1,30 @@
-"""Contribution bounding: which of a person's contributions are counted.
+"""Contribution bounding: the choice of the contributions of a person that are counted.
 
-Where a person visited more regions than the contribution bound l, l of them are kept.
+If a person has places in more regions than the contribution bound l, places in l regions are kept.
 
-Random. The places whose content has the smallest keyed hashes are kept (SRA of Fan and Jin 2015).
-This costs no epsilon.
+Random. The places with the smallest keyed hashes are kept (SRA of Fan and Jin 2015). This costs no
+epsilon.
 
-Popular. The places that lie in the most popular regions of a public list are kept (HPA of the same
-source); the same keyed hash breaks ties. Popularity comes from a pilot measurement, which is paid
-for: every person adds one of their places, chosen at random, to the count of its region.
+Popular. The places in the most popular regions of a public list are kept (HPA of the same paper);
+the keyed hash breaks ties. Popularity comes from a pilot measurement, which has its own epsilon:
+every person adds one of their places, chosen at random, to the count of that place's region.
 
 Privacy argument of `popular`. A person adds 1 to the popularity of one region, chosen by a function
-of their own rows and the salt, so the vector over the whole public list has L1 sensitivity 1, and
-measuring it with epsilon/10 is (epsilon/10)-differentially private. Fix its noisy outcome. Ranks
-are a function of that outcome alone. For a fixed salt, which l places of a person are kept is then
-a function of that person's own rows, so adding or removing a person changes no other person's
-choice: given any outcome of the pilot measurement, all counts keep the L1 sensitivity l that
-`random` gives them. Adaptive composition adds the two shares up to epsilon. (Every person adds a
-single place. The source uses the smallest number of places that any person has, which depends on
-the data; with d places a person, both signal and noise would be d times as large.)
+of their own rows and the salt. So the vector of counts over the whole public list has L1
+sensitivity 1, and measuring it with epsilon/10 is (epsilon/10)-differentially private. Fix its
+noisy outcome. The ranks of regions are a function of that outcome alone. For a fixed salt, which
+places of a person are kept is then a function of that person's own rows, so adding or removing a
+person does not change which places of other persons are kept. Given any outcome of the pilot
+measurement, all counts therefore have the L1 sensitivity l, as with `random`. By adaptive
+composition the two shares add up to epsilon. (Every person adds a single place. The paper uses the
+smallest number of places of any person, which depends on the data; with d places per person, both
+signal and noise would be d times as large.)
 
-The public list. It holds the zones where zones are counted, and otherwise the cells of a coarse
-grid over the same frame, POPULAR_CELLS along each side: over millions of cells the popularity would
-drown in noise. A cell is as popular as the coarse cell that holds its centre or, where it is larger
-than the coarse cells, as all coarse cells together whose centres it holds. Popularity does not
-depend on time slices.
+The public list. If zones are counted, it consists of the zones, otherwise of the cells of a coarse
+grid over the same frame, with POPULAR_CELLS along each side: over millions of cells, noise would
+hide the popularity. A cell has the popularity of the coarse cell that contains its centre. If it is
+larger than the coarse cells, it has the sum of the popularities of all coarse cells whose centres
+it contains. Popularity does not depend on time slices.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ CountedRegions: TypeAlias = Regions | SlicedGrid
 PILOT = "popularity of places"
 
 PILOT_SHARE = Fraction(1, 10)
-"""Share of epsilon that the pilot measurement of popularity takes."""
+"""Share of epsilon that is spent on the pilot measurement of popularity."""
 
 POPULAR_CELLS = 64
-"""Cells along each side of the grid on which popularity is measured."""
+"""Number of cells along each side of the grid on which popularity is measured."""
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
@@ -78,7 +79,10 @@ class Popularity:
     counts: NDArray[np.int64]
 
     def table(self, regions: CountedRegions) -> RankTable:
-        """Return the ranks for `regions`. Raises ValueError if other zones were measured."""
+        """Return the popularity ranks of `regions`.
+
+        Raises ValueError if zones are involved and the popularity of other regions was measured.
+        """
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
                 raise ValueError("Popularity was measured on other regions.")
@@ -94,11 +98,11 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks, int64 (rows * columns,), from 0; equal counts share a rank.
+    """Popularity ranks of a coarse grid's cells, int64 (rows * columns,).
 
-    The cell in row r and column c of a grid of R x C cells has the rank of the table's cell that
-    holds its centre, computed in whole numbers: row (2r + 1) rows // 2R, column
-    (2c + 1) columns // 2C.
+    Rank 0 is the most popular; equal counts have equal ranks. The cell in row r and column c of a
+    fine grid of R rows and C columns has the rank of the coarse cell that contains its centre,
+    computed in integers: row (2r + 1) * rows // (2R), column (2c + 1) * columns // (2C).
     """
 
     ranks: NDArray[np.int64]
@@ -106,7 +110,7 @@ class RankTable:
     columns: int
 
     def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
-        """Return the ranks (n,) of cells or zones given by number (n,)."""
+        """Return the ranks (n,) of cells or zones of `regions`, given by index (n,)."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
         grid = _grid_of(regions)
@@ -118,17 +122,17 @@ class RankTable:
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """Return the grid without time slices; popularity does not depend on time."""
+    """Return the grid without its time slices, on which popularity does not depend."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rank counts (n,): 0 for the largest, 1 for the next smaller value, and so on."""
+    """Return the ranks of counts (n,): 0 for the largest, 1 for the next smaller, and so on."""
     return np.unique(-counts, return_inverse=True)[1].astype(np.int64)
 
 
 def coarse_cells(coarse: Grid, fine: Grid) -> NDArray[np.int64]:
-    """Return the coarse cell that holds the centre of each fine cell (n,)."""
+    """Return the index of the coarse cell that contains the centre of each fine cell (n,)."""
     row = (2 * np.arange(fine.rows) + 1) * coarse.rows // (2 * fine.rows)
     column = (2 * np.arange(fine.columns) + 1) * coarse.columns // (2 * fine.columns)
     return (row[:, None] * coarse.columns + column[None, :]).ravel().astype(np.int64)

@@ -1,18 +1,19 @@
 """Differentially private k-means on the cells of a public grid.
 
 What is drawn. Positions are the centres of the cells of a public grid. In each round every counted
-record is assigned to the cluster centre nearest to it on the ground. For each cluster the number n
-of records and the sums of their x and y, in half cells from the middle of the frame, are measured
-together. The new centre lies between the old one and (sum x/n, sum y/n), closer to the old one the
-noisier that quotient is, and stays within the old cluster and the frame. A cluster whose noisy n is
-below the noise scale keeps its centre.
+record is assigned to the cluster centre nearest to it on the ground. For each cluster, the number n
+of records and the sums of their x and y, in half cells from the middle of the grid, are measured
+together. The new centre lies between the old centre and the noisy mean (sum x/n, sum y/n): the
+noisier the mean, the closer to the old centre. It stays within the old cluster and the grid. A
+cluster whose noisy n is below the noise scale keeps its centre.
 
-Privacy argument. Given the centres, which follow from public inputs and the noisy sums of earlier
-rounds, every record adds (1, x, y) to one cluster, with |x| and |y| at most the public half side
-of the frame. So each round is one measurement of `privacy.vector_sums`, of joint sensitivity 3 l
-for a contribution bound l, and costs its declared epsilon; adaptive composition adds the rounds up.
-Which cluster a cell belongs to depends on that cell and the centres alone
-(`spatial.centres.nearest`). Everything done with the noisy sums is post-processing.
+Privacy argument. The centres follow from public inputs and the noisy sums of earlier rounds. Given
+the centres, every record adds (1, x, y) to one cluster, where |x| and |y| are at most half the
+public side of the grid. So each round is one measurement of `privacy.vector_sums`, with a joint
+sensitivity of 3 l for a contribution bound l, and costs its declared epsilon. By adaptive
+composition the epsilons of the rounds add up. Which cluster a cell belongs to depends on that cell
+and the centres alone (`spatial.centres.nearest`). Everything computed from the noisy sums is
+post-processing.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016
 (error analysis and the epsilon of a round).
@@ -42,7 +43,7 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run k-means from public centres; each label names the measurement of one round."""
+    """Run k-means from the public centres `start`, with one round for each label of the plan."""
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
@@ -54,12 +55,12 @@ def run_kmeans(
 def update_centres(
     centres: Centres, sums: NDArray[np.int64], noise: DiscreteLaplace, grid: Grid
 ) -> Centres:
-    """Compute new centres from noisy (n, sum x, sum y), int64 (k, 3).
+    """Compute new centres from the noisy `sums`, int64 (k, 3), with columns n, sum x and sum y.
 
-    A step is the noisy mean minus the old centre, times t^2/(t^2 + s^2): s is the noise standard
-    deviation of the mean, and t, half the distance to the nearest other centre, serves as the prior
-    spread of true means. A step ends where another centre becomes the nearest, since the true mean
-    of a cluster lies within that cluster.
+    A centre moves by (noisy mean - old centre) t^2/(t^2 + s^2). Here s is the standard deviation of
+    the mean's noise, and t, half the distance to the nearest other centre, serves as the prior
+    standard deviation of the true mean. The move ends where another centre becomes the nearest,
+    since the true mean of a cluster lies within that cluster.
     """
     west, south, east, north = grid.mercator_bounds
     reliable = sums[:, 0] * noise.rate.numerator >= noise.rate.denominator
@@ -73,14 +74,17 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction, 0 to 1, of its step that each centre takes (k,)."""
+    """Return the fraction (k,), from 0 to 1, of the way to its noisy mean that each centre moves.
+
+    `error` (k,) is the standard deviation of the noise of each mean.
+    """
     if len(centres) == 1:
         return np.ones(1)
     offset_x, offset_y = centres.x - centres.x[:, None], centres.y - centres.y[:, None]
     squared = offset_x**2 + offset_y**2
     np.fill_diagonal(squared, np.inf)
     prior_variance = squared.min(axis=1) / 4
-    # A point on the midline between two centres has a dot product of half their squared distance.
+    # With offset o between two centres, the midline is reached at fraction (|o|^2/2) / (step . o).
     projection = step_x[:, None] * offset_x + step_y[:, None] * offset_y
     limit = np.divide(
         squared / 2, projection, out=np.full_like(squared, np.inf), where=projection > 0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class that refuses comparing, iterating, converting, copying and changing."""
+    """Base class whose values cannot be compared, iterated, converted, copied or changed."""
 
     __slots__ = ()
 
@@ -25,12 +25,12 @@ class Opaque:
 
 
 class PrivateCounts(Opaque):
-    """Integer counts over public regions, of known L1 sensitivity.
+    """Integer counts of public regions, with a known L1 sensitivity.
 
     Adding or removing one privacy unit changes all counts together by at most `sensitivity`. The
-    values can be regrouped and measured through the Meter, and read in no other way: comparing,
-    iterating, copying, pickling and conversion to an array are refused, and so is any change;
-    printing shows no values. This guards against mistakes, not against code that sets out to cheat.
+    values can be regrouped, and measured through the Meter. They cannot be read in any other way:
+    comparing, iterating, copying, pickling, changing and converting to an array raise TypeError,
+    and printing shows no values. This guards against mistakes, not against malicious code.
     """
 
     __slots__ = ("__values", "_sensitivity")
@@ -49,7 +49,7 @@ class PrivateCounts(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the vector of counts. Public, since the regions are."""
+        """Shape of the array of counts. It is public, since the regions are public."""
         return self.__values.shape
 
     @property
@@ -62,11 +62,12 @@ class PrivateCounts(Opaque):
         return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
-        """Add counts up by region: `region` has the counts' shape and holds 0..regions-1.
+        """Add counts up by region, (regions,).
 
-        A count whose region is negative is dropped. Every count goes to at most one region, so
-        the L1 sensitivity does not grow. Raises ValueError for other values of `region`;
-        the error reveals nothing, since `region` is public.
+        `region` has the shape of the counts and gives the index of each count's region. A count
+        with a negative index is dropped. Every count goes to at most one region, so the L1
+        sensitivity does not grow. Raises ValueError if `region` has another shape or an index of
+        `regions` or more; the error reveals nothing, since `region` is public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:

@@ -1,11 +1,11 @@
-"""Production randomness under keys of the operating system.
+"""Randomness for production: ChaCha20 keystreams under keys from the operating system.
 
 Only `dpgeo.releases` imports this module.
 
-Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key taken from the operating
-system when the stream is opened, so two streams are as independent as the operating system's keys.
-A process that was forked while a stream was in use takes a new key before its next word: parent and
-child never share one.
+Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key, which is read from the
+operating system when the stream is opened. So two streams are as independent as the operating
+system's keys. A process that was forked while a stream was in use takes a new key before it draws
+its next word, so parent and child never share a key.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 WORDS_PER_KEY = 1 << 32
-"""Words drawn under one key; ChaCha20's 32-bit block counter would last for 8 times as many."""
+"""Most words drawn under one key; ChaCha20's 32-bit block counter allows 8 times as many."""
 
 
 class SystemEntropy:
-    """Opens streams, each keyed by the operating system at the moment it is opened."""
+    """Opens streams, each under a new key from the operating system."""
 
     def stream(self) -> SystemWords:
         """Open a fresh stream under a new key."""
@@ -29,7 +29,7 @@ class SystemEntropy:
 
 
 class SystemWords:
-    """ChaCha20 keystream as 64-bit words."""
+    """ChaCha20 keystream, read as 64-bit words."""
 
     def __init__(self) -> None:
         self._take_key()
@@ -44,7 +44,7 @@ class SystemWords:
     def _take_key(self) -> None:
         self._process = os.getpid()
         self._left = WORDS_PER_KEY
-        # A zero nonce is safe: every key serves one stream only.
+        # A zero nonce is safe, because no key is used for two streams.
         algorithm = algorithms.ChaCha20(os.urandom(32), bytes(16))
         self._cipher: CipherContext = Cipher(algorithm, mode=None).encryptor()
 

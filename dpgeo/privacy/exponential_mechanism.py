@@ -1,31 +1,32 @@
 """Exponential mechanism that replaces places within public bins.
 
-What is drawn. Persons are the virtual users that real persons were assigned to
+What is drawn. "Persons" here are the virtual users to which real persons were assigned
 (`privacy.person_records`). Public bins divide the candidate places. For person u and bin b, w(u, b)
-is a whole number that was paid for (a noisy count, truncated at 0). Of the n places that u has in
-b, the first w in the bin's public order are kept; if n < w, the first w - n places of that order,
-repeated cyclically, are appended. Each kept place t is replaced by a candidate c of its bin with
-probability proportional to exp(-r q(t, c)), where q(t, c) = min(K, floor(K d(t, c)/D)) is a whole
-number from 0 to K, d the distance, D the bin's diameter, and r = epsilon/(2 K l). Then persons get
-fresh labels by a uniformly random permutation, and the places of a person are sorted.
+is a noisy count, truncated at 0, that has already been paid for. Of the n places that u has in b,
+the first w in the bin's public order are kept. If n < w, the first w - n places of that order,
+repeated cyclically, are appended. Each resulting place t is replaced by a candidate c of its bin
+with probability proportional to exp(-r q(t, c)). Here q(t, c) = min(K, floor(K d(t, c)/D)) is an
+integer from 0 to K, d is the distance, D the bin's diameter, and r = epsilon/(2 K l), where l is
+the contribution bound. Then persons get new labels by a uniformly random permutation, and the
+places of each person are sorted.
 
-Privacy argument. Compare datasets that differ in the at most l places that a real person adds to
-one virtual user, whatever else that virtual user has, given the same w. Adding one place to a bin
-changes what is kept there by at most one substitution: with w <= n it may push out the last of the
-first w, with w > n it takes the place of the last one appended. So the kept places differ in at
+Privacy argument. Take datasets that differ in one real person, who adds at most l places to one
+virtual user; let that virtual user's other places be arbitrary, and w the same. Adding one place to
+a bin changes the places to be replaced by at most one substitution: if w <= n, it may displace the
+last of the first w; if w > n, it displaces the last appended place. So these places differ in at
 most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
-e^(rK), and so do their sums over c: the log-ratio of the probabilities of a choice is at most
-2 r K = epsilon/l. Draws are independent. An outcome is a multiset of places, whose probability is a
-sum, over the assignments of its places to draws, of products in which at most l factors differ,
-each by a factor of at most e^(epsilon/l). So the log-ratio of the probabilities of any outcome is
-at most epsilon. Fresh labels prevent linking persons between releases.
+e^(rK), and so do their sums over c. The log-ratio of the probabilities of a choice is therefore at
+most 2 r K = epsilon/l. Draws are independent. An outcome is a multiset of places. Its probability
+is a sum over the assignments of its places to draws; each term is a product in which at most l
+factors differ, each by a factor of at most e^(epsilon/l). So the log-ratio of the probabilities of
+any outcome is at most epsilon. New labels prevent linking persons between releases.
 
-Finite precision. A candidate is proposed uniformly (by rejection, exactly) and accepted if a
-geometric G of rate r, drawn exactly by `sampler`, is at least q: with probability exp(-r q),
-exactly. No weight is ever rounded. Distances are computed in floating point, but they enter only
-through q, a whole number between 0 and K, and the argument holds for any such q. The mean number of
+Finite precision. A candidate is proposed exactly uniformly (by rejection). It is accepted if a
+geometric G of rate r, drawn exactly by `sampler`, is at least q, which has a probability of exactly
+exp(-r q). No weight is ever rounded. Distances are computed in floating point, but they enter only
+through q, an integer between 0 and K, and the argument holds for any such q. The mean number of
 proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. Proposals are
-counted cyclically from the place itself, so that random words of 0, as in tests, leave a place
+counted cyclically from the place itself, so that tests whose random words are all 0 leave places
 unchanged.
 
 References. McSherry and Talwar 2007 (exponential mechanism); Zhu, Li, Zhou and Yu 2017, section
@@ -46,10 +47,10 @@ from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import diameter
 
 STEPS = 4096
-"""K of the module docstring: the number of distance steps within a bin."""
+"""K of the module docstring, the number of steps into which distances within a bin are rounded."""
 
 CHUNK = 1 << 20
-"""Places drawn at a time, which bounds memory."""
+"""Number of places drawn at a time, which bounds memory."""
 
 Ints = NDArray[np.int64]
 
@@ -58,9 +59,10 @@ Ints = NDArray[np.int64]
 class Bins:
     """Disjoint public bins of places.
 
-    `of_place` (n,) is the bin of each place, `order` (n,) lists places by bin and rank, `start`
-    (bins + 1,) is where each bin starts in `order`, `rank` (n,) is the rank of each place within
-    its bin, `diameter` (bins,) is in metres, and `at` are the places' positions.
+    `of_place` (n,) is the bin of each place, and `rank` (n,) the rank of each place within its bin.
+    `order` (n,) lists the places by bin and rank; the places of bin b start at index `start[b]` of
+    `order` and end before `start[b + 1]`. `diameter` (bins,) is in metres. `at` are the positions
+    of the places.
     """
 
     of_place: Ints
@@ -75,10 +77,7 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins whose places are ranked by `away` (n,), nearest first.
-
-        `away` is each place's distance from the centre of its bin.
-        """
+        """Build bins with places ranked by `away` (n,), their distances from the bin's centre."""
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)
@@ -89,10 +88,10 @@ class Bins:
 
 
 def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tuple[Ints, Ints]:
-    """Truncate or extend each person's places (m,) in a bin to the number in `wanted`.
+    """Truncate or extend each person's places in each bin to the number in `wanted`.
 
-    `wanted` (persons, bins) is w of the module docstring. Returns the persons and places of all
-    places kept or appended.
+    `persons` (m,) and `places` (m,) are pairs of a person and a place. `wanted` (people, bins) is w
+    of the module docstring. Returns the pairs that are kept or appended.
     """
     group = persons * len(bins) + bins.of_place[places]
     order = np.lexsort((bins.rank[places], group))
@@ -135,9 +134,9 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return the distance q from each place to its candidate (n,), in whole steps.
+    """Return q of the module docstring (n,), the rounded distance of each place to its candidate.
 
-    The module docstring defines q, which is at most STEPS; `others` are the candidates.
+    q is an integer from 0 to STEPS. `others` (n,) are the candidates.
     """
     at = bins.at
     distance = ground_metres(
@@ -149,11 +148,10 @@ def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
 
 
 def draw_uniform(size: Ints, random: RandomWords) -> Ints:
-    """Draw a whole number from 0 to size - 1 for each size (n,), exactly uniformly."""
+    """Draw, for each entry of `size` (n,), an exactly uniform integer from 0 to that entry - 1."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # The `over` largest words, 2^64 mod size of them, are rejected and drawn again, so that every
-    # remainder is equally likely.
+    # The largest 2^64 mod size words are drawn again, so that every remainder is equally likely.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over
     while (again := np.flatnonzero(words > last)).size:

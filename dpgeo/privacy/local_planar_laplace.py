@@ -1,8 +1,8 @@
 """Planar Laplace noise for single positions, for use on a device.
 
-`LocalPlanarLaplace(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study
-area and no Django. The caller supplies the randomness; the command `perturb` uses the operating
-system's.
+`LocalPlanarLaplace(entropy, level="ln 4", radius=200).move(longitude, latitude)` needs no server,
+no study area and no Django. The caller supplies the randomness; the command `perturb` uses the
+operating system's.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 class LocalPlanarLaplace:
-    """Perturbs positions at a level within a radius; n reports cost n times as much.
+    """Perturbs positions at a privacy level within a radius in metres.
 
-    Raises InvalidInput for an invalid level or radius.
+    The costs of several reports of one person add up. Raises InvalidInput for an invalid level or
+    radius.
     """
 
     def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:
@@ -33,7 +34,7 @@ class LocalPlanarLaplace:
     def move(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Perturb positions (n,) in degrees, anywhere on earth.
+        """Perturb positions (n,) in degrees, anywhere on Earth.
 
         Raises InvalidInput for values that are not positions.
         """

@@ -33,10 +33,11 @@ from dpgeo.spatial.grid import Grid
 class Forecast:
     """Expected noise of a release, from public inputs alone.
 
-    `region` is the name of one counted region, such as "cell", and `regions` the largest possible
-    number of regions. `noise` is the noise of each count or point, and `ground_metres` the side of
-    the smallest region on the ground. `cautions` are warnings for whoever spends the budget.
-    `facts` are further sentences for the quote, such as the distance between hidden places.
+    `region` is the noun for a counted region, such as "cell", and `plural` its plural if that is
+    irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
+    of each count or point. `ground_metres` is the side of the smallest region on the ground.
+    `cautions` are warnings to show before the budget is spent. `facts` are further sentences for
+    the quote, such as the distance between hidden places.
     """
 
     region: str
@@ -64,12 +65,15 @@ class Forecast:
 
     @property
     def stands_out_from(self) -> int | None:
-        """Smallest count that an empty region reaches with probability at most 0.001."""
+        """Smallest count that an empty region reaches with probability at most 0.001.
+
+        None for perturbed points.
+        """
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.threshold()
 
     @property
     def radii(self) -> tuple[float, float] | None:
-        """Distances in metres within which noise displaces 50 % and 95 % of the points."""
+        """Distances in metres within which noise moves 50 % and 95 % of points; None for counts."""
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
@@ -78,7 +82,10 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast `noise` in each cell of a grid, or in other regions at most as many."""
+    """Forecast `noise` in each cell of a grid with `cells` along each side.
+
+    This also serves for other regions, if there are at most as many as cells.
+    """
     grid = Grid.over(domain.area, cells)
     return Forecast(
         region=region,
@@ -91,16 +98,16 @@ def forecast_cells(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharded:
-    """The two halves of a mechanism that perturbs points in shards.
+    """The two steps of a mechanism that perturbs points in shards.
 
-    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, each
-    with the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from
-    the perturbed reports of all shards together.
+    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
+    the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from the
+    perturbed reports of all shards together.
 
-    Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once,
-    as they would be on a single worker: the noise of the shards is independent, as is the noise of
-    any two reports. A shard may be drawn again as long as nobody has seen the earlier draw, since
-    only one draw is ever seen.
+    Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once.
+    The noise of any two reports is independent, whether they are in the same shard or not, so the
+    result has the same distribution as on a single worker. If a shard is drawn again before anybody
+    has seen its first draw, only the second draw is ever seen.
     """
 
     move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
@@ -109,17 +116,17 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: its description, its plan (made without data) and its release.
+    """A mechanism: its description, its plan, which needs no data, and its release.
 
-    `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
-    measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy the release
-    will be. `kind` is the kind of map, by which catalogues are filtered, and with `by_time` each
-    layer of the release shows one time slice alone. `notion` is the privacy notion. Where that is
-    not pure differential privacy, the cost follows from the parameters and the contribution bound:
-    `price(params, bound, area)` is the epsilon per metre of one privacy unit's reports together,
-    and raises InvalidInput for parameters that do not fit the area. `regions(params, domain)` is
-    the public list of regions whose popularity is measured; without it, contribution bounding is
-    random. `sharded` is set where large files may be divided into shards.
+    `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
+    makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
+    predicts the noise of a release. `kind` is the kind of map, by which catalogues are filtered. If
+    `by_time`, each layer of the release shows only one time slice. `notion` is the privacy notion.
+    If it is not pure differential privacy, `price(params, bound, area)` is the epsilon per metre
+    for all reports of one privacy unit together; it raises InvalidInput for parameters that do not
+    fit the study area. `regions(params, domain)` is the public list of regions whose popularity can
+    be measured; if it is None, contribution bounding is always random. `sharded` is given if large
+    files can be perturbed in shards, else None.
     """
 
     key: str
@@ -143,7 +150,10 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
 ) -> Sequence[Spend]:
-    """Return the plan. Raises PrivacyError unless it costs exactly epsilon."""
+    """Return the plan of a release, with the spends of contribution bounding first.
+
+    Raises PrivacyError for invalid arguments, or unless the plan costs exactly `epsilon`.
+    """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
@@ -176,7 +186,7 @@ def run(
     about: Mapping[str, str],
     bounding: Bounding = Bounding.RANDOM,
 ) -> Released:
-    """Run a mechanism once. The result has been paid for and may be published.
+    """Run a mechanism once and return its release, which may be published.
 
     `about` is the publisher's public description of the release, see `Released.about`.
     """
@@ -203,7 +213,7 @@ class PublicContext:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerturbedShard:
-    """The perturbed reports of one shard and what was spent on them."""
+    """The perturbed reports of one shard, and the trace of what was spent on them."""
 
     perturbed: Perturbed
     trace: tuple[Measured, ...]
@@ -217,7 +227,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a sharded mechanism on one shard, whose result must not be published alone."""
+    """Run a sharded mechanism on one shard. The result must not be published alone."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
@@ -231,9 +241,9 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge shards into one release, which does not reveal a report's shard.
+    """Merge shards into one release, which does not reveal the shard of any report.
 
-    Raises PrivacyError for shards whose plans differ.
+    Raises PrivacyError if the shards' traces differ.
     """
     first = shards[0]
     if any(shard.trace != first.trace for shard in shards):

@@ -1,14 +1,14 @@
-"""The Meter, the only way from private counts to noisy ones.
+"""The Meter, the only way from private counts to noisy counts.
 
-Privacy argument. A plan declares labels and epsilons before any data is seen. `measure` adds
+Privacy argument. A plan declares labels and epsilons before any data are read. `measure` adds
 discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1 sensitivity is
 computed from the contribution bound, so each measurement is epsilon-differentially private
-(Ghosh, Roughgarden and Sundararajan 2009), and adaptive sequential composition adds them up
-(Dwork et al. 2006). Every label is spent once, or charged without being used. A label is closed
-before its noise is drawn, so an interrupted draw stays charged. A request is refused, with
-PrivacyError, before anything is drawn for it. Refusals depend on labels and public types alone, and
-what a mechanism requests follows from public inputs and earlier noisy answers; so refusals reveal
-nothing more.
+(Ghosh, Roughgarden and Sundararajan 2009). By adaptive sequential composition their epsilons add up
+(Dwork et al. 2006). Every label is spent exactly once; a label that is never measured is charged
+all the same. A label is closed before its noise is drawn, so an interrupted draw stays charged. An
+invalid request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on
+labels and public types alone, and a mechanism's requests follow from public inputs and earlier
+noisy answers. So refusals reveal nothing more.
 
 `grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
@@ -17,33 +17,33 @@ nothing more.
 distribution of `measure` over all cells followed by that threshold, which is post-processing. Each
 occupied cell gets its own noise. `privacy.sparse_threshold` draws which cells would reach the
 threshold if all cells were empty. Occupied cells among these are dropped, since their own noise
-decides; each of the others gets a value drawn from the distribution of noise that reaches the
-threshold. The result is sorted by cell, because another order could separate occupied cells from
-empty ones. Requests that would need too much memory are refused before anything is drawn, on public
-numbers alone.
+decides; each remaining cell gets a value drawn from the distribution of noise that reaches the
+threshold. The result is sorted by cell, because another order could tell occupied cells from empty
+cells. Requests that would need too much memory are refused before anything is drawn; this depends
+on public numbers alone.
 
-`measure_sums` adds noise to vectors summed over groups; in each column, the noise is in proportion
-to what one record can add to that column. Its argument is in `privacy.vector_sums`.
+`measure_sums` adds noise to vectors summed over groups. The noise of each column is proportional to
+the most that one record can add to that column. The argument is in `privacy.vector_sums`.
 
 `perturb` adds planar Laplace noise to positions; its argument is in
 `privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
-per metre for all reports of one privacy unit together. Its outputs are sorted, since their order is
-that of the private rows. Their number is public under this notion; with padding, it is the number
-of privacy units times the contribution bound.
+per metre for all reports of one privacy unit together. The outputs are sorted, because they are
+drawn in the order of the private rows. The number of outputs is public under this notion; with
+padding, it is the number of privacy units times the contribution bound.
 
-`assign_virtual_user` assigns persons to virtual users, whose number is declared beforehand. This is
-no measurement and costs nothing, since it reveals nothing; `privacy.person_records` proves that a
-person still changes at most l records afterwards.
+`assign_virtual_user` assigns persons to virtual users, whose number is declared beforehand. It
+releases nothing and therefore costs nothing; `privacy.person_records` proves that a person still
+changes at most l records afterwards, l being the contribution bound.
 
 `replace` draws substitutes for the places of virtual users, within public bins; how many it draws
 follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
-Unallocated epsilon is divided by `divide` into measurements whose epsilons add up to it exactly, by
-fractions that may follow from earlier noisy answers. The sum of all epsilons stays as declared,
-whatever the answers. Take any sequence of answers. The fractions that follow from it are the same
-on neighbouring datasets. The log-ratio of its probabilities is the sum of the log-ratios of the
-single measurements, each given the answers before it, and each of these is at most the epsilon of
-that measurement; so their sum is at most the declared sum. (Choosing epsilons adaptively under a
+`divide` divides unallocated epsilon into measurements whose epsilons add up to it exactly. The
+fractions may depend on earlier noisy answers; the sum of all epsilons stays as declared. Take any
+sequence of answers. The fractions that follow from it are the same on neighbouring datasets. The
+log-ratio of its probabilities is the sum of the log-ratios of the single measurements, each given
+the answers before it. Each of these log-ratios is at most the epsilon of its measurement, so their
+sum is at most the declared sum. (Choosing epsilons adaptively under a
 fixed sum is harmless in pure differential privacy, though not in general; see Rogers, Roth, Ullman
 and Vadhan 2016.)
 """
@@ -80,7 +80,7 @@ from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
-"""Largest expected number of empty cells that reach a threshold; each takes some 100 bytes."""
+"""Largest expected number of empty cells that reach a threshold; each takes about 100 bytes."""
 
 PADDING_CHUNK = 131_072
 """Number of padding reports generated at a time."""
@@ -97,14 +97,17 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise of counts of this sensitivity measured under a label's epsilon."""
+        """Return the noise for counts of this sensitivity under the epsilon of `label`."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Return noisy counts, int64. Raises PrivacyError if refused, with nothing drawn."""
+        """Return noisy counts, int64, of the shape of `counts`.
+
+        Raises PrivacyError, before anything is drawn, if the request is refused.
+        """
         if type(counts) is not PrivateCounts:
             # A subclass could claim a sensitivity of its own.
             raise PrivacyError("Only private counts that a view made can be measured.")
@@ -117,8 +120,8 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column whose reach is 1. Raises PrivacyError if refused,
-        with nothing drawn.
+        The trace records the noise of a column whose reach is 1. Raises PrivacyError, before
+        anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -130,9 +133,9 @@ class Meter:
         return sums._read_by_meter() + np.column_stack(drawn)
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
-        """Assign persons to `people` virtual users.
+        """Assign each person to one of `people` virtual users at random.
 
-        Raises PrivacyError if refused, with nothing drawn.
+        Raises PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(visits) is not PrivateVisits or visits.people or people < 1:
             raise PrivacyError("Private visits are assigned once, to one virtual user or more.")
@@ -141,11 +144,11 @@ class Meter:
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return new labels of virtual users (m,) and their places (m,), sorted.
+        """Return the new labels of virtual users (m,) and their drawn places (m,), sorted.
 
-        `visits` are those of virtual users (`assign_virtual_user`). `wanted` (people, bins) is the
-        number of places that each of them has in each bin according to a noisy count. Raises
-        PrivacyError if refused, with nothing drawn.
+        `visits` come from `assign_virtual_user`. `wanted` (people, bins) is the number of places to
+        draw for each virtual user in each bin, from a noisy count. Raises PrivacyError, before
+        anything is drawn, if the request is refused.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
@@ -161,9 +164,10 @@ class Meter:
         return labels[order], drawn[order]
 
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
-        """Divide unallocated epsilon among labels by their fractions.
+        """Divide the unallocated epsilon of `label` among new labels.
 
-        Fractions are positive and add up to 1. Raises PrivacyError, and divides nothing, otherwise.
+        `shares` maps each new label to its fraction. Raises PrivacyError, and divides nothing,
+        unless the fractions are positive and add up to 1 and the labels are new.
         """
         spend = self._declared(label)
         if not spend.unallocated:
@@ -184,9 +188,10 @@ class Meter:
             self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
 
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
-        """Grow a quadtree on counts (rows, columns) over the cells `inside`.
+        """Grow a quadtree on private counts (rows, columns).
 
-        Raises PrivacyError if refused, with nothing drawn.
+        `inside` (rows, columns) marks the cells that touch the study area. Raises PrivacyError,
+        before anything is drawn, if the request is refused.
         """
         if type(counts) is not PrivateCounts or counts.shape != inside.shape:
             raise PrivacyError("A tree is grown on private counts of the mask's shape.")
@@ -202,10 +207,10 @@ class Meter:
     def measure_sparse(
         self, label: str, counts: PrivateSparseCounts, threshold: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the cells whose noisy counts reach `threshold`, and these counts.
+        """Return the cells (n,) whose noisy counts reach `threshold`, and these counts (n,).
 
-        Raises PrivacyError if refused, with nothing drawn; so are requests in which too many empty
-        cells would reach the threshold.
+        Raises PrivacyError, before anything is drawn, if the request is refused. A request is also
+        refused if too many empty cells would reach the threshold.
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
             raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
@@ -232,12 +237,12 @@ class Meter:
         input_step: int,
         padded: bool = False,
     ) -> Perturbed:
-        """Perturb reports on the sphere and truncate them to the area; sort the results.
+        """Perturb reports on the sphere, truncate them to the study area, and sort the results.
 
-        Positions are first snapped to a grid of `input_step` millimetres. With `padded`, reports
-        placed anywhere in the area are added until each privacy unit has as many as the
-        contribution bound; no report may then have a time or attributes. Raises PrivacyError if
-        refused, with nothing drawn.
+        Positions are first snapped to a grid of `input_step` millimetres. With `padded`, reports at
+        random positions in the area are added until each privacy unit has as many reports as the
+        contribution bound; reports must then have no time and no attributes. Raises PrivacyError,
+        before anything is drawn, if the request is refused.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -263,7 +268,7 @@ class Meter:
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """Charge every declared measurement that was not made, and return the trace."""
+        """Charge every declared measurement that was not made; return the trace of all spends."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)
@@ -292,9 +297,9 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports, then the padding.
+    """Yield the reports and, with `padded`, the padding reports after them.
 
-    Raises PrivacyError where padded reports have times or attributes.
+    Raises PrivacyError if reports to be padded have times or attributes.
     """
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):

@@ -1,14 +1,13 @@
 """Private records grouped by person, and their assignment to virtual users.
 
-Privacy argument for a public number of virtual users. Their number is declared before anything is
-read, whatever the data. Every real person is assigned to one virtual user by an independent uniform
-draw. A virtual user has all records of the persons assigned to it, who may be none, one or many.
-Fix the draws of all other persons. Adding a person then adds at most l records to one virtual user,
-removes none and reassigns nobody. So in the table of counts by virtual user and bin one row grows,
-by at most l in total: the table has L1 sensitivity l, however many virtual users there are. This
-holds for every outcome of the draws, hence also for their mixture. Draws are handed out in the
-order in which persons are read; since they are independent and identically distributed, that order
-does not matter.
+Privacy argument. The number of virtual users is public: it is declared before any data are read.
+Every real person is assigned to one virtual user by an independent uniform draw. A virtual user has
+all records of the persons assigned to it; these may be none, one or many. Fix the draws of all
+other persons. Adding a person then adds at most l records to one virtual user, removes no record
+and reassigns nobody. So in the table of counts by virtual user and bin, one row grows by at most l
+in total: the table has L1 sensitivity l, however many virtual users there are. This holds for every
+outcome of the draws, and therefore for their mixture. Persons get their draws in the order in which
+they are read. Since draws are independent and identically distributed, that order does not matter.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ CHUNK = 1 << 18
 
 
 class PrivateVisits(Opaque):
-    """Items (cells of a grid or numbers of places) of persons numbered from 0.
+    """Private pairs of a person and an item, the index of a grid's cell or of a place.
 
-    A real person has at most `sensitivity` items. Values are read through the Meter only, see
-    `Opaque`.
+    Persons are numbered from 0. A real person has at most `sensitivity` items. Only the Meter can
+    read the values, see `Opaque`.
     """
 
     __slots__ = ("__items", "__persons", "_people", "_sensitivity", "_size")
@@ -55,9 +54,9 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Store persons (n,) and their items (n,), 0 to size - 1.
+        """Store pairs of a person (n,) and an item (n,), from 0 to size - 1.
 
-        `people` is the number of virtual users, 0 before `Meter.assign_virtual_user`.
+        `people` is the number of virtual users, or 0 if persons are still real.
         """
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
@@ -80,7 +79,7 @@ class PrivateVisits(Opaque):
 
     @property
     def people(self) -> int:
-        """Public number of virtual users; 0 before real persons are assigned to them."""
+        """Public number of virtual users; 0 before `Meter.assign_virtual_user`."""
         return self._people
 
     def _assign_by_meter(self, people: int, random: RandomWords) -> PrivateVisits:
@@ -99,7 +98,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of that item alone, into 0 to size - 1."""
+        """Replace every item by a public function of it; results are from 0 to `size` - 1."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),
@@ -109,17 +108,23 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count how often each item occurs, with the same sensitivity."""
+        """Count the occurrences of each item; the counts have the same sensitivity."""
         items, amounts = np.unique(self.__items, return_counts=True)
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count items by public group (groups,), with the same sensitivity."""
+        """Count items by group, (groups,); the counts have the same sensitivity.
+
+        `group` is the public group of each possible item.
+        """
         counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count items by virtual user and public group: (people, groups)."""
+        """Count items by virtual user and group, (people, groups).
+
+        `group` is the public group of each possible item.
+        """
         if not self._people:
             raise ValueError("Deal people out before counting them one by one.")
         key = self.__persons * groups + group[self.__items]

@@ -1,38 +1,40 @@
 """Planar Laplace sampler on the sphere.
 
-What is drawn. Around a point x of the sphere (radius R) the density of an output z is proportional
-to exp(-rate d(x, z)), d the great-circle distance. In polar coordinates around x the area element
-is R sin(r/R) dr dtheta, so the bearing is uniform and r has the density exp(-rate r) sin(r/R) on
-[0, pi R]: a Gamma(2) of scale 1/rate, the sum of two exponentials, accepted with probability
+What is drawn. Let x be a point of a sphere of radius R. The density of an output z is proportional
+to exp(-rate d(x, z)), where d is the great-circle distance. In polar coordinates around x the area
+element is R sin(r/R) dr dtheta. So the bearing is uniform, and the distance r has a density
+proportional to exp(-rate r) sin(r/R) on [0, pi R]. It is drawn by rejection: the sum of two
+exponential variables of scale 1/rate, which is Gamma(2), is accepted with probability
 sin(r/R)/(r/R). The point at that bearing and distance is computed by a rotation.
 
-Privacy argument. The normalising constant is the same for every x, since rotations take any point
-to any other and preserve areas. So for two points x, x' and any z the densities differ by a factor
-of at most exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle inequality, and so
-do the probabilities of any region. Poles and antimeridian are no special cases. Positions are
-snapped to a public grid first; reports of one privacy unit are perturbed independently, and their
-log-ratios add up. What is done to outputs afterwards, snapping and truncation to the study area,
-depends on the output alone. The cost of finite precision is derived at
+Privacy argument. The normalising constant is the same for every x, since rotations map any point to
+any other and preserve areas. So for two points x, x' and any z the densities differ by a factor of
+at most exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle inequality. The same
+bound holds for the probabilities of any region. The poles and the antimeridian are not special
+cases. Positions are snapped to a public grid first. Reports of one privacy unit are perturbed
+independently, and their log-ratios add up. Outputs are then snapped and truncated to the study
+area, which depends on the output alone. The privacy cost of finite precision is derived at
 `core.noise.PlanarLaplace` and subtracted from the rate beforehand.
 
-Padding. Where every privacy unit must have the same number of reports, missing ones are added: a
-place is drawn uniformly over public cells and perturbed like any other. Let K(x) be the output
-distribution of a report at x, and u the place drawn. Then K(x) <= exp(rate d(x, u)) K(u) for every
-u, and conversely. Let D be the largest distance across the cells that touch the area, which no
-d(x, u) exceeds; averaging over u, the same holds for the mean of K(u) with D in place of d(x, u).
-So whether a report is real or padding changes the odds by at most exp(rate D), as much as moving it
-across the area does: the number of reports of a privacy unit is hidden at the price of that
-distance.
+Padding. If every privacy unit must have the same number of reports, padding reports are added to
+units with fewer: a position is drawn uniformly over public cells and perturbed like any other. Let
+K(x) be the output distribution of a report at x, and u the position drawn. Then
+K(x) <= exp(rate d(x, u)) K(u) for every u, and conversely. Let D be the largest distance across the
+cells that touch the area; every d(x, u) is at most D. Averaging over u gives the same bounds for
+the mean of K(u), with D in place of d(x, u). So whether a report is real or padding changes the
+odds by at most exp(rate D), as much as moving a report across the area does. The number of reports
+of a privacy unit is therefore hidden at the cost of that distance.
 
 Attributes. The time and the public attributes of a report are copied unchanged and do not affect
 the noise: neighbouring datasets agree on them, since they are not secret.
 
-Randomness. An exponential is -ln U. U is read from as many random bits as its size needs: leading
-zero words are followed by more words, so every distance can occur, and the relative precision is
-2^-53 at any size. (With a plain 53-bit U, -ln U ends at 36.7, so the sum of two exponentials at
-73.5/rate, ten kilometres at ln 4 within 200 m. Beyond that distance, an output would rule out
-inputs with certainty.) The acceptance test reads 64 bits. The bits of random words are inverted, so
-that words of 0, as in tests, leave positions unchanged.
+Randomness. An exponential variable is -ln U with U uniform. U is read from as many random bits as
+its size needs: leading zero words are followed by more words. So every distance can occur, and the
+relative precision of U is 2^-53 at any size. (With a 53-bit U, -ln U would be at most 36.7, and the
+sum of two exponential variables at most 73.5/rate: ten kilometres at level ln 4 within 200 m. An
+output would then rule out, with certainty, every input further away.) The acceptance test reads 64
+bits. The bits of random words are inverted, so that tests whose words are all 0 leave positions
+unchanged.
 """
 
 from __future__ import annotations
@@ -54,22 +56,23 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 14
-"""Points perturbed at a time, so that the arrays in use stay in the processor's cache."""
+"""Number of points perturbed at a time, so that the arrays stay in the processor's cache."""
 
 PADDING_CELLS = 256
-"""Cells along each side of the grid over which padding reports are scattered."""
+"""Number of cells along each side of the grid over which padding reports are drawn."""
 
 LONG = np.uint64(1) << np.uint64(53)
-"""Smallest random word that gives U a relative precision of 2^-53; smaller ones are extended."""
+"""Smallest random word that gives U a relative precision of 2^-53; smaller words are extended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbed:
-    """Reports with perturbed positions, and the noise that moved each of them.
+    """Reports with perturbed positions, and the distribution of their noise.
 
-    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), and
-    `attributes`, int32 (n,), the numbers of the combinations of public attributes, are None where
-    they were not asked for. Rows are sorted by longitude, latitude, time and attributes.
+    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), is in
+    seconds since 1970, and `attributes`, int32 (n,), are indices of combinations of public
+    attributes; each is None if it was not requested. Rows are sorted by longitude, latitude, time
+    and attributes.
     """
 
     noise: PlanarLaplace
@@ -86,7 +89,7 @@ ReportArrays = tuple[
 
 
 def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
-    """Concatenate chunks of reports and sort them, so that their input order is lost."""
+    """Concatenate chunks of reports and sort them, which hides their input order."""
     arrays = list(chunks)
     longitude = np.concatenate([chunk[0] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
     latitude = np.concatenate([chunk[1] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
@@ -121,7 +124,10 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap positions (n,) to a grid, perturb, snap again; longitudes in [-180, 180]."""
+    """Snap positions (n,) in degrees to a grid, perturb them, and snap them again.
+
+    The resulting longitudes are in [-180, 180].
+    """
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
@@ -135,7 +141,7 @@ def move(
 
 
 def draw_arcs(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw arcs (size,) in [0, pi] with density ~ exp(-rate arc) sin(arc)."""
+    """Draw arcs (size,) in [0, pi] with density proportional to exp(-rate arc) sin(arc)."""
     arcs = _propose(rate, size, random)
     rejected = np.flatnonzero(~_accept(arcs, random))
     while rejected.size:
@@ -150,9 +156,9 @@ def travel(
 ) -> tuple[Floats, Floats]:
     """Compute the end of an arc along a bearing (clockwise from north), in radians.
 
-    The sphere is rotated so that the starting point x has longitude 0. With t the unit tangent at x
-    along the bearing, the end is the vector x cos(arc) + t sin(arc); its longitude is then rotated
-    back. Unlike formulas with arc sines, this is exact up to rounding everywhere on the sphere.
+    The sphere is rotated so that the starting point x has longitude 0. Let t be the unit tangent at
+    x in the direction of the bearing. The end is the vector x cos(arc) + t sin(arc), rotated back.
+    Unlike formulas with arc sines, this is exact up to rounding everywhere on the sphere.
     """
     sine, cosine = np.sin(latitude), np.cos(latitude)
     radial, tangential = np.cos(arc), np.sin(arc)
@@ -163,10 +169,10 @@ def travel(
 
 
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw sums (size,) of two exponentials by the logarithm of a product."""
+    """Draw sums (size,) of two exponential variables, as the logarithm of a product."""
     words = ~random.words(2 * size)
-    # These values are uniform on [0, 1) to within 2^-64. Where a word is so small that this is too
-    # coarse, its value is set to 1 here, and its exponential is added below.
+    # Uniform on [0, 1) to within 2^-64, which is too coarse for small words. Their values are set
+    # to 1 here, which adds nothing, and their exponentials are added below.
     uniform = words * 2.0**-64
     short = words < LONG
     uniform[short] = 1.0
@@ -179,7 +185,7 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for U whose first word is below LONG, from more random bits."""
+    """Return -ln U (n,) for first words of U below LONG, reading more random bits."""
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

@@ -17,9 +17,9 @@ from dpgeo.privacy.counts import Opaque
 class Reports:
     """A chunk of reports: positions in degrees, float64 (n,), times and attributes.
 
-    `time`, int64 (n,), is in seconds since 1970, NO_TIME for a report without a time; the array is
-    None where times were not asked for. `attributes`, int32 (n,), are the numbers of combinations
-    of public attributes (`core.attributes`), None where not asked for.
+    `time`, int64 (n,), is in seconds since 1970, and NO_TIME for a report without a time.
+    `attributes`, int32 (n,), are indices of combinations of public attributes (`core.attributes`).
+    Each of the two is None if it was not requested.
     """
 
     longitude: NDArray[np.float64]
@@ -30,7 +30,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `total` shards of a dataset; each privacy unit is in exactly one."""
+    """One of `total` shards of a dataset; each privacy unit is in exactly one shard."""
 
     number: int
     total: int
@@ -44,18 +44,18 @@ WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
-    """Round times (n,) down to multiples of `step` seconds; None without a step."""
+    """Round times (n,) down to multiples of `step` seconds; return None if `step` is None."""
     if step is None:
         return None
     return np.where(time == NO_TIME, NO_TIME, time // step * step)
 
 
 class PrivatePositions(Opaque):
-    """Reports, at most `sensitivity` per privacy unit, which the Meter alone may read.
+    """Reports, at most `sensitivity` per privacy unit, which only the Meter can read.
 
-    Which reports of a privacy unit are kept must not depend on where they are: moving one report
-    then changes at most one of the reports to be perturbed. `missing` returns how many more reports
-    there would be if every privacy unit had `sensitivity` of them.
+    Which reports of a privacy unit are kept must not depend on their positions: moving one report
+    then changes at most one of the reports to be perturbed. `missing` returns how many reports must
+    be added so that every privacy unit has `sensitivity` reports.
     """
 
     __slots__ = ("__chunks", "__missing", "_sensitivity")

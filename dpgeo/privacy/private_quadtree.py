@@ -1,12 +1,13 @@
 """Differentially private quadtree whose privacy cost does not depend on its depth.
 
-What is drawn. The root is the frame. A box that holds more than one cell of the study area, at
-level d (0 for the root), with the private count c, has the biased count b = max(-delta, c - d
-delta). It is split into four when b + X > 0, where X is fresh discrete Laplace noise; boxes of one
-cell are never split. Only which boxes were split is released, never a noisy biased count. With
-beta = 4, the contribution bound l (the counts' L1 sensitivity) and the epsilon of the splits,
+What is drawn. The root is the whole grid. Consider a box at level d (0 for the root) with the
+private count c and more than one cell of the study area. Its biased count is
+b = max(-delta, c - d delta). It is split into four if b + X > 0, where X is fresh discrete Laplace
+noise; boxes with one cell are never split. The release tells only which boxes were split, never a
+noisy biased count. With beta = 4, the contribution bound l (the L1 sensitivity of the counts) and
+the epsilon of the splits,
     lambda = l (2 beta - 1)/((beta - 1) epsilon),  P(X = k) proportional to exp(-|k|/lambda),
-    delta = lambda ln beta, rounded up to a whole number.
+    delta = lambda ln beta, rounded up to an integer.
 
 Privacy argument. Claim: for every tree t, the log-ratio of its probabilities on neighbouring
 datasets is at most epsilon in absolute value. A privacy unit adds at most l to all cells together,
@@ -14,12 +15,13 @@ so (by a chain of l histograms) it is enough to show that adding 1 to one cell c
 at most
     epsilon/l = (2 beta - 1)/((beta - 1) lambda).
 Write a = exp(-1/lambda) and F(b) = P(b + X > 0) = P(X >= 1 - b). The draws are independent, so P(t)
-is the product of F(b) over the boxes that t splits and of 1 - F(b) over those that it could have
-split and did not. Adding 1 to a cell raises c by 1 along one path from the root, and every b on it
-by 1 or, where c - d delta < -delta, not at all; it changes no other box.
+is the product of F(b) over the boxes that t splits and of 1 - F(b) over the boxes that t leaves
+whole although they could be split. Adding 1 to a cell raises c by 1 in the boxes on one path from
+the root. It raises b by 1 in each of these, or not at all if c - d delta < -delta, and changes no
+other box.
 
-Decrease of P(t). Boxes that are split become more likely to be split. Of the boxes that are not
-split, the path meets one, at its end: (1 - F(b))/(1 - F(b + 1)) = P(X <= -b)/P(X <= -b - 1) <= 1/a.
+Decrease of P(t). Boxes that are split become more likely to be split. The path contains only one
+box that is not split, at its end: (1 - F(b))/(1 - F(b + 1)) = P(X <= -b)/P(X <= -b - 1) <= 1/a.
 Hence log P(t) decreases by at most 1/lambda.
 
 Increase of P(t). The box that is not split becomes less likely to stay whole. Each split box on the
@@ -27,24 +29,28 @@ path adds log F(b + 1) - log F(b). P(X >= j) is a^j/(1 + a) for j >= 0, and for 
 1 - a^(1-j)/(1 + a). So for b <= 0 this is log P(X >= -b) - log P(X >= 1 - b) = 1/lambda exactly,
 and for b = m >= 1
     log (1 - a^(m+1)/(1+a))/(1 - a^m/(1+a)) <= a^m (1-a)/(1 + a - a^m) <= a^m (1-a) <= a^m/lambda.
-Let u = c - d delta. From a box to the next one on the path c does not grow and d delta grows by
-delta, so u decreases by at least delta. Where u < -delta nothing is added. Where -delta <= u <= 0,
-1/lambda is added: on two boxes at most, and on two only if u = 0 and u = -delta. Above these boxes
-u is at least 1 on the last and at least delta more on each one before. With a^delta <= 1/beta:
+Let u = c - d delta. From a box to the next box down the path, c does not grow and d delta grows by
+delta, so u decreases by at least delta. A box with u < -delta adds nothing. A box with
+-delta <= u <= 0 adds 1/lambda; there are at most two such boxes, and two only if their u are 0 and
+-delta. All other boxes lie above these: the lowest has u >= 1, and u grows by at least delta from
+each box to the box above it. With a^delta <= 1/beta:
     - with two such boxes, the others have u >= delta, 2 delta, ...: in units of 1/lambda the sum is
       at most 2 + 1/beta + 1/beta^2 + ... = 2 + 1/(beta - 1) = (2 beta - 1)/(beta - 1);
     - with one, they have u >= 1, 1 + delta, ...: at most 1 + 1 + 1/beta + ..., the same;
     - with none, less.
-That is epsilon/l. The argument uses one path only, so depth, shape and the number of boxes do not
-matter: boxes outside the study area may be left out, and the grid may end anywhere.
+That is epsilon/l. The argument uses only one path, so the depth, the shape and the number of boxes
+do not matter: boxes outside the study area may be left out, and the grid may have any size.
 
-The draws are compared with -b and not added to it, so that nothing overflows. Noise beyond 63 bits
-would wrap; at the smallest rate allowed its probability is e^-128, which the claim above neglects.
+The draws are compared with -b instead of being added to b, so that nothing overflows. Noise beyond
+63 bits would wrap; at the smallest rate allowed this has a probability of e^-128, which the claim
+above neglects.
 
-Without the contribution bound in lambda the loss at l = 10 would be up to ten times epsilon.
+If lambda did not contain the contribution bound, the privacy loss at l = 10 would be up to ten
+times epsilon.
 
 References. Zhang, Xiao and Xie 2016 (PrivTree), theorem 3.1, for real-valued noise and one record
-a person; here for whole numbers, where two boxes can lie in the critical range, and for any l.
+per person. Here it is proved for integer noise, where two boxes can lie in the critical range, and
+for any l.
 """
 
 from __future__ import annotations
@@ -65,15 +71,14 @@ LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
 """Just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Decides which boxes to split, given their biased counts b (n,): those with b + X > 0."""
+"""Function that draws which boxes to split, those with b + X > 0, given biased counts b (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
-    """Boxes, int32 (n, 4), ordered by level, with their levels and parents (n,).
+    """A public tree of boxes, int32 (n, 4), ordered by level.
 
-    Levels and parents are int32. A parent is the index of a box; that of the root is -1. The whole
-    tree is public.
+    `level` and `parent` are int32 (n,). A parent is the index of a box, -1 for the root.
     """
 
     boxes: NDArray[np.int32]
@@ -82,14 +87,14 @@ class GrownTree:
 
     @property
     def leaf(self) -> NDArray[np.bool_]:
-        """Which boxes were not split (n,)."""
+        """Mask (n,) of the boxes that were not split."""
         whole = np.ones(len(self.boxes), dtype=np.bool_)
         whole[self.parent[self.parent >= 0]] = False
         return whole
 
 
 def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
-    """Return the noise X of splits, of rate (beta - 1) epsilon/((2 beta - 1) l).
+    """Return the noise X of splits; its rate is (beta - 1) epsilon/((2 beta - 1) l).
 
     `sensitivity` is the contribution bound l, and beta is FAN_OUT.
     """
@@ -97,16 +102,17 @@ def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
 
 
 def bias(noise: DiscreteLaplace) -> int:
-    """Return delta of the module docstring: lambda ln 4, rounded up to a whole number."""
+    """Return delta of the module docstring: lambda ln 4, rounded up to an integer."""
     return -(-LOG_FAN_OUT // noise.rate)
 
 
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Split the frame of private `counts` (rows, columns); see the module docstring.
+    """Grow the tree over private `counts` (rows, columns); see the module docstring.
 
-    `inside` is the public mask of the study area; cells outside it are left out of all counts.
+    `inside` (rows, columns) is the public mask of the study area; cells outside it are left out of
+    all counts. `delta` is `bias` of the noise with which `split` draws.
     """
     sums, inside_sums = summed_area(np.where(inside, counts, 0)), summed_area(inside)
     rows, columns = counts.shape

@@ -1,4 +1,4 @@
-"""Interface of random streams, which production and tests implement."""
+"""Interface of random streams, with implementations for production and for tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class RandomWords(Protocol):
     """A stream of independent, uniform 64-bit words."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words."""
+        """Return the next `count` words, uint64."""
 
 
 class Entropy(Protocol):
     """Opens streams of random words."""
 
     def stream(self) -> RandomWords:
-        """Open a fresh stream, independent of every other, under a newly taken key."""
+        """Open a new stream, independent of all other streams."""

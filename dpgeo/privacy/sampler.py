@@ -1,38 +1,38 @@
 """Exact discrete Laplace sampler.
 
-What is drawn. X = G where a coin S shows 0 and X = -1 - G where it shows 1, with a = exp(-rate),
-G geometric, P(G = j) = (1-a) a^j, and P(S = 1) = a/(1+a). Then P(X = k) = (1-a)/(1+a) a^|k| for
-every whole k: from S = 0 for k >= 0, and from S = 1 for k = -1 - j < 0, where
-a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero arises from S = 0 only.
+What is drawn. Let a = exp(-rate). Draw G, geometric with P(G = j) = (1-a) a^j, and a coin S with
+P(S = 1) = a/(1+a). Then X = G if S = 0, and X = -1 - G if S = 1. Every integer k has
+P(X = k) = (1-a)/(1+a) a^|k|: k >= 0 comes from S = 0, and k = -1 - j < 0 from S = 1, since
+a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero comes from S = 0 only.
 
 How G is drawn at any scale. The digits of G in base B = 4096 are independent: in
 G = d_0 + B d_1 + ... + B^m T, the mass (1-a) a^G is a product of one factor per digit. Digit d_i
 has P(d) proportional to exp(-rate B^i d) on 0..B-1 and T is geometric with rate' = rate B^m (the
 quotient and remainder of Canonne, Kamath and Steinke 2020, algorithm 2, applied m times). m is the
-smallest number for which the scale of T, 1/rate', is at most 512. S is also such a digit, in base 2
-and with the rate itself. T has a table of its first K values, with K such that about one draw in a
-million exceeds it; P(T = K + j | T >= K) = P(T = j), so beyond the table the result is K plus a new
-draw.
+smallest number for which the scale of T, 1/rate', is at most 512. S is drawn like a digit, in base
+2 and with the rate itself. T has a table of its first K values, with K such that about one draw in
+a million exceeds it; since P(T = K + j | T >= K) = P(T = j), such a draw becomes K plus a new draw.
 
 How a digit is drawn. Its value is the number of boundaries F_k = P(digit <= k) that are at most u,
 where u in [0, 1) is an infinite string of random bits. Tables hold the first 64 bits of every
-boundary, computed from integer bounds that enclose exp(-rate) and are rounded outwards at every
-step. The computation starts with 256 bits and doubles them until both bounds agree on the bits
-required. A random word settles the comparison unless it equals a boundary's first 64 bits. Then 64
-further bits of both are compared (drawing again would shift mass) until they differ. With
-probability 1 they do, and the bits of a boundary can always be computed, since no boundary is
-rational: exp(-rate) is transcendental for rational rate != 0 (Lindemann), and a rational
-F_k = (1 - a^(k+1))/(1 - a^B) would make it a root of a polynomial.
+boundary. These are computed from integer bounds that enclose exp(-rate) and are rounded outwards at
+every step. The computation starts with 256 bits of precision and doubles it until both bounds agree
+on the bits required. A random word of 64 bits decides the comparison unless it equals a boundary's
+first 64 bits. In that case 64 further bits of both are compared until they differ (drawing a new
+word instead would change the distribution). With probability 1 they differ at some point. The bits
+of a boundary can always be computed, because no boundary is rational: exp(-rate) is transcendental
+for rational rate != 0 (Lindemann), and a rational F_k = (1 - a^(k+1))/(1 - a^B) would make it a
+root of a polynomial.
 
-Privacy argument. Given independent uniform bits, X therefore has exactly the stated law. For
+Privacy argument. Given independent uniform bits, X has exactly the distribution stated above. For
 integer vectors v, v' with sum |v_i - v'_i| <= l and independent X_i of rate epsilon/l, every output
 z has P(v + X = z)/P(v' + X = z) = prod a^(|z_i - v_i| - |z_i - v'_i|) <= a^(-l) = exp(epsilon). The
-loss is at most epsilon, with no delta. (If the comparison stopped at 128 bits, masses of at least
-2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, and the loss would be
-epsilon + 2 l eta, since each of at most l changed coordinates adds two such factors; continuing
-makes eta zero.) Results and sums wrap modulo 2^64, which is a function of the exact sum alone:
-post-processing. Words from a cipher under a secret key replace uniform bits, which assumes that the
-cipher is secure. The time of a draw depends on the noise; timings of releases stay private.
+privacy loss is at most epsilon, with no delta. (If the comparison stopped at 128 bits, masses of at
+least 2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, and the loss would
+be epsilon + 2 l eta, since each of at most l changed coordinates adds two such factors. Continuing
+makes eta zero.) Sums of counts and noise wrap modulo 2^64; this is a function of the exact sum and
+therefore post-processing. The uniform bits are the words of a cipher under a secret key, which is
+assumed to be secure. The time of a draw depends on the noise; timings of releases stay private.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
-"""Digits are in base 4096, so that tables of 32 kilobytes stay in the processor's cache."""
+"""Digits are in base 4096, so that their tables of 32 kilobytes fit in the processor's cache."""
 
 LARGEST_TABLE_SCALE = 512
-"""Largest scale for which a geometric has its own table."""
+"""Largest scale for which a geometric variable has a table of its own."""
 
 CHUNK = 1 << 15
-"""Draws made at a time, so that the arrays in use stay in the processor's cache."""
+"""Number of values drawn at a time, so that the arrays in use stay in the processor's cache."""
 
 GUIDE_BITS = 16
-"""Largest number of leading bits of a word that index the guide to a table."""
+"""Largest number of leading bits of a word that index a table's `guide`."""
 
 
 def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
 
 def sample_geometric(rate: Fraction, size: int, random: RandomWords) -> NDArray[np.int64]:
-    """Draw `size` exact int64 values of P(j) = (1-a) a^j, a = exp(-rate)."""
+    """Draw `size` exact geometric values, int64: P(j) = (1-a) a^j with a = exp(-rate)."""
     draw = _geometric_sampler(rate)
     return _in_chunks(lambda count: draw(count, random), size)
 
@@ -90,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Build the tables of a geometric's digits; return a sampler that uses them."""
+    """Return a sampler of geometric values that draws them digit by digit from tables."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -111,11 +111,12 @@ def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0.
+    """Table of the distribution with P(d) proportional to exp(-rate d).
 
-    `words` are the first 64 bits of the boundaries, ascending, followed by the largest word.
-    `guide` gives, for the leading bits of a word, how many boundaries surely lie below the word.
-    For words from `crowded` on, several boundaries can share these leading bits.
+    d is from 0 to `outcomes` - 1, or any d >= 0 if `outcomes` is None. `words` are the first 64
+    bits of the boundaries, ascending, followed by the largest word. `guide` gives, for each value
+    of a word's leading bits, the number of boundaries below all words that start with these bits.
+    Among words from `crowded` on, several boundaries can have the same leading bits.
     """
 
     rate: Fraction
@@ -156,7 +157,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Draw more bits to settle a word that equals a boundary's first 64 bits."""
+        """Return the value for a word that equals a boundary's first 64 bits, by more bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -172,7 +173,10 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table of a digit, or of a geometric up to a tail of mass below 2^-20."""
+    """Build the table of a digit or, without `outcomes`, of a geometric variable.
+
+    The table of a geometric variable leaves out a tail of mass below 2^-20.
+    """
     # A geometric variable exceeds 14/rate with a probability of about e^-14 < 2^-20.
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
@@ -194,7 +198,7 @@ def _table(rate: Fraction, outcomes: int | None) -> _Table:
 
 
 def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -> int:
-    """Compute floor(2^bits P(d <= index)) exactly (see `_Table`)."""
+    """Compute floor(2^bits P(d <= index)) exactly, for the distribution of `_Table`."""
 
     def attempt(precision: int) -> list[int] | None:
         power = exp_bounds(rate * (index + 1), precision)
@@ -221,15 +225,15 @@ def _refine(attempt: Callable[[int], list[int] | None], bits: int) -> list[int]:
 
 
 Bounds = tuple[int, int]
-"""Integers that enclose a real number times 2^precision."""
+"""Two integers that enclose a real number times 2^precision."""
 
 
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if a result is undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if the bounds do not decide one of them.
 
-    The bounds that enclose each p are in `powers`, and those that enclose r are `tail`.
+    `powers` are bounds of each p, and `tail` are bounds of r.
     """
     one = 1 << precision
     floors = []
@@ -243,12 +247,15 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Enclose exp(-rate outcomes), the mass of a geometric from `outcomes` on."""
+    """Return bounds of exp(-rate * outcomes), the mass of a geometric variable from `outcomes` on.
+
+    Without `outcomes` the mass is 0.
+    """
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
 def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
-    """Yield bounds of the first, second, third ... power of a number from 0 to 1."""
+    """Yield bounds of the first, second, third and further powers of a number from 0 to 1."""
     low, high = base
     while True:
         yield low, high
@@ -257,13 +264,13 @@ def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
 
 
 def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
-    """Enclose exp(-exponent), exponent > 0, by a Taylor series and squaring."""
+    """Return bounds of exp(-exponent), exponent > 0, by a Taylor series and squaring."""
     squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
     work = precision + squarings + 32
     reduced = exponent / (1 << squarings)
     low = high = term_low = term_high = 1 << work
     count = 0
-    # The series alternates with decreasing terms, so stopping adds an error below the last term.
+    # The series alternates with decreasing terms: the error of stopping is below the last term.
     while term_high > 1:
         count += 1
         term_low = term_low * reduced.numerator // (reduced.denominator * count)

@@ -16,10 +16,10 @@ from dpgeo.spatial.grid import Grid
 
 
 class PrivateSparseCounts(Opaque):
-    """Counts of `size` disjoint public cells, of known L1 sensitivity.
+    """Counts of `size` disjoint public cells, with a known L1 sensitivity.
 
     Adding or removing one privacy unit changes all counts together by at most `sensitivity`. Which
-    cells are occupied, and how many, is private. Values are read through the Meter only, see
+    cells are occupied is private, and so is their number. Only the Meter can read the values, see
     `Opaque`.
     """
 
@@ -38,7 +38,7 @@ class PrivateSparseCounts(Opaque):
         size: int,
         sensitivity: int,
     ) -> None:
-        """Store counts (n,) of cells (n,), ascending, from 0 to size - 1."""
+        """Store the counts `values` (n,) of `cells` (n,), ascending indices below `size`."""
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
             # Truncating fractions would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
@@ -59,7 +59,7 @@ class PrivateSparseCounts(Opaque):
 
     @property
     def size(self) -> int:
-        """Number of cells, occupied or not. Public, since the grid is."""
+        """Number of cells, occupied or not. It is public, since the grid is public."""
         return self._size
 
     @property
@@ -68,9 +68,10 @@ class PrivateSparseCounts(Opaque):
         return self._sensitivity
 
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
-        """Restrict the counts to a public set of cells, renumbered by their ranks in it.
+        """Restrict the counts to a public set of cells.
 
-        Leaving counts out does not increase the L1 sensitivity.
+        The cells are renumbered by their ranks in that set. Leaving counts out does not increase
+        the L1 sensitivity.
         """
         ranks = runs.ranks(self.__cells)
         inside = ranks >= 0
@@ -79,9 +80,9 @@ class PrivateSparseCounts(Opaque):
         )
 
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
-        """Count the records nearest to each public centre (k,), with the same sensitivity.
+        """Count the records nearest to each public centre, (k,), with the same sensitivity.
 
-        The cells are those of `grid`. Which centre a cell is assigned to does not depend on which
+        The counted cells must be those of `grid`. The centre of a cell does not depend on which
         other cells are occupied.
         """
         self._check_grid(grid)
@@ -91,11 +92,11 @@ class PrivateSparseCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
-        """Return number, sum of x and sum of y of the records nearest to centres (k, 3).
+        """Return sums (k, 3) over the records nearest to each public centre: of 1, x and y.
 
-        The centres are public. x and y are the offsets, east and south, of a cell's centre from the
-        middle of the grid's frame in half cells. They are whole numbers of absolute value below the
-        number of columns or rows.
+        x and y are the offsets of a cell's centre from the middle of the grid, to the east and to
+        the south, in half cells. They are integers whose absolute values are below the number of
+        columns or rows.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)

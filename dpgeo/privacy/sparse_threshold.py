@@ -1,28 +1,29 @@
 """Sampler of the empty cells whose noise reaches a threshold.
 
-What is drawn. Each of n cells passes independently with p = P(X >= T) = a^T/(1+a), T >= 1, where X
-is discrete Laplace noise with a = exp(-rate). Given that, X - T is geometric:
-P(X - T = j) = (1-a) a^j (Cormode, Procopiuc, Srivastava and Tran 2012, the filter of section 4). So
-passing cells and their values have exactly the distribution of noise in all cells followed by a
-threshold, but only the passing cells are drawn.
+What is drawn. A cell *passes* if its noise reaches the threshold T >= 1. Each of n cells passes
+independently with probability p = P(X >= T) = a^T/(1+a), where X is discrete Laplace noise and
+a = exp(-rate). If it passes, X - T is geometric: P(X - T = j) = (1-a) a^j (Cormode, Procopiuc,
+Srivastava and Tran 2012, the filter of section 4). So passing cells and their values have exactly
+the same distribution as if noise were added to all cells and the threshold applied, but only the
+passing cells are drawn.
 
-How passing cells are found. The tables of `sampler` cannot hold a chance as small as p, so cells
-become *candidates* with a slightly larger chance q = 1 - exp(-r), r a fraction: gaps between
-candidates are geometric with P(gap = g) = exp(-r g)(1 - exp(-r)), which `sample_geometric` draws
-exactly. Each candidate then passes with the chance p/q. A cell is thus a candidate and passes with
-q p/q = p, independently of all others. r = p/(1-p) (1 + 1e-6), computed in floating point, is
-surely above -ln(1-p), since -ln(1-p) <= p/(1-p) and rounding is far below 1e-6; that p <= q is
-checked again in whole numbers.
+How passing cells are found. The tables of `sampler` cannot represent a probability as small as p.
+So each cell is first made a *candidate* with a slightly larger probability q = 1 - exp(-r), where r
+is a fraction: gaps between candidates are geometric with P(gap = g) = exp(-r g)(1 - exp(-r)), which
+`sample_geometric` draws exactly. Each candidate then passes with probability p/q. A cell therefore
+passes with probability q p/q = p, independently of all others. r = p/(1-p) (1 + 1e-6) is computed
+in floating point. It is certainly above -ln(1-p), since -ln(1-p) <= p/(1-p) and rounding errors are
+far below 1e-6. That p <= q is checked again in integers.
 
-How a chance p/q is drawn exactly. A random word settles whether an infinite string of random bits
-lies below p/q unless it equals the first 64 bits of p/q; then 64 further bits of both are compared,
-until they differ. These bits come from integer bounds that enclose the exponentials, refined until
-both bounds agree. They always do, since p/q is not rational: with y = exp(-1/N), N a common
-denominator of rate and r, a rational p/q would make y, which is transcendental (Lindemann), a root
-of a polynomial.
+How the probability p/q is drawn exactly. An infinite string of random bits is compared with p/q. A
+random word decides the comparison unless it equals the first 64 bits of p/q; then 64 further bits
+of both are compared until they differ. The bits of p/q come from integer bounds that enclose the
+exponentials, refined until both bounds agree. They always do, since p/q is not rational: with
+y = exp(-1/N), N a common denominator of rate and r, a rational p/q would make y, which is
+transcendental (Lindemann), a root of a polynomial.
 
-The bits of random words are inverted, which leaves them as random, so that a word of 0, as in
-tests, does not pass.
+The bits of random words are inverted, which leaves them as random, so that in tests whose words are
+all 0 no candidate passes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor on the rate r of candidates, so that q is above p in spite of rounding."""
+"""Factor on the rate r of candidates that keeps q above p in spite of rounding."""
 
 
 def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
@@ -51,9 +52,9 @@ def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
 def sample_passing(
     noise: DiscreteLaplace, threshold: int, size: int, random: RandomWords
 ) -> NDArray[np.int64]:
-    """Draw which of the cells 0 to size - 1 have noise that reaches the threshold.
+    """Draw which of the cells 0 to `size` - 1 have noise that reaches the threshold.
 
-    Cells are ascending; time and memory grow with the number of cells that pass.
+    The result is ascending. Time and memory grow with the number of cells that pass.
     """
     rate = candidate_rate(noise, threshold)
     chunks = []
@@ -61,8 +62,8 @@ def sample_passing(
     while last < size:
         expected = float(rate) * (size - last)
         gaps = sample_geometric(rate, min(CHUNK, 64 + int(1.1 * expected)), random)
-        # A gap of `size` or more leads beyond the last cell, so capping gaps at `size` changes
-        # nothing; it keeps their sums far below 63 bits.
+        # A gap of `size` or more goes beyond the last cell. Capping gaps at `size` therefore does
+        # not change the result, and keeps their sums far below 63 bits.
         cells = last + np.cumsum(np.minimum(gaps, size) + 1)
         chunks.append(cells[cells < size])
         last = int(cells[-1])
@@ -79,7 +80,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 def _accepted(
     rate: Fraction, threshold: int, candidate: Fraction, count: int, random: RandomWords
 ) -> NDArray[np.bool_]:
-    """Draw for each candidate whether it passes, with chance p/q, bool (count,)."""
+    """Draw whether each candidate passes, with probability p/q; the result is bool (count,)."""
     boundary = acceptance_bits(rate, threshold, candidate, 64)
     words = ~random.words(count)
     accepted: NDArray[np.bool_] = words < np.uint64(boundary)
@@ -95,7 +96,10 @@ def _accepted(
 
 @lru_cache(maxsize=256)
 def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: int) -> int:
-    """Compute floor(2^bits p/q), exactly. Raises ArithmeticError where p is above q."""
+    """Compute floor(2^bits p/q) exactly, with `candidate` as r.
+
+    Raises ArithmeticError if p is above q.
+    """
     precision = bits + 192
     while True:
         one = 1 << precision

@@ -1,13 +1,13 @@
 """Opaque private sums of vectors over public groups, for the means of clusters.
 
-Privacy argument. Every counted contribution adds, to one row only, a vector v of whole numbers with
-|v_j| <= reach_j, and a privacy unit makes at most l contributions. So for every column j the
-absolute changes of all rows add up to at most l reach_j. With m columns and independent discrete
-Laplace noise of rate epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any
-outcome on neighbouring datasets is at most
-    sum_j epsilon/(m l reach_j) l reach_j = epsilon.
-In units of its reach every column thus has sensitivity l, and all of them jointly m l: 3 l for a
-count and two coordinates.
+Privacy argument. Every counted contribution adds an integer vector v with |v_j| <= reach_j to one
+row, and a privacy unit makes at most l contributions. So for every column j the absolute changes of
+all rows add up to at most l reach_j. With m columns and independent discrete Laplace noise of rate
+epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any outcome on neighbouring
+datasets is at most
+    sum over j of (epsilon/(m l reach_j)) (l reach_j) = epsilon.
+In units of its reach, every column has sensitivity l, and all columns have the joint sensitivity
+m l: 3 l for a count and two coordinates.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dpgeo.privacy.counts import Opaque
 
 
 class PrivateSums(Opaque):
-    """Sums (n, m) of whole numbers: n groups, m columns.
+    """Integer sums (n, m) of vectors with m columns over n groups.
 
-    One privacy unit changes column j by at most `sensitivity` times reach[j] in total over all
-    rows. Values are read through the Meter only, see `Opaque`.
+    One privacy unit changes column j by at most l * reach[j] in total over all rows, where l is the
+    `sensitivity` passed to the constructor. Only the Meter can read the values, see `Opaque`.
     """
 
     __slots__ = ("__values", "_reach", "_sensitivity")
@@ -52,7 +52,7 @@ class PrivateSums(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape (n, m) of the sums. Public, since the groups are."""
+        """Shape (n, m) of the sums. It is public, since the groups are public."""
         return self.__values.shape
 
     @property
@@ -62,7 +62,7 @@ class PrivateSums(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """The joint L1 sensitivity m l, with every column in units of its reach."""
+        """Joint L1 sensitivity m l of all columns, each in units of its reach."""
         return len(self._reach) * self._sensitivity
 
     def _read_by_meter(self) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ class PrivateView(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """The public study area, which contains all positions, and the named layers."""
+        """The public domain: the study area, which contains all positions, and its named layers."""
 
     @property
     def unit(self) -> Unit:
@@ -33,18 +33,18 @@ class PrivateView(Protocol):
 
     @property
     def bound(self) -> int:
-        """Contribution bound of a privacy unit.
+        """Contribution bound: the most cells or records of a privacy unit that are counted.
 
-        It limits the number of its cells where people are counted, of its records where visits are.
+        It bounds the number of cells if distinct people are counted, of records if visits are.
         """
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
+        """Count by cell; the counts have the grid's shape and the L1 sensitivity `bound`."""
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by slice and cell (s, rows, columns), L1 sensitivity `bound`.
+        """Count by time slice and cell, (s, rows, columns), with L1 sensitivity `bound`.
 
-        The contribution bound holds over all slices together.
+        The contribution bound applies to all slices together.
         """
 
     def positions(
@@ -52,29 +52,29 @@ class PrivateView(Protocol):
     ) -> PrivatePositions:
         """Return at most `bound` reports of each privacy unit of a shard.
 
-        Which reports are kept does not depend on where they are. Times are rounded down to
-        multiples of `time_step` seconds, or left out if that is None. The domain's public
-        attributes are included if `attributes` is true, and do not affect anything else. The shard
-        of a privacy unit follows from its identifier, never from its reports' positions.
+        Which reports are kept does not depend on their positions. Times are rounded down to
+        multiples of `time_step` seconds, or left out if it is None. If `attributes` is true, the
+        domain's public attributes are included; this changes nothing else. The shard of a privacy
+        unit follows from its identifier, never from its reports' positions.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count by cell, for very fine grids; a cell's number is row * columns + column."""
+        """Count by cell, for very fine grids; the index of a cell is row * columns + column."""
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return the cells, at most `bound` of each privacy unit, grouped by privacy unit."""
+        """Return pairs of a privacy unit and a cell, at most `bound` for each privacy unit."""
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone (n,), with L1 sensitivity `bound` over all zones together.
+        """Count by zone, (n,), with L1 sensitivity `bound` over all zones together.
 
         A record in several zones counts in each of them, up to the contribution bound.
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count privacy units by region (n,), each at one of its places, chosen at random.
+        """Count privacy units by region, (n,), with L1 sensitivity 1.
 
-        The L1 sensitivity is 1.
+        Each privacy unit is counted once, at one of its places, chosen at random.
         """
 
     def preferring(self, popularity: Popularity) -> PrivateView:
-        """Return a view that keeps each person's places in the most popular regions."""
+        """Return a view whose bounding keeps each person's places in the most popular regions."""

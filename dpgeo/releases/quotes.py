@@ -167,9 +167,7 @@ def release_quote(
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(chosen, params, request.epsilon, request.bounding)
-    _, rest = split(request.epsilon, request.bounding)
-    domain = domain_of(dataset, layers_named(params))
-    forecast = chosen.forecast(params, rest, request.bound, domain)
+    forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
@@ -189,6 +187,14 @@ def release_quote(
         more_like_this=int((left - request.epsilon) / request.epsilon),
         guess=guess,
     )
+
+
+def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
+    """Forecast a request's noise, whether or not the budget allows it. Raises InvalidInput."""
+    params = request.params
+    _, rest = split(request.epsilon, request.bounding)
+    domain = domain_of(dataset, layers_named(params))
+    return request.definition.forecast(params, rest, request.bound, domain)
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:

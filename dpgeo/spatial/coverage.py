@@ -1,11 +1,11 @@
 """Exact coverage of grid cells by polygons, from the crossings of edges and grid lines.
 
-Every edge is divided where it crosses a line of the grid, so that each piece lies in one cell. A
-piece that spans the height dv of its row, at the mean distance 1 - u from the cell's right side,
-adds dv (1 - u) to its own cell and dv to every cell to the right of it; signs follow the direction
-of the ring. This is the area-accumulation rule of font rasterisers. Time and memory grow with the
-number of pieces, not with that of cells or with cells times corners. Edges are straight in degrees;
-areas are those on the ground (equal-area projection) of what lies between the pieces.
+Every edge is divided where it crosses a line of the grid, so that each piece lies in one cell.
+Measure lengths in fractions of a cell. A piece of height dv, at a mean distance of 1 - u from the
+cell's right edge, adds the area dv (1 - u) to its own cell and dv to every cell to the right in the
+same row. The sign follows the direction of the ring. This is the area-accumulation rule of font
+rasterisers. Time and memory grow with the number of pieces, not with the number of cells. Edges are
+straight in degrees; areas are ground areas, by an equal-area projection.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The lines of a grid: longitudes, latitudes with their sign turned (both ascending)."""
+    """The lines of a grid, as longitudes and negated latitudes, both ascending."""
 
     grid: Grid
 
     @cached_property
     def x(self) -> Floats:
-        """Longitudes of the columns' sides (columns + 1,)."""
+        """Longitudes of the lines between columns, shape (columns + 1,)."""
         grid = self.grid
         return to_degrees(grid.west + np.arange(grid.columns + 1.0) * grid.cell, 0)[0]
 
     @cached_property
     def y(self) -> Floats:
-        """Latitudes of the rows' sides, times -1 (rows + 1,)."""
+        """Negated latitudes of the lines between rows, shape (rows + 1,)."""
         grid = self.grid
         return -to_degrees(0, grid.north - np.arange(grid.rows + 1.0) * grid.cell)[1]
 
     @cached_property
     def heights(self) -> Floats:
-        """Heights of the rows on the ground, on the unit sphere (rows,)."""
+        """Heights of the rows (rows,) in an equal-area projection: differences of sin(latitude)."""
         return np.diff(np.sin(np.radians(self.y)))
 
     @cached_property
@@ -56,8 +56,12 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges of polygons (n,), southwards: polygon, ends in degrees (y with its sign turned), and
-    `sign`, -1 where the ring runs northwards."""
+    """Edges (n,) of polygons, each stored from its northern to its southern end.
+
+    `polygon` is the index of the edge's polygon. `x0` and `x1` are longitudes and `y0` and `y1`
+    negated latitudes of the ends, in degrees. `sign` is -1 if the ring runs northwards along the
+    edge, else 1.
+    """
 
     polygon: Ints
     x0: Floats
@@ -67,7 +71,7 @@ class Edges:
     sign: Floats
 
     def pieces(self, lines: Lines) -> int:
-        """Return the most pieces into which the lines of a grid divide the edges."""
+        """Return an upper bound on the number of pieces into which grid lines divide the edges."""
         across = np.abs(np.searchsorted(lines.x, self.x1) - np.searchsorted(lines.x, self.x0))
         along = np.searchsorted(lines.y, self.y1) - np.searchsorted(lines.y, self.y0)
         return int(across.sum() + along.sum()) + len(self.sign)
@@ -95,9 +99,10 @@ def edges_of(polygons: NDArray[np.object_]) -> Edges:
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Pieces of edges (n,), each in one cell, in order along each edge.
+    """Pieces (n,) of edges, each in one cell, ordered along each edge.
 
-    `x0`, `x1` are longitudes, `v0`, `v1` the sines of latitudes with their sign turned.
+    `edge` is the index of the piece's edge. `x0` and `x1` are the longitudes of its ends, `v0` and
+    `v1` the sines of their negated latitudes.
     """
 
     edge: Ints
@@ -112,7 +117,7 @@ class Pieces:
 def divide(edges: Edges, lines: Lines) -> Pieces:
     """Divide edges at the lines of a grid, first into rows and then into columns."""
     edge, row, (x0, y0, x1, y1) = _in_rows(edges, lines)
-    # A column is crossed from the left or from the right: `turn` mirrors the latter.
+    # 1 for pieces that run eastwards across the columns, -1 for those that run westwards.
     turn = np.where(x1 < x0, -1.0, 1.0)
     low, high = np.minimum(x0, x1), np.maximum(x0, x1)
     first, number = _spans(lines.x, low, high)
@@ -139,7 +144,10 @@ def divide(edges: Edges, lines: Lines) -> Pieces:
 
 
 def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]]:
-    """Divide edges at the lines between rows: edge, row and ends of each part."""
+    """Divide edges at the lines between rows.
+
+    Returns the index of each part's edge, its row, and its ends as arrays x0, y0, x1, y1.
+    """
     first, number = _spans(lines.y, edges.y0, edges.y1)
     edge, step = _repeated(number)
     row = first[edge] + step
@@ -155,7 +163,7 @@ def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]
 
 
 def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-    """Return the first of the intervals between lines that [low, high] meets, and how many."""
+    """Return which intervals between lines each [low, high] meets: the first, and how many."""
     last = len(lines) - 2
     first = np.clip(np.searchsorted(lines, low, side="right") - 1, 0, last)
     final = np.clip(np.searchsorted(lines, high, side="left") - 1, 0, last)
@@ -163,18 +171,23 @@ def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
 
 
 def _repeated(number: Ints) -> tuple[Ints, Ints]:
-    """Return each index `number` times, and how often it came before."""
+    """Repeat each index i of `number` number[i] times.
+
+    Returns the repeated indices, and for each repetition its position, from 0, among those of the
+    same index.
+    """
     index = np.repeat(np.arange(len(number)), number)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(number) - number, number)
 
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Which cells of a grid polygons cover, and to what share.
+    """The cells of a grid that polygons cover, and the covered share of each.
 
-    `key`, int64 (n,) ascending, is polygon * cells + cell for the cells that an outline touches;
-    `share` (n,) is the share of each cell's ground that its polygon covers. `after` (n,) is that
-    of the untouched cells that follow in the row, up to the next in `key`: 0 or 1.
+    `key`, int64 (n,) ascending, has one entry for each cell that a polygon's outline touches: the
+    polygon's index times the number of cells, plus the cell's index. `share` (n,) is the share of
+    the cell's ground that the polygon covers. `after` (n,) is the share of each untouched cell that
+    follows in the same row, up to the next touched cell: 0 or 1.
     """
 
     lines: Lines
@@ -187,17 +200,17 @@ class Coverage:
 
     @property
     def polygon(self) -> Ints:
-        """Polygon of each touched cell (n,)."""
+        """Index of the polygon whose outline touches each cell (n,)."""
         return self.key // self.lines.grid.size
 
     @property
     def cell(self) -> Ints:
-        """Each touched cell (n,), row * columns + column."""
+        """Indices of the touched cells (n,), row * columns + column."""
         return self.key % self.lines.grid.size
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints, Ints]:
-        """Runs of wholly covered cells that no outline touches: polygon, first cell, cell after."""
+        """Runs of wholly covered, untouched cells: polygon, first cell, cell after the last."""
         columns = self.lines.grid.columns
         row = self.key // columns
         gap = (row[1:] == row[:-1]) & (np.diff(self.key) > 1) & (self.after[:-1] > 0.5)
@@ -205,7 +218,7 @@ class Coverage:
         return self.polygon[index], self.cell[index] + 1, self.cell[index + 1]
 
     def to_the_left(self, polygon: Ints, row: Ints, column: Ints) -> Floats:
-        """Return the share of the left sides of cells (n,) that polygons (n,) cover."""
+        """Return the share (n,) of each cell's left edge that the polygon paired with it covers."""
         grid = self.lines.grid
         first = polygon * grid.size + row * grid.columns
         index = np.searchsorted(self.key, first + column) - 1
@@ -213,7 +226,7 @@ class Coverage:
         return np.where(known, self.after[index], 0.0)
 
     def untouched_inside(self, polygon: Ints, cell: Ints) -> NDArray[np.bool_]:
-        """Return whether polygons (n,) cover cells (n,) that their outlines do not touch."""
+        """Return whether each cell (n,) lies inside its polygon (n,), untouched by the outline."""
         grid = self.lines.grid
         key = polygon * grid.size + cell
         index = np.searchsorted(self.key, key)
@@ -237,7 +250,7 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
     begins = np.flatnonzero(np.diff(key, prepend=-1))
     key = key[begins]
     height, area = np.add.reduceat(height, begins), np.add.reduceat(area, begins)
-    # Add up along each row; the sum before its first cell is taken away.
+    # Cumulative sums along each row: subtract the running total before the row's first cell.
     row = key // grid.columns
     first = np.flatnonzero(np.diff(row, prepend=-1))
     total = np.cumsum(height)
@@ -247,16 +260,16 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """Return the different numbers, ascending (n,).
+    """Return the distinct numbers, ascending.
 
-    NumPy's own function hashes, which takes a hundred times as long for keys that are products.
+    Replaces `numpy.unique`, whose hashing is a hundred times slower for keys that are products.
     """
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
 
 
 def as_array(shapes: Any) -> NDArray[np.object_]:
-    """Return shapes as an array (n,)."""
+    """Return a sequence of shapes as an object array (n,)."""
     array = np.empty(len(shapes), dtype=object)
     array[:] = shapes
     return array

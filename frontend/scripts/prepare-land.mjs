@@ -1,20 +1,32 @@
-// Turns Natural Earth's land (1:10m, public domain, as packaged by world-atlas) into one compact
-// GeoJSON that the server clips to a study area: frontend/dist/land.json.
+// Turns Natural Earth's land and countries (1:10m, public domain, as packaged by world-atlas) into
+// two compact files for the server: frontend/dist/land.json, one GeoJSON that is clipped to a study
+// area, and frontend/dist/countries.jsonl, a line for each country with its name and geometry.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { feature } from "topojson-client";
 
 const require = createRequire(import.meta.url);
-const topology = JSON.parse(readFileSync(require.resolve("world-atlas/land-10m.json"), "utf8"));
-const land = feature(topology, topology.objects.land);
-const polygons = land.features.flatMap(({ geometry }) =>
-  geometry.type === "Polygon" ? [geometry.coordinates] : geometry.coordinates,
-);
+const read = (name) => JSON.parse(readFileSync(require.resolve(`world-atlas/${name}-10m.json`), "utf8"));
+const polygonsOf = ({ type, coordinates }) => (type === "Polygon" ? [coordinates] : coordinates);
+const rounded = (polygons, scale) =>
+  polygons.map((rings) => rings.map((ring) => ring.map((at) => at.map((value) => Math.round(value * scale) / scale))));
+const write = (name, text) => {
+  const target = new URL(`../dist/${name}`, import.meta.url);
+  writeFileSync(target, text);
+  console.log(`${name}: ${statSync(target).size} bytes`);
+};
+
+const land = read("land");
+const parts = feature(land, land.objects.land).features.flatMap(({ geometry }) => polygonsOf(geometry));
 // Four decimals are about ten metres, finer than the source.
-const round = (value) => Math.round(value * 1e4) / 1e4;
-const coordinates = polygons.map((rings) =>
-  rings.map((ring) => ring.map(([longitude, latitude]) => [round(longitude), round(latitude)])),
-);
-const target = new URL("../dist/land.json", import.meta.url);
-writeFileSync(target, JSON.stringify({ type: "MultiPolygon", coordinates }));
-console.log(`land.json: ${coordinates.length} polygons, ${statSync(target).size} bytes`);
+write("land.json", JSON.stringify({ type: "MultiPolygon", coordinates: rounded(parts, 1e4) }));
+
+const world = read("countries");
+const countries = feature(world, world.objects.countries).features.filter(({ geometry }) => geometry);
+const line = ({ properties, geometry }) =>
+  // Three decimals are about a hundred metres, which is what the source resolves.
+  JSON.stringify({
+    name: properties.name,
+    geometry: { type: "MultiPolygon", coordinates: rounded(polygonsOf(geometry), 1e3) },
+  });
+write("countries.jsonl", `${countries.map(line).join("\n")}\n`);

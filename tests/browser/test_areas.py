@@ -40,25 +40,34 @@ def total(page: Any) -> str:
 def expected(release: Release, *sides: float) -> str:
     """Return the range answer of the released counts for a box."""
     [answer] = Ranges(released_of(release)).answer([StudyArea.from_bounds(*sides).shape])
-    return f"{answer.estimate:,.0f} ± {answer.margin:,.0f}"
+    return f"{answer.estimate:,.0f} ± {answer.margin:,.0f} {answer.counted.value}"
 
 
 def type_sides(page: Any, *sides: float | str) -> None:
     page.locator("#area details").evaluate("each => each.open = true")
     for name, side in zip(("West", "South", "East", "North"), sides, strict=True):
         page.locator("#area").get_by_label(name).fill(str(side))
-    page.get_by_role("button", name="Add up").click()
+    page.get_by_role("button", name="Count here").click()
 
 
 def test_typed_sides_are_answered_with_a_margin(open_page: Open, gridded: Release) -> None:
     page = open_page(reverse("release", args=[gridded.pk]))
     type_sides(page, 12.55, 55.62, 12.6, 55.68)
     assert total(page) == expected(gridded, 12.55, 55.62, 12.6, 55.68)
-    assert "in 95 of 100 releases" in page.inner_text("#area .answer")
+    words = page.inner_text("#area .answer")
+    assert "people." in words
+    assert "counts once for each" in words
     assert "area=12.55,55.62;12.6,55.62;12.6,55.68;12.55,55.68" in page.evaluate("location.hash")
     page.get_by_role("button", name="Remove").click()
     assert page.locator(ANSWER).count() == 0
     assert "area" not in page.evaluate("location.hash")
+
+
+def test_an_area_outside_the_map_has_no_figure(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    type_sides(page, 2.55, 45.62, 2.6, 45.68)
+    assert total(page) == "Outside this map"
+    assert "±" not in page.inner_text("#area .answer")
 
 
 def test_impossible_sides_are_named(open_page: Open, gridded: Release) -> None:

@@ -137,8 +137,10 @@ def confirm_exchanged(page: Any) -> None:
 
 
 def ask(page: Any, title: str) -> None:
-    """Fill in the request form and press its first button."""
-    page.click("text=Request a release")
+    """Fill in the full request form, which is reached by the choice of a method."""
+    page.click("main a.primary")
+    page.click("text=For experts")
+    page.click("text=Uniform grid")
     page.fill("[name=title]", title)
     page.check("[name=mechanism][value=uniform-grid]")
     page.fill("[name='uniform-grid.cells']", "16")
@@ -160,7 +162,6 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
     page.set_input_files("[name=file]", swapped_file)
-    press(page, "Upload")
     partly = re.compile(r"^[1-9][0-9]? % of \d+\.\d MB sent$")
     sync_api.expect(page.locator("[data-sent]")).to_have_text(partly, timeout=20_000)
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
@@ -225,7 +226,6 @@ def test_the_browser_reports_at_once_what_the_server_would_refuse(site: str, bro
     declare(page, site, "An empty one")
     empty = {"name": "empty.csv", "mimeType": "text/csv", "buffer": b""}
     page.set_input_files("[name=file]", empty)
-    press(page, "Upload")
     sync_api.expect(page.locator("[data-errors]")).to_contain_text("empty")
     assert page.is_enabled("main button[type=submit]")
     context.close()
@@ -242,7 +242,6 @@ def test_no_page_of_the_desk_overflows(
     declare(page, site, f"size {width} {scheme}")
     home = urlsplit(page.url).path.removesuffix("upload/")
     page.set_input_files("[name=file]", swapped_file)
-    press(page, "Upload")
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     addresses = [page.url.removeprefix(site), "/desk/", "/desk/ledger/", "/desk/datasets/new/"]
     addresses += [home, f"{home}upload/", f"{home}people/"]
@@ -323,7 +322,11 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
     keys.to("#id_username").write("owner").to("#id_password").write("secret-words").press("Enter")
     page.wait_for_url(f"{site}/desk/")
 
+    keys.to("a[href='/desk/new/']").press("Enter")
+    page.wait_for_url("**/desk/new/")
+    keys.to("details:last-of-type summary").press("Enter")
     keys.to("a[href='/desk/datasets/new/']").press("Enter")
+    page.wait_for_url("**/desk/datasets/new/")
     page.wait_for_selector(".area-map[data-state=drawn]", timeout=PATIENCE)
     keys.to("[name=title]").write("By keyboard").to("[name=unit]").press("ArrowDown", "ArrowUp")
     keys.to(".area-map canvas").press(*["+"] * 9, "Enter", *["Shift+ArrowRight"] * 3)
@@ -339,7 +342,6 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
         keys.press("Enter")
     people = crowd(west, south, east, north)
     chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
-    keys.to("main button[type=submit]").press("Enter")
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     keys.to("[name=time]").press("s")
     assert page.input_value("[name=time]") == "seen"
@@ -347,7 +349,10 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
     page.wait_for_selector("text=Rows read", timeout=PATIENCE)
 
     keys.to("main a.primary").press("Enter")
-    page.wait_for_url("**/release/")
+    page.wait_for_url("**/map/")
+    keys.to("form > details:last-of-type summary").press("Enter")
+    keys.to("a[href$='mechanism=uniform-grid']").press("Enter")
+    page.wait_for_url("**/release/**")
     keys.to("[name=title]").write("Drawn by keys").to("[name=mechanism]")
     for _ in range(20):
         if page.evaluate("document.activeElement.value") == "uniform-grid":

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import shapely
 
-from dpgeo.pages.basemap import cut_at_180, land_file, land_polygons
+from dpgeo.pages.basemap import land_file, land_polygons
+from dpgeo.spatial.antimeridian import cut_at_180
 from tests.requirements import need
 
 

@@ -142,7 +142,7 @@ def test_people_without_an_organisation_or_staff_status_are_refused(release: Rel
 
 def test_the_first_page_links_to_upload_and_release(release: Release) -> None:
     page = member(release.dataset).get(reverse("admin:index"))
-    for name in ("desk-upload-new", "desk-release-new"):
+    for name in ("desk-upload-new", "desk-kind"):
         assert reverse(name, args=[release.dataset.slug]) in page.content.decode()
     stranger = signed_in(make_user(make_organisation(), is_staff=True))
     assert b"Bicycle trips" not in stranger.get(reverse("admin:index")).content
@@ -155,14 +155,14 @@ def test_a_dataset_links_to_upload_and_release(release: Release) -> None:
         reverse("admin:datasets_dataset_changelist"),
     ):
         page = client.get(address).content.decode()
-        for name in ("desk-upload-new", "desk-release-new"):
+        for name in ("desk-upload-new", "desk-kind"):
             assert reverse(name, args=[release.dataset.slug]) in page
 
 
 def test_declaring_a_dataset_is_done_on_the_desk(release: Release) -> None:
     answer = member(release.dataset).get(reverse("admin:datasets_dataset_add"))
     assert answer.status_code == 302
-    assert answer.headers["Location"] == reverse("desk-dataset-new")
+    assert answer.headers["Location"] == reverse("desk-where")
 
 
 def test_a_steward_changes_texts_and_not_frozen_facts(release: Release) -> None:

@@ -89,8 +89,12 @@ def test_polygons_and_collections_are_answered_in_order() -> None:
     )["results"]
     assert [each["id"] for each in found] == ["a", 7, None]
     assert found[0] | {"id": None} == one
-    assert found[2]["estimate"] == 0
+    figures = [found[2][name] for name in ("estimate", "margin", "low", "high", "people_high")]
+    assert figures == [None] * 5
+    assert (found[2]["reason"], found[2]["exact"]) == ("outside", False)
     assert "outside the study area" in found[2]["notes"][0]
+    assert (found[0]["counted"], found[0]["reason"]) == ("sightings", None)
+    assert found[0]["people_low"] <= found[0]["people_high"]
 
 
 def test_a_thousand_regions_are_answered_and_one_more_is_not() -> None:

@@ -71,7 +71,13 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert (document["counting"], document["unit"]) == ("people", "person")
     assert document["dataset"] == {"slug": "walks", "title": "Walks"}
     assert document["publisher"]["name"] == "Example City"
-    assert document["privacy"]["sentence"].endswith("at most a factor 7.39.")
+    assert (
+        "from all maps of these data together, guess right at most 89 times in 100."
+        in (document["privacy"]["sentence"])
+    )
+    assert document["privacy"]["right_guesses_in_100"] == 89
+    assert document["promise"]["right_guesses_in_100"] == 63
+    assert document["promise"]["verdict"] == "strong"
     assert document["privacy"]["total_epsilon"] == "2"
     names = {file["name"] for file in document["files"]}
     assert {"partitions.parquet", "estimate.csv", "map.bin", "statement.json"} <= names
@@ -454,6 +460,7 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
     assert document["study_area"]["type"] == "Polygon"
     assert set(document) == {
         "slug",
+        "row_noun",
         "url",
         "title",
         "description",

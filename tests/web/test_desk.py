@@ -45,8 +45,8 @@ def test_it_signs_in_with_name_and_password(desk: Desk, client: Client) -> None:
 
 def test_it_says_what_to_do_first(desk: Desk) -> None:
     page = desk.page("/desk/")
-    assert "Begin by declaring a dataset" in page
-    assert "/desk/datasets/new/" in page
+    assert "Make a map from your file" in page
+    assert "/desk/new/" in page
 
 
 def test_it_tells_people_without_an_organisation_whom_to_ask(desk: Desk) -> None:

@@ -136,7 +136,7 @@ def test_it_reads_the_file_once_confirmed_and_reports_privately(desk: Desk) -> N
     assert "Private" in page
     assert "400.17" in page
     assert "The longitude is missing" in page
-    assert "Request a release" in page
+    assert "Make a map" in page
 
 
 def test_it_accepts_a_file_without_a_usable_row(desk: Desk) -> None:

@@ -18,10 +18,14 @@ class Answer(TypedDict):
     """The count of one region."""
 
     id: Any
-    estimate: float
-    margin: float
-    low: float
-    high: float
+    estimate: float | None
+    margin: float | None
+    low: float | None
+    high: float | None
+    counted: CountedEnum
+    people_low: int | None
+    people_high: int | None
+    reason: str | None
     exact: bool
     areas: int
     cut: int
@@ -33,6 +37,7 @@ class Answers(TypedDict):
 
     release: str
     counting: CountingEnum
+    rows: str
     bound: int
     confidence: float
     meaning: str
@@ -56,6 +61,9 @@ class BoundError(TypedDict):
 BoundingEnum = Literal["random", "popular"]
 
 
+CountedEnum = Literal["people", "sightings", "visits"]
+
+
 CountingEnum = Literal["people", "visits"]
 
 
@@ -70,6 +78,7 @@ class Dataset(TypedDict):
     licence: str
     attribution: str
     unit: UnitEnum
+    row_noun: str
     time_zone: str
     public_attributes: list[Attribute]
     bbox: list[float]
@@ -154,6 +163,8 @@ class Privacy(TypedDict):
 
     sentence: str
     total_epsilon: str
+    verdict: VerdictEnum
+    right_guesses_in_100: int | None
     presence_odds_factor: float | None
     odds_factor: float | None
     points: Points | None
@@ -167,6 +178,14 @@ class Problem(TypedDict):
     status: int
     detail: str
     field: NotRequired[str]
+
+
+class Promise(TypedDict):
+    """The promise of one release by itself."""
+
+    sentence: str
+    verdict: VerdictEnum
+    right_guesses_in_100: int | None
 
 
 class Publisher(TypedDict):
@@ -223,6 +242,7 @@ class Release(TypedDict):
     bbox: list[float]
     published_on: str | None
     withdrawn_on: str | None
+    promise: Promise
     privacy: Privacy
     files: list[File]
     statement_url: str | None
@@ -255,3 +275,6 @@ class TileJson(TypedDict):
 
 
 UnitEnum = Literal["person", "record"]
+
+
+VerdictEnum = Literal["strong", "moderate", "weak"]

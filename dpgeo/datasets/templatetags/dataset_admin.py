@@ -18,14 +18,14 @@ def owner_panel(user: Visitor) -> dict[str, Any]:
     """List the datasets of a user's organisations with their buttons."""
     datasets = datasets_visible_to(user)
     return {
-        "new_url": desk_url("desk-dataset-new"),
+        "new_url": desk_url("desk-where"),
         "datasets": [
             {
                 "title": dataset.title,
                 "publisher": dataset.organisation.name,
                 "pk": dataset.pk,
                 "upload_url": desk_url("desk-upload-new", dataset.slug),
-                "release_url": desk_url("desk-release-new", dataset.slug),
+                "release_url": desk_url("desk-kind", dataset.slug),
             }
             for dataset in datasets[:20]
         ],

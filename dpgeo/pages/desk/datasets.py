@@ -114,6 +114,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         *("unit", "row_noun", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
+    if changes.get("budget", 0) is None:
+        del changes["budget"]  # nobody has said yet how much may be published
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
     if "public_attributes" in form.changed_data:

@@ -37,6 +37,8 @@ class Budget:
     @property
     def more_words(self) -> str:
         """Return in words how many more releases like the last one fit."""
+        if not self.total:
+            return gettext("no budget yet")
         if self.more is None:
             return (
                 gettext("the whole budget")
@@ -69,7 +71,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     held_units = sum(units for job, units in paid.items() if job in running)
 
     def width(units: int) -> float:
-        return round(100 * units / ledger.lifetime_units, 3)
+        return round(100 * units / max(ledger.lifetime_units, 1), 3)
 
     return Budget(
         total=ledger.total,

@@ -10,7 +10,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.forms.renderers import DjangoTemplates
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -25,35 +24,18 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.declared_formats import (
+    POSITION_SENTENCES,
+    TIME_SENTENCES,
+    USUAL_TIMES,
+)
 from dpgeo.ingest.formats import SUFFIXES, TITLES
-from dpgeo.pages.desk.number_fields import RealField
+from dpgeo.ingest.schema import Role
+from dpgeo.pages.desk.area_form import AreaForm
+from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
-from dpgeo.phrases import InvalidValue, phrase_of
-from dpgeo.spatial.area import StudyArea
-
-
-class DeskRenderer(DjangoTemplates):
-    """Renders a field as label, control, explanation and errors."""
-
-    field_template_name = "desk/field.html"
-
-
-class DeskForm(forms.Form):
-    """A form that shows errors beside their fields, including errors of services."""
-
-    default_renderer = DeskRenderer
-    use_required_attribute = False
-
-    def add_refusal(self, refusal: DpgeoError) -> None:
-        """Show an error of a service at the field it names, or above the form."""
-        name = self.field_of(refusal.field)
-        message = say(refusal)
-        self.add_error(name if name in self.fields else None, message)
-
-    def field_of(self, name: str) -> str:
-        """Return the form's field for the name by which services know an input."""
-        return name
+from dpgeo.phrases import Phrase
 
 
 def source_address_field() -> forms.CharField:
@@ -89,15 +71,8 @@ def licence_choices() -> list[tuple[str, str]]:
 DEFAULT_RADIUS = 200
 """Default radius of a level, in metres."""
 
-MISSING_SIDES = {
-    "west": _("Give the western side in degrees, such as -74.05."),
-    "south": _("Give the southern side in degrees, such as 40.68."),
-    "east": _("Give the eastern side in degrees, such as -73.90."),
-    "north": _("Give the northern side in degrees, such as 40.88."),
-}
 
-
-class DatasetForm(DeskForm):
+class DatasetForm(AreaForm):
     """The form for the public declaration of a dataset and its total privacy budget."""
 
     title = forms.CharField(
@@ -136,16 +111,6 @@ class DatasetForm(DeskForm):
         required=False,
         label=_("What is one row?"),
         help_text=_("The word that maps use for what they count."),
-    )
-    west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
-    south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))
-    east = RealField(required=False, label=_("East"), help_text=_("degrees longitude"))
-    north = RealField(required=False, label=_("North"), help_text=_("degrees latitude"))
-    outline = forms.CharField(
-        required=False,
-        label=_("Outline as GeoJSON"),
-        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text=_("A Polygon or MultiPolygon, longitude first. Use this or the four sides."),
     )
     budget = forms.CharField(
         required=False,
@@ -240,7 +205,6 @@ class DatasetForm(DeskForm):
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
                      "time_zone", "public_attributes", "ledger")  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
-    side_names = ("west", "south", "east", "north")
 
     def __init__(
         self,
@@ -252,7 +216,6 @@ class DatasetForm(DeskForm):
     ) -> None:
         super().__init__(data, initial=dataset_initial(dataset) if dataset else None)
         self.dataset = dataset
-        self.study_area: dict[str, Any] | None = None
         self.points_budget: Level | None = None
         self._field("organisation").queryset = organisations
         self._field("ledger").queryset = Ledger.objects.filter(
@@ -285,15 +248,10 @@ class DatasetForm(DeskForm):
             del self.fields[name]
 
     def field_of(self, name: str) -> str:
-        """Return the first form field of the study area or the points budget.
-
-        Each of the two is one input of the service and several fields of the form.
-        """
+        """Return the first field of the points budget, one input of the service; or of the area."""
         if name == "points_budget":
             return "points_level"
-        if name == "study_area":
-            return "outline" if self.cleaned_data.get("outline") else "west"
-        return name
+        return super().field_of(name)
 
     @property
     def named_place(self) -> dict[str, str] | None:
@@ -334,13 +292,15 @@ class DatasetForm(DeskForm):
         if "points_level" in self.fields:
             self._read_points(values)
         if "west" in self.fields:
-            self._read_area(values)
+            self.read_area(values)
         if "budget" in self.fields and not self.errors.get("budget"):
             self._read_budget(values)
         return values
 
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
+        if self.dataset and not self.dataset.ledger.total and own is None:
+            return  # it can be given later
         if own is None and shared is None:
             self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:
@@ -356,31 +316,6 @@ class DatasetForm(DeskForm):
         except DpgeoError as refusal:
             field = "points_radius" if refusal.field == "radius" else "points_level"
             self.add_error(field, say(refusal))
-
-    def _read_area(self, values: Mapping[str, Any]) -> None:
-        sides = [values.get(name) for name in self.side_names]
-        if any(name in self.errors for name in self.side_names):
-            return
-        if values.get("outline"):
-            if any(side is not None for side in sides):
-                words = gettext("Give the four sides or the outline, not both.")
-                self.add_error("outline", words)
-                return
-            self._keep_area("outline", lambda: read_outline(values["outline"]))
-            return
-        missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
-        for name in missing:
-            self.add_error(name, MISSING_SIDES[name])
-        if not missing:
-            self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
-
-    def _keep_area(self, field: str, make: Any) -> None:
-        try:
-            self.study_area = make().to_geojson()
-        except ValueError as error:
-            problem = phrase_of(error)
-            at = "south" if field == "west" and "south" in problem.values else field
-            self.add_error(at, say(problem))
 
 
 def budget_help() -> str:
@@ -404,22 +339,6 @@ def read_attribute(line: str) -> dict[str, Any]:
     return {"column": column.strip(), "values": [value for value in listed if value]}
 
 
-def read_outline(text: str) -> StudyArea:
-    """Parse a study area from GeoJSON text. Raises ValueError."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
-    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
-        features = document.get("features")
-        if not isinstance(features, list) or len(features) != 1:
-            raise InvalidValue("A collection must hold exactly one feature: the outline.")
-        document = features[0]
-    if not isinstance(document, dict):
-        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
-    return StudyArea.from_geojson(document)
-
-
 def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     """Return the form's initial values for an existing dataset."""
     area = dataset.area
@@ -434,7 +353,8 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
     else:
         initial["outline"] = json.dumps(dataset.study_area)
-    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(dataset.ledger.total_units))
+    units = dataset.ledger.total_units
+    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(units)) if units else ""
     points = points_ledger(dataset.ledger)
     if points:
         initial["points_level"] = points.amount(points.total_units)
@@ -514,6 +434,17 @@ class ColumnsForm(DeskForm):
         ),
     )
 
+    time_format = forms.ChoiceField(
+        required=False,
+        label=_("Times are written as"),
+        help_text=_("Every row is read in this way; what is written otherwise is left out."),
+    )
+    position_format = forms.ChoiceField(required=False, label=_("Positions are written as"))
+    encoding = forms.CharField(required=False, widget=forms.HiddenInput)
+    delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
+    unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
+    sheet = forms.CharField(required=False, widget=forms.HiddenInput)
+
     def __init__(
         self,
         data: Mapping[str, Any] | None = None,
@@ -526,9 +457,11 @@ class ColumnsForm(DeskForm):
         super().__init__(data, initial=dict(initial or {}))
         if unit == Unit.RECORD:
             del self.fields["person"]
-        self.fields["crs"].disabled = frozen
+        self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
+        self._offer("position_format", POSITION_SENTENCES)
         for name, field in self.fields.items():
-            if name == "crs":
+            field.disabled = frozen
+            if name not in set(Role):
                 continue
             known = [column for column in columns if column]
             declared = self.initial.get(name, "")
@@ -536,7 +469,16 @@ class ColumnsForm(DeskForm):
                 known.append(declared)
             choice: Any = field
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
-            choice.disabled = frozen
+
+    def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
+        """Offer formats, among them the declared one, which may be several together."""
+        field: Any = self.fields[name]
+        offered = {code: say(sentence) for code, sentence in sentences.items()}
+        declared = self.initial.get(name, "")
+        if declared and declared not in offered:
+            parts = [say(sentences[code]) for code in declared.split() if code in sentences]
+            offered[declared] = "; ".join(parts)
+        field.choices = list(offered.items())
 
     def field_of(self, name: str) -> str:
         """Map "columns.longitude" or "longitude" to the form's field."""

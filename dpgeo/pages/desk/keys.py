@@ -21,7 +21,7 @@ from dpgeo.accounts.services import key_create, key_revoke
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.desk_form import DeskForm
 
 
 class KeyForm(DeskForm):

@@ -22,7 +22,8 @@ from dpgeo.datasets.models import Dataset, LayerKindChoice
 from dpgeo.datasets.provenance import PARTS
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.forms import DeskForm, source_address_field, source_date_field
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.forms import source_address_field, source_date_field
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
 from dpgeo.releases.released_layers import layer_declare, layer_facts

@@ -105,11 +105,12 @@ def like(release: Release) -> dict[str, Any]:
     """Return form values that request the same release again."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
-        "epsilon": format_epsilon(release.epsilon) if release.notion == Notion.PURE_DP else "",
         "bound": release.bound,
         "counting": release.counting,
         "bounding": release.bounding,
     }
+    if release.notion == Notion.PURE_DP:  # else the field keeps its own beginning, not ""
+        values["epsilon"] = format_epsilon(release.epsilon)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 
 

@@ -22,7 +22,7 @@ from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.number_fields import RealField, WholeField
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure

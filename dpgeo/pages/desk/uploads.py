@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import fields
 from typing import Any
 
 from django.conf import settings
@@ -18,8 +19,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.uploads import (
+    suggested_columns,
     upload_confirm,
     upload_discard,
     upload_look,
@@ -31,6 +34,7 @@ from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
 from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.desk.path import steps
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language
 
@@ -60,7 +64,8 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     """Show the form, or store the file that it sends."""
     if request.method != "POST":
-        return render(request, "desk/upload_new.html", {"dataset": dataset, "form": UploadForm()})
+        context = {"dataset": dataset, "form": UploadForm(), "steps": steps(2)}
+        return render(request, "desk/upload_new.html", context)
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
         file = form.cleaned_data["file"]
@@ -84,7 +89,8 @@ def refuse(
     """Report what is wrong with a file: as JSON to a script, on the page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
-    context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
+    context = {"dataset": dataset, "form": form, "steps": steps(2)}
+    context["errors"] = errors if not form.errors else []
     return render(request, "desk/upload_new.html", context, status=status)
 
 
@@ -157,12 +163,13 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
+    fixed = Columns.from_json(dataset.columns)
     form = ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
         frozen=not chooses,
-        initial=dataset.columns or preview.suggested.to_json(),
+        initial=(suggested_columns(dataset, preview) if chooses else fixed).to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, upload, form):
@@ -174,7 +181,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
 
 def exchanged(data: Any) -> dict[str, str]:
     """Return the form's data with longitude and latitude swapped."""
-    values = {name: data.get(name, "") for name in Columns().to_json()}
+    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
     return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
 
 
@@ -186,3 +193,17 @@ def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
         form.add_refusal(refusal)
         return False
     return True
+
+
+@login_required
+@require_POST
+def practice(request: HttpRequest, slug: str) -> HttpResponse:
+    """Store a file of invented people in the dataset's area, to practise with."""
+    dataset = dataset_for(request, slug, "upload")
+    try:
+        upload = upload_practice(dataset=dataset, created_by=person(request))
+        upload_look(upload=upload)
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+        return redirect("desk-upload-new", slug=slug)
+    return redirect("desk-upload", upload_id=upload.pk)

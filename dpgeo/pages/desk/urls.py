@@ -6,17 +6,22 @@ from django.urls import path
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
     campaigns,
+    cost,
     datasets,
     home,
     jobs,
     keys,
+    kinds,
     layers,
     passwords,
     people,
+    places,
+    publishing,
     rehearsal,
     release,
     requesting,
     uploads,
+    where,
 )
 
 DATASET = "desk/datasets/<slug:slug>"
@@ -46,6 +51,9 @@ urlpatterns = [
     path("desk/campaigns/<str:campaign_id>/delete/", campaigns.delete, name="desk-campaign-delete"),
     path("desk/keys/", keys.keys, name="desk-keys"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
+    path("desk/new/", where.where, name="desk-where"),
+    path("desk/places.json", places.suggestions, name="desk-places"),
+    path("desk/place.json", places.place, name="desk-place"),
     path("desk/land.json", datasets.land, name="desk-land"),
     path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
     path(f"{DATASET}/", datasets.dataset, name="desk-dataset"),
@@ -56,9 +64,16 @@ urlpatterns = [
     path(f"{DATASET}/layers/", layers.layers, name="desk-layers"),
     path(f"{DATASET}/layers/<slug:name>/remove/", layers.layer_remove, name="desk-layer-remove"),
     path(f"{DATASET}/upload/", uploads.upload_new, name="desk-upload-new"),
+    path(f"{DATASET}/map/", kinds.kind, name="desk-kind"),
+    path(f"{DATASET}/map/cost/", cost.cost, name="desk-cost"),
+    path(f"{DATASET}/map/publish/", publishing.publish, name="desk-publish"),
+    path(
+        f"{DATASET}/map/rehearsal/<str:settings>/<str:name>", cost.rehearsal, name="desk-rehearsal"
+    ),
     path(f"{DATASET}/release/", requesting.release_new, name="desk-release-new"),
     path(f"{DATASET}/quote", requesting.quote, name="desk-quote"),
     path(f"{DATASET}/ground.json", rehearsal.ground, name="desk-ground"),
+    path(f"{DATASET}/practice/", uploads.practice, name="desk-practice"),
     path(f"{UPLOAD}/", uploads.upload, name="desk-upload"),
     path(f"{UPLOAD}/columns/", uploads.upload_columns, name="desk-upload-columns"),
     path(f"{UPLOAD}/remove/", uploads.upload_remove, name="desk-upload-remove"),

@@ -1,6 +1,6 @@
-"""Layers and measured regions of a release, a module for each content type.
+"""Layers and measured regions of a release, one module for each type of content.
 
-Maps, files and statements are all built from these layers.
+Maps, files and privacy statements are built from these layers.
 """
 
 from dpgeo.postprocess.layers import (

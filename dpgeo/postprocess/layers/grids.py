@@ -1,4 +1,4 @@
-"""Layers of a grid: its noisy cells, and those above a threshold."""
+"""Layers of a grid: noisy counts of cells, and counts above a threshold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 
 
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
-    """Return the noisy cells that touch the study area."""
+    """Return the layer of the noisy counts of cells that touch the study area."""
     row, column = np.nonzero(content.grid.inside(area))
     margin, threshold = noise_columns(content.noise, row.size)
     return BoxLayer(
@@ -53,11 +53,11 @@ def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
 
 
 def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
-    """Set counts below a threshold to 0, so that most empty cells come out empty.
+    """Return a layer with counts below the threshold set to 0, so that empty cells mostly show 0.
 
-    Let x be the true count of a cell, X its noise and T the threshold. A cell that keeps its noisy
-    count x + X has the error X. A cell set to 0 had x + X < T, so its error x is less than T plus
-    the margin unless X is below minus the margin: 95 % coverage all the same.
+    Let x be the true count of a cell, X its noise, T the threshold and m the margin of X. A cell
+    that keeps its noisy count x + X has the error X. A cell set to 0 had x + X < T; its error is x,
+    which is less than T + m unless X < -m. The margin T + m - 1 therefore covers 95 % too.
     """
     above = cells.value >= content.threshold
     margin = content.noise.margin()

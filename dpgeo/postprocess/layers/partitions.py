@@ -1,4 +1,4 @@
-"""Layers of a partition: its fresh totals, and estimates of its cells."""
+"""Layers of a partition: fresh totals of its boxes, and estimates of cells."""
 
 from __future__ import annotations
 
@@ -85,15 +85,18 @@ def _estimate(
 
 
 LEAST_VARIANCE = 1e-9
-"""Smallest variance of a cell's estimate, relative to that of the cell's own noise.
+"""Smallest variance of a cell's estimate, as a share of the variance of the cell's noise.
 
-It avoids division by 0 in the projection to non-negative counts where a total has hardly any noise.
+It avoids division by 0 in the projection to non-negative counts if totals have hardly any noise.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates of n cells, and the non-negative values nearest to them."""
+    """Estimates of cells; all arrays are (n,).
+
+    `non_negative` are the non-negative values nearest to `value`, with the same total.
+    """
 
     value: NDArray[np.float64]
     non_negative: NDArray[np.float64]
@@ -109,7 +112,11 @@ def _uniform(
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
 ) -> Estimates:
-    """Give every cell an even share of its partition's total (DPCube, section 4.4)."""
+    """Divide each box's total evenly among its cells (DPCube, section 4.4).
+
+    `sizes` are the numbers of cells in the boxes. `partition` (n,) is the index of each cell's box,
+    and `noisy` (n,) the cell's noisy count.
+    """
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
     projected = non_negative(content.totals, np.ones(len(sizes)))
@@ -130,22 +137,22 @@ def _least_squares(
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
 ) -> Estimates:
-    """Reconcile cells and totals by inverse variances.
+    """Reconcile the noisy counts of cells with the totals of their boxes.
 
-    With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
-    least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance v1 - v1^2/(n v1 + v2)
-    if the partition did not depend on the y_i. It does, since it was grown on them; hence the
-    margin is nominal. It is the margin of a cell's own noise, reduced in proportion to the standard
-    error; in large partitions it is hardly reduced.
+    Let a box have n cells with noisy counts y_i of variance v1 and sum S, and a total Y of variance
+    v2. The generalised least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2). Its variance
+    would be v1 - v1^2/(n v1 + v2) if the boxes did not depend on the y_i. But they were grown on
+    the y_i, so the margin is nominal. It is the margin of a cell's own noise, reduced in proportion
+    to the standard error; in large boxes it is hardly reduced. Parameters are those of `_uniform`.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # Of the chance 1/1000 that an empty cell reaches the threshold, half is allotted to the noise
-    # of the cell and half to the noise of its partition's total. How the partition was grown does
-    # not matter for this. The noise of the partition's other cells is neglected.
+    # An empty cell may reach the threshold with probability 1/1000: half of that is allotted to the
+    # noise of the cell, half to the noise of its box's total. This holds however the boxes were
+    # grown. The noise of the other cells in the box is neglected.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(
@@ -160,7 +167,7 @@ def _least_squares(
 
 
 def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return v1/(n v1 + v2), with its limit for variances that vanish."""
+    """Return v1/(n v1 + v2) for boxes of n cells; 0 if v1 is 0."""
     if v1 == 0.0:
         return np.zeros(len(sizes))
     return 1.0 / (np.maximum(sizes, 1) + v2 / v1)

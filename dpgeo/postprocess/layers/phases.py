@@ -23,17 +23,17 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT, LEAST = 4.0, 0.1
-"""The calibrated margin, in noise scales, is PER_ROOT times the value's square root, plus LEAST.
+"""With value and margin in noise scales, the calibrated margin is PER_ROOT sqrt(value) + LEAST.
 
-Both were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people,
-epsilon 0.1) so that, on nearly all maps, 95 % of the cells with about the same value are covered.
-`python -m benchmarks coverage` measures this.
+Both constants were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a
+million people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of
+any given value. `python -m benchmarks coverage` measures this.
 """
 
 STEPS_TO_DOUBLE = 8
-"""Number of sizes, between a number and its double, to which margins are rounded up.
+"""Margins are rounded up to powers of 2^(1/STEPS_TO_DOUBLE).
 
-Files with few different margins are small.
+Files with few distinct margins compress well.
 """
 
 
@@ -104,13 +104,15 @@ def _calibrated(
     counts: NDArray[np.int64],
     noise: DiscreteLaplace,
 ) -> NDArray[np.float64]:
-    """Return margins (n,) from values, partition sizes and noisy counts (n,).
+    """Return the margins (n,) of cells.
 
-    The error of the surface grows about with the square root of its value, which was measured
-    (PER_ROOT) and not proved. A cell's count also has limits that hold in 95 of 100 draws of the
-    noise. Where the cell is the whole partition, they are the partition's noisy count minus and
-    plus its margin. Elsewhere they are 0 and the most that the partition can hold: its noisy count
-    plus the one-sided quantile. The margin is at most the distance to the further limit.
+    `value` (n,) are the surface's values, `sizes` (n,) the numbers of cells in each cell's
+    partition, and `counts` (n,) the noisy counts of that partition. The error of the surface grows
+    roughly with the square root of the value; this was measured (PER_ROOT), not proved. A cell's
+    count also lies in an interval that holds in 95 of 100 draws of the noise. If the cell is the
+    whole partition, the interval is the noisy count plus or minus its margin. Otherwise it reaches
+    from 0 to the partition's noisy count plus the one-sided 95 % quantile. The margin is at most
+    the distance from the value to the further end of the interval.
     """
     scale = 1 / float(noise.rate)
     most = np.maximum(counts + noise.margin(0.9), 0)

@@ -1,4 +1,4 @@
-"""Layers of PriLocation: clusters, visible units, and the places drawn."""
+"""Layers of PriLocation: clusters, visible units, and drawn places."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
 
 
 def _bins(content: LocationsRelease) -> PointLayer:
-    """Return the measured counts of bins, each at the mean position of its places."""
+    """Return the layer of bins with their measured counts.
+
+    A bin is the part of a cluster within one unit; it is shown at the mean position of its places.
+    """
     pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
     own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
     bin_number = np.searchsorted(pair, own)
@@ -120,7 +123,10 @@ def _bins(content: LocationsRelease) -> PointLayer:
 def _middles(
     content: LocationsRelease, group: NDArray[np.integer[Any]], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean longitudes and latitudes of the places of each group."""
+    """Return the mean longitude and mean latitude of the places of each group.
+
+    `group` is the index of each place's group.
+    """
     size = np.bincount(group, minlength=groups)
     return (
         np.bincount(group, content.longitude, groups) / size,
@@ -129,7 +135,7 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Return counts of units by visible level, widest first."""
+    """Return a layer of units for each visible level, the widest units first."""
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")
@@ -138,7 +144,7 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Return counts of the units of one level, whose paths have `depth` names."""
+    """Return the layer of the units of one level, whose paths have `depth` names."""
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))
     number = {path: index for index, path in enumerate(paths)}
@@ -166,7 +172,10 @@ def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
 
 
 class _Summed:
-    """Counts of bins (b,) added up by group."""
+    """Sums of the counts of bins by group.
+
+    `group` (b,) is the index of each bin's group. The sums, margins and thresholds are (groups,).
+    """
 
     def __init__(self, content: LocationsRelease, group: NDArray[np.int32], groups: int) -> None:
         noise: DiscreteLaplace = content.noise
@@ -175,6 +184,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # No place may be nearest to a centre: its count is then publicly known to be 0.
+        # A centre without a nearest place has no noise: its count is publicly known to be 0.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

@@ -1,4 +1,4 @@
-"""Registries of the layers and of the measured regions of each content type."""
+"""Registries of the layers and the measured regions of each type of content."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def box_layers(released: Released) -> list[BoxLayer]:
 
 @singledispatch
 def make_layers(content: Content, area: StudyArea) -> list[Layer]:
-    """Build the layers of a content. Raises TypeError for unknown content."""
+    """Build the layers of a release's content. Raises TypeError for an unknown content type."""
     raise TypeError(f"There are no layers for a {type(content).__name__}.")
 
 
 @singledispatch
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
-    """Return the measured regions of a content. Raises Conflict where it has none."""
+    """Return the measured regions of a release's content. Raises Conflict if it has none."""
     raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
 
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the counts of the time slice with this layer's name. Raises InvalidInput."""
+    """Return the time slice whose layer has this name. Raises InvalidInput if there is none."""
     raise InvalidInput(
         "This release has no time slices to choose from; leave this out.", field="layer"
     )

@@ -1,4 +1,4 @@
-"""Layers of a heatmap by time: the noisy cells of each slice, in order."""
+"""Layers of a heatmap by time: the noisy cells of each time slice, in order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dpgeo.spatial.area import StudyArea
 
 
 def slice_names(content: SlicesRelease) -> list[str]:
-    """Return the names of the slices' layers (s,)."""
+    """Return the layer name of each time slice."""
     return [f"cells-{key}" for key in content.keys]
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """Return each slice (s,) as a release of one grid."""
+    """Return each time slice as the release of one grid."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts
@@ -31,7 +31,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """Concatenate the features of all slices; the column "name" is the slice's title."""
+    """Concatenate the cells of all slices; the column "name" holds each cell's slice title."""
     first = slices[0]
     return dataclasses.replace(
         first,

@@ -1,4 +1,4 @@
-"""Layers of a tree of boxes: its leaves as measured, and all levels reconciled."""
+"""Layers of a tree of boxes: measured counts of leaves, and estimates."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
 def _reconciled(
     content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]
 ) -> BoxLayer:
-    """Reconcile all counts by least squares; return the leaves' estimates.
+    """Return the layer of the leaves' estimates, from all levels reconciled by least squares.
 
-    Margin and threshold are the standard error times the factors that hold for Laplace noise,
-    ln 20 / sqrt 2 and ln 500 / sqrt 2. They suffice for sums of several noises, whose tails are
-    lighter in standard errors.
+    Margin and threshold are the standard error times the factors for Laplace noise, ln 20 / sqrt 2
+    and ln 500 / sqrt 2. They also suffice for sums of several noises, whose tails are lighter in
+    standard errors. `sizes` are the numbers of cells in the `leaves`.
     """
     variances = np.array([noise.variance for noise in content.noises])[content.level]
     variances = np.where(content.measured, variances, np.inf)

@@ -1,4 +1,4 @@
-"""The layer of counts of zones."""
+"""Layer of a release of zones: the noisy count of each zone."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Plans of paid tasks on a released map."""
+"""Planning of paid tasks on a released map."""

@@ -1,10 +1,11 @@
 """Acceptance probability of a paid task, by reward and distance.
 
-The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at distance d metres accepts a
-task of reward w with probability
+The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at a distance of d metres accepts
+a task with reward w with probability
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
-which rises with the reward and falls with the distance; the source's equation 13.8, on how theta
-changes with the distance, has the wrong sign. c is in metres for each unit of reward.
+where c is the willingness to travel in metres per unit of reward, w0 the least reward that anybody
+accepts, and MTD the maximum travel distance. theta increases with w and decreases with d; the
+source's equation 13.8, its derivative by d, has the wrong sign.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ INTERVALS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """The three parameters of the model: c, w0 and MTD.
+    """Acceptance model with the parameters c, w0 and MTD of the module docstring.
 
-    `willingness` is c, in metres for each unit of reward: 76 % accept a reward of w at a distance
-    of c w metres. `least_reward` is w0, and `travel_metres` is MTD.
+    `willingness` is c: at a distance of c w metres, 76 % of workers accept a reward of w.
+    `least_reward` is w0, and `travel_metres` is MTD.
     """
 
     willingness: float
@@ -48,9 +49,9 @@ class Acceptance:
 def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
     """Compute F(r), the integral of s tanh(a/s) ds from 0 to r, in square metres.
 
-    Shapes broadcast. a = c w is called the pull of a reward, in metres. In a circle of radius r
-    with den workers on every square metre, 2 pi F(r) den workers are expected to accept.
-    F(r) = a^2 Phi(r/a); Phi is interpolated by cubics with exact slopes, to about 1e-12.
+    Here a = c w, in metres, is the `pull` of a reward. In a circle of `radius` r with den workers
+    per square metre, 2 pi F(r) den workers are expected to accept. F(r) = a^2 Phi(r/a), where Phi
+    is interpolated by cubics with exact slopes, to about 1e-12. Shapes broadcast.
     """
     radius, pull = np.broadcast_arrays(
         np.asarray(radius, dtype=np.float64), np.asarray(pull, dtype=np.float64)

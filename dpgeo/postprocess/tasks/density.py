@@ -1,6 +1,6 @@
-"""Expected density of people at and around any place, from a release.
+"""Expected density of people at and around positions, from a release.
 
-This is post-processing of paid counts.
+This is post-processing of paid counts and costs no privacy.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MERCATOR_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 RINGS = 24
-"""Number of rings around a task; within a ring the density is treated as even."""
+"""Number of rings around a task; the density is treated as constant within each ring."""
 
 RING_POWER = 1.75
-"""Ring k of n ends at (k/n)^1.75 of the travel limit.
+"""The outer radius of ring k of n is (k/n)^1.75 times the travel limit.
 
-So rings are narrower near the task, where more people accept.
+Rings are therefore narrower near the task, where more people accept.
 """
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
 """Smallest and largest number of points at which a ring is sampled.
 
-Between these limits, there are as many points as the ring has cells.
+Within these limits, the number of points is the number of cells that would fill the ring.
 """
 
 TOGETHER = 256
@@ -41,7 +41,10 @@ GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
 
 class DensityRule(StrEnum):
-    """Interpolation of the density between the centres of cells."""
+    """Method of reading the density at a position.
+
+    BILINEAR interpolates between the centres of cells. CONTOURS then applies `between_lines`.
+    """
 
     BILINEAR = "bilinear"
     CONTOURS = "contours"
@@ -49,11 +52,11 @@ class DensityRule(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class DensitySurface:
-    """Density surface: expected people on each square metre of ground, never negative.
+    """Surface of the expected number of people per square metre, never negative.
 
-    `counts` (rows, columns) are the people expected in each cell, `noise` the variance of each
-    cell's own noise, and `lines` (m,) the contour lines of the release, ascending, in people per
-    square metre; empty for a release without contour lines.
+    `counts` and `noise` (rows, columns) are the expected people in each cell and the variance of
+    the cell's noise. `lines` (m,) are the densities of the release's contour lines, ascending, in
+    people per square metre; it is empty for a release without contour lines.
     """
 
     grid: Grid
@@ -63,12 +66,15 @@ class DensitySurface:
 
     @cached_property
     def ground(self) -> Floats:
-        """Square metres of ground under a cell of each row (rows,)."""
+        """Ground area in square metres of a cell in each row (rows,)."""
         return self.grid.ground_areas
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
-        """Density at each halving of resolution, padded by repeating the edge."""
+        """Densities at full resolution, at half of it, and so on to a single cell.
+
+        Each array is padded by one cell that repeats the edge.
+        """
         counts = self.counts
         area = np.broadcast_to(self.ground[:, None], counts.shape)
         levels = [counts / area]
@@ -96,11 +102,11 @@ class DensitySurface:
     def rings(
         self, longitude: Floats, latitude: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Return mean densities (n, k) of rings with radii `edges` (k + 1,).
+        """Return the mean densities (n, k) of k rings around each of n positions in degrees.
 
-        Each ring is sampled at points that a golden-ratio lattice spreads evenly over the ring. The
-        surface is read at a resolution equal to the spacing of these points. Ground distances use
-        the scale of the map at the ring's centre.
+        `edges` (k + 1,) are the radii between rings, in metres. Each ring is sampled at the points
+        of a golden-ratio lattice, which are evenly spread over the ring. The surface is read at
+        about the resolution of their spacing. Ground distances use the map scale at the position.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
@@ -114,7 +120,10 @@ class DensitySurface:
     def _rings(
         self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` around places (n, 1) in cells."""
+        """Compute `rings` around positions given as fractional columns and rows (n, 1).
+
+        `scale` (n, 1) is in cells per metre of ground.
+        """
         cell = self.grid.ground_cell_metres
         densities = np.empty((len(column), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):
@@ -132,7 +141,7 @@ class DensitySurface:
         return densities
 
     def _place(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return columns and rows, with fractions, of Mercator positions."""
+        """Return the fractional columns and rows of Web Mercator positions."""
         return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
 
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
@@ -160,11 +169,12 @@ class DensitySurface:
 
 
 def between_lines(density: Floats, lines: Floats) -> Floats:
-    """Return the value of a line on that line, and the mean of two lines between them.
+    """Round densities to the values that can be read from a contour map.
 
-    This is the rule of Zhu, Li, Zhou and Yu 2017 for densities read from a contour map. Above the
-    highest line the result is that line's value, and below the lowest it is 0, since the contour
-    map shows nothing there. `lines` (m,) are ascending; the result has the shape of `density`.
+    This is the rule of Zhu, Li, Zhou and Yu 2017. A density equal to a line's value stays, and one
+    between two lines becomes their mean. Above the highest line the result is that line's value,
+    and below the lowest it is 0, since the map shows nothing there. `lines` (m,) are ascending; the
+    result has the shape of `density`.
     """
     if not lines.size:
         return np.zeros_like(density)
@@ -175,12 +185,12 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 
 
 def ring_edges(travel_metres: float) -> Floats:
-    """Return radii (RINGS + 1,) from 0 to the travel limit."""
+    """Return the radii (RINGS + 1,) between rings, from 0 to the travel limit, in metres."""
     return travel_metres * (np.arange(RINGS + 1) / RINGS) ** RING_POWER
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two by two; the last blocks may have only one row or column."""
+    """Sum over blocks of two rows by two columns; the last ones may have one row or column."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

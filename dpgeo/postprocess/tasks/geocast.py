@@ -1,12 +1,13 @@
 """Task regions as unions of released regions (To, Ghinita and Shahabi 2014).
 
-A circle cuts through regions of which only the count is known. A geocast does not: it starts with
-the region that holds the task and adds the neighbour that raises the expected acceptance most,
-until the target is reached (Zhu, Li, Zhou and Yu 2017, section 13.2.2). People are assumed to be
-evenly spread within a region. In a Poisson field the contributions of regions add up, whatever was
-added before, so the best neighbour is the one in which most people are expected to accept. Where no
-neighbour has people, the search continues through empty regions, the nearest first, and adds those
-on the way to the next people.
+A circle would cut through regions of which only the count is known. A geocast consists of whole
+regions: it starts with the region that contains the task, and repeatedly adds the neighbouring
+region that raises the expected number of acceptances most, until the target is reached (Zhu, Li,
+Zhou and Yu 2017, section 13.2.2). People are assumed to be evenly spread within a region. In a
+Poisson field the contributions of regions add up, so the best neighbour is the region in which most
+people are expected to accept. If no neighbour has people, the search continues through empty
+regions, those with the highest acceptance probability first; the empty regions on the path to the
+next people are added too.
 """
 
 from __future__ import annotations
@@ -31,19 +32,20 @@ SAMPLES = 4
 """Points along each side of a region at which the acceptance probability is computed."""
 
 MOST_REGIONS = 2_000
-"""Number of searched regions at which the search is given up: everyone would be notified."""
+"""Largest number of regions that the search visits; beyond it, the target counts as unreachable."""
 
 OUTSIDE = -1
-"""Stands for the region of a position outside all regions."""
+"""Region index of a position outside all regions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Geocast:
-    """A task region: the regions (m,) by index, in the order in which they were added.
+    """A task region.
 
-    `notified` is the expected number of workers in them, `success` the probability that at least
-    one accepts, and `reached` says whether that meets the target. `searched` counts the
-    regions that were looked at.
+    `regions` (m,) are the indices of its regions, in the order in which they were added. `notified`
+    is the expected number of workers in them, `success` the probability that at least one of these
+    accepts, and `reached` is true if `success` meets the target. `searched` is the number of
+    regions that the search visited.
     """
 
     regions: NDArray[np.int64]
@@ -55,7 +57,7 @@ class Geocast:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Disjoint boxes (n, 4) of cells, and the expected people (n,) in each."""
+    """Disjoint boxes (n, 4) of cells, and the expected number of people (n,) in each."""
 
     grid: Grid
     boxes: NDArray[np.int32]
@@ -67,7 +69,10 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Neighbours of region 0, of region 1, ..., and where those of each begin."""
+        """Indices of the neighbours of region 0, then of region 1 and so on; offsets (n + 1,).
+
+        The neighbours of region i are at the indices from offset i to offset i + 1.
+        """
         image = self._labels
         pairs = np.concatenate(
             [
@@ -78,18 +83,18 @@ class Partition:
         pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
         number = len(self.boxes)
         one, other = pairs.T
-        # One key for each pair sorts many times as fast as pairs do.
+        # Encoding each pair as one integer makes sorting many times faster.
         both = distinct(np.concatenate([one * number + other, other * number + one]))
         first, second = np.divmod(both, number)
         return second, np.searchsorted(first, np.arange(number + 1))
 
     def neighbours(self, region: int) -> NDArray[np.int64]:
-        """Return the regions that share a cell edge with this one."""
+        """Return the indices of the regions that share a cell edge with this region."""
         others, start = self._beside
         return others[start[region] : start[region + 1]]
 
     def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
-        """Return the regions (n,) that hold positions (n,) in degrees, else OUTSIDE."""
+        """Return the index of each position's region, or OUTSIDE; positions (n,) in degrees."""
         cell = self.grid.locate(*to_mercator(longitude, latitude))
         regions = self._labels.ravel()[np.maximum(cell, 0)]
         return np.where(cell >= 0, regions, OUTSIDE).astype(np.int64)
@@ -104,7 +109,10 @@ class Partition:
         target: float,
         share: float = 1.0,
     ) -> Geocast:
-        """Grow the task region of one task; the part `share` of the people are workers."""
+        """Grow the task region of a task at a position in degrees.
+
+        `target` is the task success probability; `share` is the share of people who are workers.
+        """
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
         candidates = first[first >= 0]
@@ -141,7 +149,7 @@ class Partition:
         )
 
     def outline(self, regions: NDArray[np.int64]) -> Any:
-        """Return the union of regions as a shapely geometry in degrees."""
+        """Return the union of regions, given by index, as a shapely geometry in degrees."""
         return shapely.union_all(shapely.box(*self.grid.box_bounds(self.boxes[regions]).T))
 
     def _here(self, longitude: float, latitude: float) -> tuple[float, float, float]:
@@ -155,7 +163,10 @@ class Partition:
         reward: float,
         acceptance: Acceptance,
     ) -> Floats:
-        """Return the mean acceptance probability (m,) of the people of each region."""
+        """Return the mean acceptance probability (m,) of the people in each region.
+
+        `here` is the task's Web Mercator x and y, and the ground metres per Mercator metre there.
+        """
         x, y, scale = here
         top, bottom, left, right = self.boxes[regions].T[:, :, None]
         fraction = (np.arange(SAMPLES) + 0.5) / SAMPLES
@@ -166,7 +177,7 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the path of regions from the region of the task to this region."""
+    """Return the path of regions from the task's region to `region`."""
     way = []
     while region != OUTSIDE:
         way.append(region)

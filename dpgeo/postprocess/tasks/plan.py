@@ -1,7 +1,7 @@
 """Plans for campaigns of tasks on a released map: task regions and rewards.
 
 Everything is computed from a public surface and the operator's own tasks; no private data are read
-and no budget is spent. A task that cannot be met gets a reason; the other tasks are planned.
+and no budget is spent. A task that cannot be planned gets a reason and does not stop the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 MOST_TRAVEL_METRES = 200_000.0
 
 LARGEST = 1e12
-"""Limit on rewards and on metres per unit of reward, above any plausible one."""
+"""Upper limit on rewards and on metres per unit of reward, above any plausible value."""
 
 
 class Model(StrEnum):
@@ -95,12 +95,12 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of an operator. Raises InvalidInput for an invalid one.
+    """Settings of a campaign. Raises InvalidInput for an invalid value.
 
-    `target` is the task success probability, above 0 and up to 1; `total_reward` is divided among
-    all tasks; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
-    `dpgeo.postprocess.tasks.acceptance`; `worker_share` is the share of the people on the map who
-    are workers, above 0 and up to 1.
+    `target` is the task success probability E, above 0 and at most 1. `total_reward` is divided
+    among all tasks. `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
+    `dpgeo.postprocess.tasks.acceptance`. `worker_share`, above 0 and at most 1, is the share of the
+    people on the map who are workers.
     """
 
     target: float
@@ -131,13 +131,16 @@ class Settings:
 
     @property
     def needed(self) -> float:
-        """Expected acceptances required, -ln(1 - E); inf for a target of 1."""
+        """Required expected number of acceptances, -ln(1 - E); inf for a target of 1."""
         return -math.log1p(-self.target) if self.target < 1 else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tasks:
-    """Places (n,) in degrees, and fixed rewards (n,), NaN where there is none."""
+    """Positions (n,) of tasks in degrees, and their fixed rewards (n,).
+
+    A reward is NaN if the task gets a part of the total reward instead.
+    """
 
     longitude: Floats
     latitude: Floats
@@ -146,13 +149,14 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """The plan of each task, arrays (n,); NaN where unknown.
+    """The plans of n tasks by one allocation; arrays are (n,), with NaN for unknown values.
 
-    `notified` is the expected number of workers within `radius` metres, or within the travel limit
-    where there is no radius. `margin` is the half-width of its 95 % interval, which is nominal and
-    covers the noise alone. Each of these workers accepts with probability `acceptance`. `success`
-    is the probability that at least one does: the target where there is a radius. `density` is in
-    workers per square metre at the task.
+    `radius`, in metres, is NaN if there is none. `notified` is the expected number of workers
+    within the radius or, without one, within the travel limit. `margin` is the half-width of the
+    95 % interval of `notified`; it is nominal and covers only noise. `acceptance` is the
+    probability that one of these workers accepts, and `success` the probability that at least one
+    accepts; with a radius, `success` is the target. `density` is in workers per square metre at
+    the task.
     """
 
     allocation: Allocation
@@ -228,9 +232,10 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the `Reach` of those chosen tasks that can reach the target.
+    """Return the model of the workers around the chosen tasks that can meet the target.
 
-    The second and third results are the density and the reason of every chosen task.
+    `chosen` are indices of tasks. The second and third results are the density at each chosen
+    task, and the reason why it cannot meet the target, PLANNED if it can.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
@@ -247,7 +252,7 @@ def _reach(
     edges = ring_edges(settings.travel_metres)
     rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
-    # Even a reward that everyone within the travel limit accepts would bring too few acceptances.
+    # Too few even if everyone within the travel limit accepted.
     reasons[people <= needed] = Reason.TOO_FEW_NEAR
     reasons[people <= 0] = Reason.NOBODY_NEAR
     feasible = reasons == Reason.PLANNED
@@ -283,7 +288,7 @@ def _planned(
         columns["acceptance"][feasible] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of a sum of noises.
+        # ln 20 / sqrt 2 standard errors cover 95 % of Laplace noise, and more of a sum of several.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 
@@ -291,7 +296,10 @@ def _planned(
 def _rewards(
     reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
 ) -> Floats | None:
-    """Return rewards (n,) of the tasks of `reach`; None where the total is too low."""
+    """Return the rewards (n,) of the tasks of `reach`, or None if the total is too low.
+
+    `fixed` (n,) are the rewards set by the operator, NaN for tasks without one.
+    """
     free = np.isnan(fixed)
     tasks = int(np.count_nonzero(free))
     if tasks == 0:

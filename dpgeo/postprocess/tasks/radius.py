@@ -1,21 +1,23 @@
 """Notification radius for a given task success probability E.
 
-Two models of the workers around a task, each solved exactly for all tasks at once. den is the
-density of workers, and theta(w, d) the probability that one at distance d accepts the reward w.
+There are two models of the workers around a task, each solved exactly for all tasks at once. den is
+the density of workers, and theta(w, d) the probability that a worker at distance d accepts the
+reward w.
 
-`FieldReach` (the default): workers are a Poisson field of the released density. The number who
-accept within r metres is Poisson with mean
+`FieldReach` (the default): workers are a Poisson field of the released density. The number of
+workers within r metres who accept is Poisson with mean
     H(r) = integral over the circle of den(x) theta(w, |x|) dx
-so the probability that anybody does is 1 - exp(-H(r)), and the radius solves H(r) = -ln(1 - E).
+so the probability that at least one accepts is 1 - exp(-H(r)), and the radius solves
+H(r) = -ln(1 - E).
 
-`CircleReach` (the model of the source: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the
-density is uniform in the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
+`CircleReach` (the model of Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is
+uniform in the circle, all n = pi r^2 den workers live at the mean distance 2r/3, and
 E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-whose left side rises with r; the factor r^2 is missing in the source's equation 13.14. n need not
-be whole: for small n this model predicts certain success where fewer than one worker is expected,
-which the field model does not. The source's equation 13.16 is not used, since it is inaccurate and
-can be negative.
+with c of `tasks.acceptance`. The left-hand side increases with r; its factor r^2 is missing in
+their equation 13.14. n need not be an integer: even where fewer than one worker is expected, this
+model can predict certain success, which the field model cannot. Their equation 13.16 is not used,
+since it is inaccurate and can be negative.
 """
 
 from __future__ import annotations
@@ -40,17 +42,17 @@ CURVE_POINTS = 1000
 """Number of radii between which `FieldReach.curves` interpolates."""
 
 TOGETHER = 1024
-"""Tasks computed at once, so that arrays stay in the processor's cache."""
+"""Number of tasks computed at once, so that arrays stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expectation:
-    """Expected outcome of n tasks at given rewards, arrays (n,).
+    """Expected outcome of n tasks at given rewards; all arrays are (n,).
 
-    `radius` is in metres, inf where the target is out of reach; the other values then hold if
-    everyone within the travel limit is notified. `notified` is the expected number of workers
-    within the radius or limit, each of whom accepts with probability `acceptance`; `success` is the
-    probability that at least one does.
+    `radius` is in metres, and inf for a task that cannot reach the target within the travel limit;
+    its other values then assume that everyone within the limit is notified. `notified` is the
+    expected number of workers within the radius or the limit, `acceptance` the probability that one
+    of them accepts, and `success` the probability that at least one accepts.
     """
 
     radius: Floats
@@ -60,36 +62,36 @@ class Expectation:
 
 
 class Reach(Protocol):
-    """Expectations around each of n tasks: all arrays are (n,), distances in metres."""
+    """Model of the workers around each of n tasks; arrays are (n,), distances in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """Return the radius that reaches the target, inf where it is beyond the limit."""
+        """Return the radii that meet the target, inf if above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius` or, where that is inf, a finite substitute to rank tasks by."""
+        """Return `radius`, with a finite value in place of inf, to rank tasks by."""
 
     def notified(self, radius: Floats) -> Floats:
-        """Return the expected number of workers within a radius."""
+        """Return the expected number of workers within each radius."""
 
     def expect(self, reward: Floats) -> Expectation:
-        """Return the expected outcome of the rewards (n,) offered."""
+        """Return the expected outcome of offering each task its reward."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return how many workers (n, g) a task has to notify at each reward (g,).
+        """Return the workers (n, g) that each task has to notify at each of g rewards.
 
-        The number is an expectation, and inf where the target is out of reach.
+        The numbers are expectations, and inf if the target cannot be met within the travel limit.
         """
 
     def part(self, chosen: NDArray[np.bool_]) -> Reach:
-        """Return the reach of a subset of the tasks."""
+        """Return the model of the chosen tasks, given a mask (n,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FieldReach:
-    """Workers as a Poisson field whose density is the same within each of k rings.
+    """Workers as a Poisson field with a constant density in each of k rings around a task.
 
-    `edges` (k + 1,) are the rings' radii from 0 to the travel limit, `density` (n, k) the workers
-    per square metre in each ring, and `needed` is -ln(1 - E).
+    `edges` (k + 1,) are the radii between rings, from 0 to the travel limit. `density` (n, k) is in
+    workers per square metre. `needed` is -ln(1 - E), the required expected number of acceptances.
     """
 
     acceptance_model: Acceptance
@@ -105,7 +107,7 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        even = pull.size and (pull == pull[0]).all()  # then one row of areas serves all tasks
+        even = pull.size and (pull == pull[0]).all()  # One row of areas then serves all tasks.
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
         density_here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
@@ -123,10 +125,10 @@ class FieldReach:
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return H(r) at the inner edge of the ring where it reaches `needed`, and that ring.
+        """Find the ring in which H(r), see `accepting`, reaches `needed`.
 
-        The third result says whether H(r), see `accepting`, reaches `needed` at all. `areas`
-        (n or 1, k + 1) are `accepting_area` at the edges.
+        Returns H at the ring's inner edge, the ring's index, and whether H reaches `needed` within
+        the travel limit; all are (n,). `areas` (n or 1, k + 1) are `accepting_area` at the edges.
         """
         steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
@@ -142,7 +144,7 @@ class FieldReach:
         return np.asarray((math.pi * self.density * np.diff(inner**2)).sum(axis=1))
 
     def accepting(self, radius: Floats, reward: Floats) -> Floats:
-        """Compute H(r), the expected number of workers who accept."""
+        """Compute H(r), the expected number of workers within each radius who accept."""
         pull = self.acceptance_model.willingness * reward
         inner = np.minimum(radius[:, None], self.edges)
         areas = np.diff(accepting_area(inner, pull[:, None]))
@@ -153,7 +155,7 @@ class FieldReach:
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
         people = self.notified(within)
-        accepting = np.full(len(reward), self.needed)  # exactly that within the radius, if any
+        accepting = np.full(len(reward), self.needed)  # By the definition of the radius.
         accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)
         return Expectation(
@@ -191,7 +193,7 @@ class FieldReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircleReach:
-    """Workers at one density (n,) per square metre in the whole circle around each task."""
+    """Workers at a uniform density around each task: `density` (n,) per square metre."""
 
     acceptance_model: Acceptance
     needed: float
@@ -208,7 +210,7 @@ class CircleReach:
         return math.pi * radius**2 * self.density
 
     def success(self, radius: Floats, reward: Floats) -> Floats:
-        """Return the probability that at least one person within a radius accepts."""
+        """Return the probability (n,) that at least one worker within each radius accepts."""
         pull = self.acceptance_model.willingness * reward
         with np.errstate(divide="ignore", invalid="ignore"):
             refusing = radius**2 * _log_refusal(3 * pull / radius)
@@ -239,12 +241,13 @@ class CircleReach:
 
 
 def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r (n,), a = c w.
+    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r, with a = c w.
 
-    With u = r/a, g(u) = u^2 ln((exp(3/u) + 1)/2) must equal K = needed/(pi den a^2). Since
-    ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8, the root is at least both K/3 and
-    (2 K - 9/4)/3. g is increasing and concave, so Newton steps from there rise to the root and
-    never overshoot.
+    `density` (n,) holds den, and `pull` (n,) holds a. With u = r/a, the equation is g(u) = K, where
+    g(u) = u^2 ln((exp(3/u) + 1)/2) and K = needed/(pi den a^2). Since ln((e^x + 1)/2) is at most x
+    and at most x/2 + x^2/8, the root is at least K/3 and at least (2 K - 9/4)/3. Newton's method
+    starts from the larger of these bounds. Since g is increasing and concave, its steps approach
+    the root from below.
     """
     size = needed / (math.pi * density * pull**2)
     ratio = np.empty_like(size)
@@ -279,10 +282,10 @@ def increasing_root(
     high: Floats,
     target: Floats,
 ) -> Floats:
-    """Find where n increasing functions of one variable reach their targets (n,).
+    """Find the arguments (n,) at which n increasing functions equal their targets (n,).
 
-    The method is Newton's, with bisection where a step would leave the bracket [low, high], which
-    must contain the root.
+    `function` and `slope` map n arguments to n values. Each bracket [low, high] must contain the
+    root. The method is Newton's; a step that would leave the bracket is replaced by bisection.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     x = (low + high) / 2
@@ -306,5 +309,5 @@ def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Yield slices of TOGETHER tasks each."""
+    """Return slices of at most TOGETHER tasks each."""
     return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))

@@ -1,18 +1,19 @@
 """Allocation of a total reward among tasks.
 
-`uniform` gives every task the same reward. `optimised` is the method of the source (Zhu, Li, Zhou
-and Yu 2017, section 13.3.3.2): each task gets w0, and the remainder is divided in proportion to the
-radius that each would need if all rewards were equal. `optimal` notifies the fewest people in all:
+`uniform` gives every task the same reward. `optimised` is the method of Zhu, Li, Zhou and Yu 2017,
+section 13.3.3.2: each task gets the least reward w0, and the remainder of the total W is divided in
+proportion to the radius that each task would need if all rewards were equal. `optimal` minimises
+the number of people notified for all tasks together:
 
-    minimise sum N_i(w_i)   where  sum w_i <= W,  w_i >= w0
+    minimise sum N_i(w_i)   subject to  sum w_i <= W,  w_i >= w0
 
-N_i(w) is the number of people to notify for task i at reward w, and falls with w. Each N_i is
+N_i(w) is the number of people to notify for task i at reward w; it decreases with w. Every N_i is
 evaluated at the same rewards and replaced by its lower convex hull, which makes the problem convex
-and piecewise linear: the solution takes the steepest edges of all hulls first until W is spent,
-with one task ending within an edge. The result is exact for the hulls and needs no iteration that
-could fail to converge; where N_i is not convex, at most the one task within its edge is inexact
-(Shapley and Folkman). A task that cannot be met below some reward starts from that reward; where W
-does not suffice for all tasks, those that need the least are met.
+and piecewise linear. The solution buys the steepest edges of all hulls first until W is spent; the
+last edge may be bought in part. The result is exact for the hulls, without iteration. If an N_i is
+not convex, the result is inexact for at most one task, that of the edge bought in part (Shapley and
+Folkman). A task that cannot meet its target below some reward starts from that reward. If W does
+not suffice for all tasks, the tasks with the lowest such rewards are met.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from dpgeo.postprocess.tasks.radius import Reach
 Floats = NDArray[np.float64]
 
 REWARDS = 40
-"""Number of rewards at which the number of people to notify is computed."""
+"""Number of rewards at which each N_i is evaluated."""
 
 TOGETHER = 512
-"""Tasks whose hulls are computed at once, so that arrays stay in the processor's cache."""
+"""Number of hulls computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""Largest useful pull c w, in travel limits: nearly all people within the limit then accept."""
+"""Largest useful c w as a multiple of the travel limit: nearly all people within it then accept."""
 
 
 def uniform(tasks: int, total: float) -> Floats:
@@ -42,7 +43,7 @@ def uniform(tasks: int, total: float) -> Floats:
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
     """Give every task the least reward, and divide the remainder in proportion to radius.
 
-    The radius is the one that a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
+    A task's radius is the radius it would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
     Zhou and Yu 2017, section 13.3.3.2).
     """
     radius = reach.stretch(uniform(tasks, total))
@@ -52,8 +53,8 @@ def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
     """Compute the rewards (tasks,) that notify the fewest people.
 
-    `pull_limit` is the reward above which paying more is pointless, see SATISFIED. A task that is
-    not met within the total gets `least`.
+    `pull_limit` is the largest useful reward, see SATISFIED. A task that the total cannot pay for
+    gets `least`.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):
@@ -75,7 +76,11 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward, 0 for tasks that the total cannot pay."""
+    """Return the index of each task's first reward, or 0 for tasks that the total cannot pay.
+
+    `first` are the indices of the lowest rewards that meet the target. `spare` is the total minus
+    `least` for every task.
+    """
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)
@@ -86,8 +91,8 @@ def _affordable(
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
     """Return which points (n, g) are corners of each task's lower convex hull.
 
-    Andrew's monotone chain for all tasks at once: points that do not lie below the line between
-    their neighbours on the hull are removed until there is no such point.
+    This is Andrew's monotone chain for all tasks at once: points on or above the line between their
+    neighbours on the hull are removed until no such point is left.
     """
     corner = np.isfinite(people)
     row = np.arange(len(people))
@@ -98,14 +103,14 @@ def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
         if not bent.any():
             break
         row, hull, above = row[bent], hull[bent], above[bent]
-        # Two neighbours must not be removed at once: each may be needed to judge the other.
+        # Never remove two neighbours in one step: each decides whether the other is a corner.
         odd = above & (np.cumsum(hull, axis=1) % 2 == 1)
         corner[row] = hull & ~np.where(odd.any(axis=1)[:, None], odd, above)
     return corner
 
 
 def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which corners (n, g) do not lie below the line between their neighbours."""
+    """Return which corners (n, g) lie on or above the line between their neighbours."""
     before, after = _neighbours(corner)
     inner = corner & (before >= 0) & (after < len(rewards))
     left, right = np.maximum(before, 0), np.minimum(after, len(rewards) - 1)
@@ -117,7 +122,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of the corners before and after each point; -1 and g if none."""
+    """Return the indices (n, g) of the corners before and after each point; -1 and g if none."""
     size = corner.shape[1]
     index = np.arange(size)
     upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)
@@ -135,7 +140,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Give each task its first reward, then spend the remainder on the hulls' steepest edges."""
+    """Give each task its first reward, and spend the remainder on the steepest edges of hulls."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

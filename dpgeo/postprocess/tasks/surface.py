@@ -1,4 +1,4 @@
-"""Surface of expected people and measured regions of a release, to plan tasks."""
+"""Density surface and measured regions of a release, for planning tasks."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from dpgeo.spatial.grid import Grid
 Floats = NDArray[np.float64]
 
 MOST_CELLS = 1024
-"""Largest number of cells along a side of a surface; finer releases are summed."""
+"""Largest number of cells per row or column of a surface; finer cells are summed in blocks."""
 
 LEAST_VARIANCE = 1e-12
 
 KNOWN = 2.0
-"""In about 95 of 100 cases, a sum lies within this many standard errors of the truth."""
+"""A noisy sum lies within this many standard errors of the true sum in about 95 of 100 cases."""
 
 
 def density_surface(released: Released) -> DensitySurface:
-    """Return expected people in each cell, never negative.
+    """Return the surface of expected people per cell, never negative.
 
-    They come from the release's last layer of boxes. If its boxes are not single cells, the count
-    of each box is divided evenly among its cells that touch the study area. The total is one that
-    the measured counts allow, see `reconciled`. Raises Conflict for a release without counts of
-    boxes, or with time slices.
+    It is computed from the release's last layer of boxes. The count of a box with several cells is
+    divided evenly among those that touch the study area. The counts are scaled to agree with the
+    measured total, see `reconciled`. Raises Conflict for a release without counts of boxes, or with
+    time slices.
     """
     drawn = layers(released)
     box_layers = _plannable(drawn)
     last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
-    if measured.cells.sum() == last.cells.sum():  # else some cells were not measured
+    if measured.cells.sum() == last.cells.sum():  # Otherwise some cells were not measured.
         people = reconciled(people, last.cells, measured.value, _variance(measured))
     densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
     return DensitySurface(
@@ -57,7 +57,7 @@ def density_surface(released: Released) -> DensitySurface:
 
 
 def partition_of(released: Released) -> Partition:
-    """Return the measured regions, with the people expected in each.
+    """Return the measured regions of a release and the expected number of people in each.
 
     Raises Conflict for a release without counts of boxes, or with time slices.
     """
@@ -66,7 +66,7 @@ def partition_of(released: Released) -> Partition:
 
 
 def expected_people(layer: BoxLayer) -> Floats:
-    """Return expected people (n,) in the boxes of a layer, never negative."""
+    """Return the expected number of people (n,) in each box of a layer, never negative."""
     if "non_negative" in layer.columns:
         return np.asarray(layer.columns["non_negative"], dtype=np.float64)
     if layer.kind == "inferred" and layer.value.size and layer.value.min() >= 0:
@@ -77,14 +77,14 @@ def expected_people(layer: BoxLayer) -> Floats:
 def reconciled(
     people: Floats, cells: NDArray[Any], measured: NDArray[Any], variance: Floats
 ) -> Floats:
-    """Scale expected people (n,) to a total that the measured counts allow.
+    """Scale expected people (n,) to a total that agrees with the measured counts.
 
-    An estimate that shrinks every box towards its surroundings errs in the same direction in many
-    boxes. Under strong noise thousands of empty boxes keep a few people each. Together these can be
-    more than the measured counts (m,) allow, whose sum is unbiased. The estimate is then scaled
-    down to the largest total within KNOWN standard errors of that sum. Where the sum stands out
-    from its noise and the estimate holds fewer people, the difference is distributed evenly over
-    the cells.
+    Estimates that shrink every box towards its surroundings have errors of the same sign in many
+    boxes: under strong noise, thousands of empty boxes keep a few people each. The sum of the
+    `measured` counts (m,) is unbiased. If the estimate's total exceeds that sum by more than KNOWN
+    standard errors, it is scaled down to this limit. If the sum stands out from its noise and the
+    estimate's total is smaller, the difference is distributed evenly over the `cells` (n,) of the
+    boxes. `variance` (m,) are the noise variances of the measured counts.
     """
     total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
     estimated, most = float(people.sum()), max(total + KNOWN * error, 0.0)
@@ -110,7 +110,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return variances (n,): those of Laplace noise with the layer's 95 % margins."""
+    """Return the variances (n,) of Laplace noise with the layer's 95 % margins."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 
@@ -127,7 +127,7 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Spread boxes' values (n,) over their cells; sum blocks of step x step cells."""
+    """Divide the values (n,) of boxes among their cells, and sum blocks of step by step cells."""
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step

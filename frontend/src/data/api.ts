@@ -4,14 +4,22 @@
 export type Answer = {
   /** The feature's id; null if it has none. */
   id: unknown;
-  /** May be negative, because noise is not truncated. */
-  estimate: number;
+  /** May be negative, because noise is not truncated. Null where nothing was counted in the region: reason says why. */
+  estimate: number | null;
   /** The margin of error: half the width of the interval. */
-  margin: number;
+  margin: number | null;
   /** The lower end of the interval. */
-  low: number;
+  low: number | null;
   /** The upper end of the interval. */
-  high: number;
+  high: number | null;
+  /** What the estimate is a number of: people, each once; sightings, people added up over places or times, in several of which somebody may count; or visits, rows. * `people` - people * `sightings` - sightings * `visits` - visits */
+  counted: CountedEnum;
+  /** The fewest people in the interval, where they are not counted one by one: the lower end divided by the bound. Null where rows name no person, and with counted people. */
+  people_low: number | null;
+  /** The most people in the interval: its upper end. */
+  people_high: number | null;
+  /** Why there is no estimate: outside, where the region lies outside the study area, or unmeasured, where no published count lies in it. */
+  reason: string | null;
   /** Whether noise is the only error, so that the interval covers all of it. Otherwise the notes say what it does not cover. */
   exact: boolean;
   /** How many measured areas were added up. */
@@ -25,7 +33,10 @@ export type Answer = {
 export type Answers = {
   /** The release's id. */
   release: string;
+  /** What one measured area counts. What an answer is a number of is its counted. * `people` - people * `visits` - visits */
   counting: CountingEnum;
+  /** What the publisher calls rows. */
+  rows: string;
   /** The contribution bound: where people are counted, the most areas in which one person counts; where visits are counted, the most records of one person that count. */
   bound: number;
   /** The confidence level of the intervals. */
@@ -47,6 +58,9 @@ export type Campaign = {
   tasks: Array<Record<string, unknown>>;
   shared: boolean;
 };
+
+/** * `people` - people * `sightings` - sightings * `visits` - visits */
+export type CountedEnum = "people" | "sightings" | "visits";
 
 /** * `people` - people * `visits` - visits */
 export type CountingEnum = "people" | "visits";

@@ -13,9 +13,9 @@ export async function openRelease(array: string, basemap: string): Promise<OpenR
     fetchArray(array),
     fetchBasemap(basemap).catch(() => withoutOutlines()),
   ]);
-  const { bounds, area, counting } = release;
+  const { bounds, area, counting, nouns } = release;
   const urlOf = (file: string): string => array.replace(/[^/]*$/, encodeURIComponent(file));
-  return { release, scene: { bounds, area, counting, basemap: ground, urlOf } };
+  return { release, scene: { bounds, area, counting, nouns, basemap: ground, urlOf } };
 }
 
 export async function fetchArray(url: string): Promise<ReleaseArray> {

@@ -60,6 +60,9 @@ export type ShapeLayer = Named & { shape: "shapes"; length: number; file: string
 
 export type Layer = BoxLayer | PointLayer | ShapeLayer;
 
+/** What counts are a number of, in English: one place's, and a sum over several. */
+export type Nouns = { one: string; sum: string };
+
 export type ReleaseArray = {
   /** The grid of the layers of cells and boxes; null where there is no such layer. */
   grid: Grid | null;
@@ -67,6 +70,7 @@ export type ReleaseArray = {
   bounds: Bounds;
   area: Polygon | MultiPolygon;
   counting: "people" | "visits";
+  nouns: Nouns;
   inside: Uint8Array | null;
   layers: Layer[];
 };
@@ -107,7 +111,8 @@ type RawPoints = Named & {
   names: string[] | null;
 };
 type RawLayer = RawBoxes | RawPoints | ShapeLayer;
-type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
+type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers" | "nouns"> & {
+  nouns?: Nouns;
   inside: Reference | null;
   layers: RawLayer[];
 };
@@ -132,9 +137,15 @@ export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
     bounds: readBounds(header.area),
     area: header.area,
     counting: header.counting,
+    nouns: header.nouns ?? formerNouns(header.counting),
     inside: header.inside && asType(read(header.inside, size), Uint8Array),
     layers: header.layers.map((layer) => readLayer(layer, grid, read)),
   };
+}
+
+/** Of files that do not say whether somebody may count in several places. */
+export function formerNouns(counting: ReleaseArray["counting"]): Nouns {
+  return counting === "people" ? { one: "people", sum: "sightings" } : { one: "visits", sum: "visits" };
 }
 
 function readHeader(file: ArrayBuffer): { header: Header; data: number } {

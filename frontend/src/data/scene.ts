@@ -2,7 +2,7 @@
 import type { MultiPolygon, Polygon } from "geojson";
 import type { Bounds } from "../geometry/place";
 import type { Basemap } from "./basemap";
-import type { ReleaseArray } from "./release-array";
+import type { Nouns, ReleaseArray } from "./release-array";
 
 /** Study area and basemap under a layer. */
 export type Ground = {
@@ -14,6 +14,7 @@ export type Ground = {
 
 export type Scene = Ground & {
   counting: ReleaseArray["counting"];
+  nouns: Nouns;
   /** The address of a file of the release. */
   urlOf: (file: string) => string;
 };

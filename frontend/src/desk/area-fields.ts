@@ -9,7 +9,7 @@ export class AreaFields {
   private readonly sides: HTMLInputElement[];
   private readonly outline: HTMLTextAreaElement;
 
-  constructor(form: HTMLFormElement) {
+  constructor(private readonly form: HTMLFormElement) {
     this.sides = SIDES.map((name) => need<HTMLInputElement>(form, `[name=${name}]`));
     this.outline = need(form, "[name=outline]");
   }
@@ -32,5 +32,6 @@ export class AreaFields {
     bounds.forEach((side, at) => (this.sides[at]!.value = outline ? "" : String(side)));
     this.outline.value = outline ? JSON.stringify(outline) : "";
     if (outline) this.outline.closest("details")!.open = true;
+    this.form.dispatchEvent(new CustomEvent("drawn"));
   }
 }

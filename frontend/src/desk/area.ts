@@ -3,6 +3,7 @@ import { shapePath } from "../canvas/paths";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { AreaShape, Corners } from "../geometry/area-shape";
 import { type Bounds, type Pixel, pixelOf, type Place, positionAt } from "../geometry/place";
+import { boundsOfArea } from "../geometry/shapes";
 import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { formatNumber } from "../ui/format";
@@ -36,13 +37,17 @@ export class AreaMap {
   private land: (LandPath & FetchedLand) | null = null;
   private landQuery = "";
   private corners: Corners = [];
+  /** The outline of a place that was named instead of drawn. */
+  private named: AreaShape | null = null;
   private cursor: Pixel;
   private pressed: Pixel | null = null;
 
   constructor(private readonly figure: HTMLElement) {
     this.canvas = need(figure, "canvas");
     this.status = need(figure, "[role=status]");
-    this.fields = new AreaFields(figure.closest("form")!);
+    const form = figure.closest("form") ?? document.forms.namedItem(figure.dataset.form!)!;
+    this.fields = new AreaFields(form);
+    form.addEventListener("place", (event) => this.showPlace((event as CustomEvent<AreaShape | null>).detail));
     figure.hidden = false;
     this.showTyped();
     this.cursor = this.middle();
@@ -81,6 +86,13 @@ export class AreaMap {
 
   private showTyped(): void {
     this.move(placeAround(this.fields.read(), this.canvas.clientWidth, this.canvas.clientHeight));
+  }
+
+  private showPlace(area: AreaShape | null): void {
+    this.named = area;
+    this.status.textContent = area ? sizeWords(boundsOfArea(area)) : "";
+    if (area) this.move(placeAround(area, this.canvas.clientWidth, this.canvas.clientHeight));
+    else this.draw();
   }
 
   private zoom(factor: number, about: Pixel): void {
@@ -170,12 +182,9 @@ export class AreaMap {
     const finished = finish(this.tool, this.corners, decimalsAt(this.place));
     this.drop();
     if (!finished) return;
+    this.named = null;
     this.fields.write(finished);
-    const { width, height } = sizeOf(finished.bounds);
-    this.status.textContent = t("The study area is {width} km wide and {height} km high.", {
-      width: formatNumber(width),
-      height: formatNumber(height),
-    });
+    this.status.textContent = sizeWords(finished.bounds);
     this.draw();
   }
 
@@ -211,10 +220,18 @@ export class AreaMap {
     const { canvas, place, land } = this;
     if (!place.width || !place.height) return;
     const sketched = this.corners.length ? shapeSoFar(this.tool, this.corners, this.cornerAt(this.cursor)) : null;
-    const area = sketched ?? this.fields.read();
+    const area = sketched ?? this.named ?? this.fields.read();
     const cursor = document.activeElement === canvas && this.tool !== "move" ? this.cursor : null;
     drawPicture(canvas, { place, land, area, cursor }, readPalette(canvas));
   }
+}
+
+function sizeWords(bounds: Bounds): string {
+  const { width, height } = sizeOf(bounds);
+  return t("The study area is {width} km wide and {height} km high.", {
+    width: formatNumber(width),
+    height: formatNumber(height),
+  });
 }
 
 function pixelAt({ offsetX, offsetY }: MouseEvent): Pixel {

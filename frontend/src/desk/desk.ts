@@ -1,14 +1,21 @@
 // Entry of the owner's desk. Every page works without it; this adds what follows input at once.
 import "./desk.css";
 import "./forms.css";
+import "./path.css";
 import "./request.css";
+import { installCost } from "./cost";
 import { followJobs } from "./jobs";
 import { installRequest } from "./request";
+import { installPictures } from "./picture";
 import { installUpload } from "./upload";
+import { installWhere } from "./where";
 
 followJobs(document);
 installRequest(document);
 installUpload(document);
+installWhere(document);
+installCost(document);
+installPictures(document);
 
 const map = document.querySelector<HTMLElement>("figure.area-map");
 if (map) void import("./area").then(({ AreaMap }) => new AreaMap(map));

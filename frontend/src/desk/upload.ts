@@ -12,6 +12,8 @@ export function installUpload(page: Document): void {
   const input = form?.querySelector<HTMLInputElement>("input[type=file]");
   if (!form || !input) return;
   installDrop(form, input);
+  // Choosing is sending: nothing becomes public by it, and it can be stopped.
+  input.addEventListener("change", () => input.files?.length && form.requestSubmit());
   form.addEventListener("submit", (event) => {
     if (!input.files?.length) return;
     event.preventDefault();

@@ -2,12 +2,12 @@
 import type { LineString } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { pathData } from "../canvas/paths";
-import type { Answer } from "../data/api";
 import type { AreaShape, Corners } from "../geometry/area-shape";
 import { centreOf } from "../geometry/shapes";
 import { element, need } from "../ui/dom";
-import { formatMargin, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
+import { figureOf } from "./area-panel";
+import type { Counted } from "./ask-area";
 
 export class AreaOverlay {
   private readonly outline = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -21,8 +21,9 @@ export class AreaOverlay {
     need(sheet, ".neatline").before(this.outline, this.label);
   }
 
-  showAnswer({ estimate, margin }: Answer): void {
-    const figure = element("span", "note", `${formatNumber(estimate)} ${formatMargin(margin)}`);
+  showAnswer(answer: Counted): void {
+    const figure = element("span", "note", "");
+    figure.append(...figureOf(answer));
     this.label.replaceChildren(element("b", "", t("Your area")), figure);
     this.label.hidden = false;
   }

@@ -1,11 +1,11 @@
 /** The panel of the area tool: ways to give an area, and the answer in words. */
-import type { Answer } from "../data/api";
 import { type AreaShape, fromBounds, MOST_BYTES, readBounds, readGeojson } from "../geometry/area-shape";
 import { element, need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
 import { formatMargin, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
 import type { Tool } from "./area-sketch";
+import type { Counted } from "./ask-area";
 
 export type PanelActions = {
   draw: (tool: Tool) => void;
@@ -13,6 +13,26 @@ export type PanelActions = {
   /** An area that was typed or read from a file. */
   use: (shape: AreaShape) => void;
 };
+
+/** The figure of an area with its margin and noun, or that there is none. */
+export function figureOf({ estimate, margin, reason, noun }: Counted): (Node | string)[] {
+  if (estimate === null || margin === null) {
+    return [t(reason === "outside" ? "Outside this map" : "Nothing was published here")];
+  }
+  return [formatNumber(estimate), " ", element("span", "pm", `${formatMargin(margin)} ${t(noun)}`)];
+}
+
+/** How many people that may be, where people are not counted one by one. */
+function peopleWords({ people_low, people_high, counted }: Counted): string[] {
+  if (people_low === null || people_high === null) return [];
+  const between = t("Between {low} and {high} people.", {
+    low: formatNumber(people_low),
+    high: formatNumber(people_high),
+  });
+  return counted === "sightings"
+    ? [between, t("Someone seen in several squares here counts once for each.")]
+    : [between];
+}
 
 export class AreaPanel {
   private readonly status: HTMLElement;
@@ -68,16 +88,10 @@ export class AreaPanel {
     this.answer.hidden = true;
   }
 
-  showAnswer({ estimate, margin, notes }: Answer, counting: string, inLink: boolean): void {
-    const figure = formatNumber(estimate);
-    need(this.answer, ".total").replaceChildren(figure, " ", element("span", "pm", formatMargin(margin)));
-    const words = t("{counting}, between {low} and {high} in 95 of 100 releases like this one.", {
-      counting: t(counting === "people" ? "People" : "Visits"),
-      low: formatNumber(estimate - margin),
-      high: formatNumber(estimate + margin),
-    });
+  showAnswer(answer: Counted, inLink: boolean): void {
+    need(this.answer, ".total").replaceChildren(...figureOf(answer));
     const remark = inLink ? [] : [t("This outline is too detailed for the link.")];
-    need(this.answer, ".small").textContent = [words, ...notes, ...remark].join(" ");
+    need(this.answer, ".small").textContent = [...peopleWords(answer), ...answer.notes, ...remark].join(" ");
     this.answer.hidden = false;
     this.say("");
   }

@@ -32,7 +32,6 @@ export class AreaTool {
     private readonly sheet: HTMLElement,
     private readonly map: MapLibre,
     private readonly hover: Hover,
-    private readonly counting: string,
     /** Told the corners of a new area as a link holds them; null where it holds none. */
     private readonly changed: (corners: Corners | null) => void,
   ) {
@@ -140,11 +139,11 @@ export class AreaTool {
     this.panel.offerClearing(true);
     this.draw();
     this.changed(corners);
-    this.panel.say(t("Adding up\u2026"));
+    this.panel.say(t("Counting\u2026"));
     try {
       const answer = await askArea(this.panel.queryAddress, this.panel.token, area, this.slice);
       if (question !== this.questions) return;
-      this.panel.showAnswer(answer, this.counting, corners !== null);
+      this.panel.showAnswer(answer, corners !== null);
       this.overlay.showAnswer(answer);
       this.draw();
     } catch (error) {

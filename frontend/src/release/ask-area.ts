@@ -3,12 +3,15 @@ import type { Answer, Answers, Problem } from "../data/api";
 import type { AreaShape } from "../geometry/area-shape";
 import { t } from "../ui/translate";
 
+/** An answer, with the English word for what it is a number of. */
+export type Counted = Answer & { noun: string };
+
 /**
  * The answer for an area; `slice` names the slice of time to ask about, all of them without. Throws
  * an Error whose message is for the reader. Members of an organisation ask about drafts in their own
  * name, with their page's `token`; for everybody else no cookie is sent.
  */
-export async function askArea(url: string, token: string, shape: AreaShape, slice = ""): Promise<Answer> {
+export async function askArea(url: string, token: string, shape: AreaShape, slice = ""): Promise<Counted> {
   const response = await fetch(url, {
     method: "POST",
     credentials: token ? "same-origin" : "omit",
@@ -17,8 +20,8 @@ export async function askArea(url: string, token: string, shape: AreaShape, slic
   }).catch(() => {
     throw new Error(t("The server did not answer; try again."));
   });
-  const { results, detail } = (await response.json().catch(() => ({}))) as Partial<Answers & Problem>;
+  const { results, rows, detail } = (await response.json().catch(() => ({}))) as Partial<Answers & Problem>;
   const answer = results?.[0];
-  if (response.ok && answer) return answer;
+  if (response.ok && answer) return { ...answer, noun: answer.counted === "visits" ? rows! : answer.counted };
   throw new Error(detail ?? t("The area could not be added up ({status}).", { status: response.status }));
 }

@@ -97,8 +97,7 @@ export class Page {
     if (!panel) return;
     const { AreaTool } = await import("./area-tool");
     const sheet = need<HTMLElement>(this.frame, ".sheet");
-    const { counting } = this.opened.release;
-    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, counting, (corners) => this.remember({ corners }));
+    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, (corners) => this.remember({ corners }));
     this.areas = tool;
     tool.ask(this.layers.sliceName(this.shown.layer));
     if (this.link.corners) tool.restore(this.link.corners);

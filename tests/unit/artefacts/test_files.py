@@ -196,13 +196,14 @@ def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
 
 
 @KINDS
-def test_a_csv_contains_only_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
+def test_a_csv_contains_only_numbers_and_its_labels(kind: str, tmp_path: Path) -> None:
     released = dataclasses.replace(RELEASES[kind], about={"title": '=HYPERLINK("x")'})
     files = build(released, tmp_path)
     for layer in box_layers(released):
         with files[f"{layer.name}.csv"].open(encoding="ascii", newline="") as file:
             for line in csv.DictReader(file):
                 assert line.pop("margin_label") == layer.margin_label
+                assert line.pop("counted") in {"people", "sightings"}
                 assert all(math.isfinite(float(value)) for value in line.values())
 
 

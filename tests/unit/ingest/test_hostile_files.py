@@ -23,6 +23,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.trial import Context
 from tests.hostile import THOROUGH, WORDS, damaged, json_text, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY
@@ -138,7 +139,7 @@ def read(path: Path, random: Random) -> bool:
     """Preview a file and read it with some of its columns; return whether it was read."""
     names = [word(random), "who", "lat", "lon"]
     try:
-        seen = preview_here(path, path.name, AREA)
+        seen = preview_here(path, path.name, Context(area=AREA))
     except InvalidInput as refusal:
         said(refusal)
     else:

@@ -15,6 +15,8 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.ingestion import ingest_here as ingest
+from dpgeo.ingest.parquet_reader import read_parquet
+from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, bits, read_columns, schema
 
@@ -222,3 +224,19 @@ def test_one_huge_value_in_every_row_is_stored_once(tmp_path: Path) -> None:
     _, report = read_columns(path, schema())
     assert report.refused == {"a declared field is longer than 1,000 bytes": 20_000}
     assert pa.default_memory_pool().max_memory() < 1_000_000_000  # without the dictionary: 20 GB
+
+
+def test_memory_does_not_grow_with_the_number_of_row_groups(tmp_path: Path) -> None:
+    groups, rows = 40, 2_000
+    schema = pa.schema([("who", pa.string()), ("lon", pa.float64()), ("lat", pa.float64())])
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
+        for group in range(groups):
+            names = [f"{group}-{row}-".ljust(400, "x") for row in range(rows)]
+            places = pa.array([5.0] * rows)
+            writer.write_table(pa.table([pa.array(names), places, places], schema=schema))
+    wanted = {"person": "who", "longitude": "lon", "latitude": "lat"}
+    before, most = pa.total_allocated_bytes(), 0
+    for batch in read_parquet(tmp_path / "a.parquet", wanted, Tally()):
+        most = max(most, pa.total_allocated_bytes() - before)
+        assert len(batch.rows)
+    assert 0 < most < 8 * rows * 400

@@ -16,6 +16,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.column_guess import suggest
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.trial import Context
 from dpgeo.spatial.area import StudyArea
 
 NEW_YORK = StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0)
@@ -24,7 +25,7 @@ NEW_YORK = StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0)
 def of(folder: Path, content: str | bytes, area: StudyArea | None = None) -> Preview:
     path = folder / "upload.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return preview(path, "upload.csv", area)
+    return preview(path, "upload.csv", Context(area=area))
 
 
 def test_it_shows_the_header_and_the_first_twenty_rows(tmp_path: Path) -> None:
@@ -144,11 +145,9 @@ def rows(*pairs: tuple[object, object], header: str = "who,lat,lon") -> str:
         (rows((5_011_000, 620_000)), None, "look projected"),
         (rows((45, 5)), NEW_YORK, "None of the first rows lies in the study area"),
         (rows((40.7, 286.1)), NEW_YORK, "Longitudes go beyond 180"),
-        (rows(('"40,7"', '"-73,9"')), None, "decimal comma"),
         (rows(("x", "y")), None, "longitude and a latitude that are numbers"),
-        (rows((40.7, -73.9), header="1,40.8,-73.8"), None, "looks like data"),
         ("who,time\na,99366\n", None, "seconds since 1970 (the first is 1970-01-02 03:36)"),
-        ("who,time\na,1719835200000\n", None, "far in the future"),
+        ("who,time\na,1719835200000000000000\n", None, "far in the future"),
     ],
 )
 def test_hints_name_suspicious_values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -10,19 +11,22 @@ import numpy as np
 import pytest
 import shapely
 
+from dpgeo.core.counted import Counted
 from dpgeo.core.errors import Conflict
+from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import make_areas
 from dpgeo.postprocess.noise_sums import margin_of_sum
-from dpgeo.postprocess.ranges import CUT, OUTSIDE, RangeAnswer, Ranges
+from dpgeo.postprocess.ranges import CUT, OUTSIDE, UNMEASURED, RangeAnswer, Ranges, Reason
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import AREA, DOMAIN, city
 from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.artefacts import releases
 from tests.unit.artefacts.releases import clusters_release
 
 GRIDS = ["auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree"]
@@ -73,8 +77,12 @@ def test_boxes_along_cells_are_the_cells_sums(cells: int) -> None:
         if top == bottom or left == right:
             continue
         (found,) = answer(content, cells_box(grid, top, bottom, left, right))
-        assert found.estimate == pytest.approx(counted[top:bottom, left:right].sum())
+        expected = counted[top:bottom, left:right].sum()
         assert found.cut == 0
+        if found.reason:
+            assert (expected, found.areas) == (0, 0)
+        else:
+            assert found.estimate == pytest.approx(expected)
 
 
 def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
@@ -118,9 +126,45 @@ def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
     assert found.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
 
 
-def test_answers_outside_the_study_area_are_zero() -> None:
-    (found,) = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51))
-    assert (found.estimate, found.margin, found.notes) == (0, 0, (OUTSIDE,))
+def test_there_is_no_figure_outside_the_study_area() -> None:
+    found, within = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51), AREA.shape)
+    assert math.isnan(found.estimate)
+    assert math.isnan(found.margin)
+    assert (found.exact, found.areas, found.people) == (False, 0, None)
+    assert (found.reason, found.notes) == (Reason.OUTSIDE, (OUTSIDE,))
+    assert within.reason is None
+
+
+def test_there_is_no_figure_where_no_count_was_listed() -> None:
+    content = releases.sparse_release(listed=0)
+    (found,) = answer(content, content.area.shape)
+    assert math.isnan(found.estimate)
+    assert found.reason is Reason.UNMEASURED
+    assert found.notes[0] == UNMEASURED
+
+
+def test_a_sum_of_people_over_squares_is_one_of_sightings() -> None:
+    content = dataclasses.replace(releases.grid_release(), bound=8)
+    grid = content.content.grid  # type: ignore[attr-defined]
+    whole, one = answer(content, content.area.shape, cells_box(grid, 2, 3, 2, 3))
+    assert (whole.counted, one.counted) == (Counted.SIGHTINGS, Counted.PEOPLE)
+    low, high = whole.estimate - whole.margin, whole.estimate + whole.margin
+    assert whole.people == (math.floor(low / 8), math.ceil(high))
+    assert one.people is None
+    once = dataclasses.replace(content, bound=1)
+    (found,) = answer(once, once.area.shape)
+    assert (found.counted, found.people) == (Counted.PEOPLE, None)
+
+
+def test_rows_without_a_person_say_nothing_of_people() -> None:
+    content = dataclasses.replace(
+        releases.grid_release(),
+        counting=Counting.VISITS,
+        bound=1,
+        guarantee=PureDP(Fraction(1), Unit.RECORD),
+    )
+    (found,) = answer(content, content.area.shape)
+    assert (found.counted, found.people) == (Counted.VISITS, None)
 
 
 def test_a_quadtree_answers_by_adding_few_squares() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +130,8 @@ class Command(BaseCommand):
         named = {role: options[role] for role in DECLARED if options[role]}
         if dataset and dataset.frozen_at and not named:
             return Columns.from_json(dataset.columns)
-        chosen = {**without_rivals(asdict(seen.suggested), named), **named}
+        guess = seen.understanding.columns if seen.understanding else seen.suggested
+        chosen = {**without_rivals(guess.to_json(), named), **named}
         for hint in seen.hints:
             self.stdout.write(f"Note: {hint}")
         if taken := {role: name for role, name in chosen.items() if role not in named}:
@@ -190,11 +190,11 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
     A suggested time column is dropped too: times are optional, and rows whose time cannot be read
     are refused.
     """
-    rivals = {"time"}
+    rivals = {"time"} if "time" in named else {"time", "time_format"}
     if "geometry" in named:
-        rivals |= {"latitude", "longitude"}
+        rivals |= {"latitude", "longitude", "position_format"}
     elif {"latitude", "longitude"} & named.keys():
-        rivals |= {"geometry", "crs"}
+        rivals |= {"geometry", "crs", "position_format"}
     return {
         role: name
         for role, name in suggested.items()

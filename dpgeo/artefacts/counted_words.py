@@ -1,0 +1,56 @@
+"""Words in files for what figures are numbers of: people, sightings or the owner's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.counted import Counted, counted_in_sum, counted_once
+from dpgeo.core.guarantees import Notion
+from dpgeo.core.nouns import REPORT, VISIT, noun_of
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer
+
+
+@dataclass(frozen=True, slots=True)
+class Nouns:
+    """English nouns for a count of one place, for a sum over several, and for rows."""
+
+    one: str
+    sum: str
+    rows: str
+
+
+def nouns_of(released: Released) -> Nouns:
+    """Return the nouns of a release."""
+    default = REPORT if released.guarantee.notion is Notion.GEO_IND else VISIT
+    rows = noun_of(released.about.get("row_noun", ""), default).many
+    one = counted_once(released.counting)
+    several = counted_in_sum(released.counting, released.bound)
+    return Nouns(
+        one=rows if one is Counted.VISITS else one.value,
+        sum=rows if several is Counted.VISITS else several.value,
+        rows=rows,
+    )
+
+
+def noun_of_layer(released: Released, layer: Layer) -> str:
+    """Return the noun for the values of a layer; that of sums if any of them is a sum."""
+    nouns = nouns_of(released)
+    boxes = isinstance(layer, BoxLayer) and bool((layer.cells > 1).any())
+    return nouns.one if layer.features.once and not boxes else nouns.sum
+
+
+def nouns_of_features(released: Released, layer: Layer) -> NDArray[Any] | None:
+    """Return the noun for each feature's value (n,); None if the values are no counts."""
+    if layer.value is None or not layer.features.counts:
+        return None
+    nouns = nouns_of(released)
+    if not layer.features.once:
+        return np.full(len(layer), nouns.sum, dtype=object)
+    if isinstance(layer, BoxLayer):
+        return np.where(layer.cells > 1, nouns.sum, nouns.one).astype(object)
+    return np.full(len(layer), nouns.one, dtype=object)

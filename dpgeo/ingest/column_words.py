@@ -1,0 +1,42 @@
+"""Words by which columns are recognised, in lower case and without accents.
+
+English, then German, French, Spanish, Italian, Portuguese, Dutch, Danish and Swedish, Polish,
+Czech, Hungarian, Chinese and Japanese. Earlier words win.
+"""
+
+COLUMN_WORDS = {
+    "latitude": (
+        "latitude lat breitengrad breite geobreite latitud latitudine breedtegraad breddegrad "
+        "szerokosc sirka szelesseg \u7eac\u5ea6 \u7def\u5ea6 y hochwert northing nordwert"
+    ),
+    "longitude": (
+        "longitude lon lng long langengrad laengengrad lange laenge geolaenge longitud longitudine "
+        "lengtegraad laengdegrad langdgrad lengdegrad dlugosc delka hosszusag \u7ecf\u5ea6 "
+        "\u7d4c\u5ea6 x rechtswert easting ostwert"
+    ),
+    "person": (
+        "person user userid username uid device deviceid subscriber member customer client "
+        "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
+        "card vehicle taxi nutzer benutzer kunde kundin gerat geraet fahrgast teilnehmer "
+        "fahrzeug utilisateur usager personne client voyageur appareil vehicule usuario persona "
+        "cliente dispositivo vehiculo viajero utente passeggero veicolo utilizador pessoa "
+        "passageiro veiculo gebruiker persoon klant apparaat reiziger voertuig bruger anvandare "
+        "kund enhet fordon uzytkownik osoba klient urzadzenie pojazd uzivatel zarizeni vozidlo "
+        "felhasznalo szemely ugyfel \u7528\u6237 \u7528\u6236 \u8bbe\u5907 \u8f66\u724c "
+        "\u4e58\u5ba2 \u5ba2\u6237 \u4f1a\u5458 \u5229\u7528\u8005 "
+        "\u30e6\u30fc\u30b6\u30fc \u30e6\u30fc\u30b6 \u9867\u5ba2 \u4e57\u5ba2 "
+        "\u7aef\u672b \u8eca\u4e21"
+    ),
+    "time": (
+        "timestamp time datetime date when utc zeitstempel zeitpunkt uhrzeit zeit datum "
+        "horodatage heure fecha hora ora dataora tijdstip tijd tidspunkt tidpunkt tid czas "
+        "cas idopont ido data \u65f6\u95f4 \u6642\u9593 \u65e5\u671f \u65e5\u6642 "
+        "\u6642\u523b \u65e5\u4ed8"
+    ),
+    "geometry": (
+        "geometry geom wkb wkt ewkt latlon latlng lonlat coordinates coordinate coords position "
+        "location koordinaten koordinate punkt coordonnees coordenadas coordinate coordinaten "
+        "coordinaat geopunkt geo point geopoint posizione posicion ubicacion \u5750\u6807 "
+        "\u5ea7\u6a19 \u4f4d\u7f6e"
+    ),
+}

@@ -1,0 +1,153 @@
+"""Guesses at the formats of a file's times and positions, for its owner to confirm.
+
+Privacy argument. A guess is made from the values, so it must not take effect by itself: if the rows
+chose how rows are read, one person's row could decide how others' are. A guess is therefore only
+ever *shown*, to the owner alone, beside what it would make of the first rows. The owner declares a
+format by confirming it, as he declares which column is the time, and the declaration is recorded
+and fixed with the columns. From then on a row is read by the declaration and itself alone
+(`canonical`), and a later file of the same dataset is read by the same declaration whatever is in
+it. What the declaration tells ("days come before months") is a public parameter like the names of
+the columns: it describes how the file was written, not who is in it. API keys see guesses from the
+header alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.coordinates import NUMBER
+from dpgeo.ingest.position_formats import decimals, split_pairs
+from dpgeo.ingest.text import mask
+from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
+
+ORDERS = ("dmy", "mdy", "ymd")
+CALENDARS = ("iso", "compact", *ORDERS, "words")
+EPOCHS = ((2e4, 8e4, "excel"), (3e8, 5e9, "s"), (3e11, 5e12, "ms"), (3e14, 5e15, "us"))
+"""Between which numbers the median of a column lies, for each way of counting time."""
+
+NANOSECONDS = 3e17
+LARGEST_METRES = 18e6
+"""Projected coordinates are smaller; degrees in ten millionths or millionths mostly larger."""
+
+LEAST = 0.005
+"""The share of values below which a further format of a column is not suggested."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeGuess:
+    """The likeliest declaration of a time column's format, and rival ones that fit as well."""
+
+    declared: str
+    rivals: tuple[str, ...] = ()
+
+
+def guess_time(texts: pa.Array) -> TimeGuess:
+    """Guess the formats of a column of times, given some of its values as trimmed text."""
+    texts = texts.filter(pc.fill_null(pc.not_equal(texts, ""), False))
+    if not len(texts):
+        return TimeGuess("")
+    fitting = {code: _fits(texts, code) for code in CALENDARS}
+    epoch = _epoch(texts)
+    if epoch:
+        fitting[epoch] = _fits(texts, epoch)
+    chosen: list[str] = []
+    left = np.ones(len(texts), dtype=bool)
+    while left.any():
+        shares = {code: (fits & left).sum() for code, fits in fitting.items()}
+        best = max(shares, key=lambda code: shares[code])
+        if shares[best] <= LEAST * len(texts):
+            break
+        chosen.append(best)
+        left &= ~fitting[best]
+    first = next((code for code in chosen if code in ORDERS), "")
+    return TimeGuess(_declaration(chosen), _rivals(chosen, first, fitting))
+
+
+def _rivals(
+    chosen: Sequence[str], first: str, fitting: dict[str, NDArray[np.bool_]]
+) -> tuple[str, ...]:
+    """Return declarations with another order of day, month and year that fit all the same."""
+    if not first:
+        return ()
+    return tuple(
+        _declaration([code if each == first else each for each in chosen])
+        for code in ORDERS
+        if code not in chosen and fitting[code][fitting[first]].all()
+    )
+
+
+def _declaration(chosen: Sequence[str]) -> str:
+    return "" if set(chosen) <= {"iso", "s"} else " ".join(chosen)
+
+
+def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
+    found = read_formats(texts, "UTC", (code,))
+    return found.fits & (found.seconds >= EARLIEST) & (found.seconds <= LATEST)
+
+
+def _epoch(texts: pa.Array) -> str:
+    """Return how a column that is mostly of numbers counts time, "" if it is not or cannot."""
+    numeric = mask(pc.match_substring_regex(texts, r"^[0-9]+(?:\.[0-9]+)?$"))
+    if numeric.sum() * 100 < len(texts):
+        return ""
+    middle = float(np.median(texts.filter(pa.array(numeric)).cast(pa.float64()).to_numpy()))
+    if middle > NANOSECONDS:
+        return "ns"
+    return next((code for low, high, code in EPOCHS if low <= middle < high), "")
+
+
+def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
+    """Guess the format of two columns of coordinates, given some values as trimmed text."""
+    counts = {"": _numbers(latitudes, longitudes, "", 90)}
+    if counts[""] == len(latitudes):
+        return _scale(latitudes, longitudes)
+    in_degrees = {form: _numbers(latitudes, longitudes, form, 90) for form in ("comma", "degrees")}
+    projected = {form: _numbers(latitudes, longitudes, form, inf) for form in ("comma", "grouped")}
+    counts |= {form: max(in_degrees.get(form, 0), count) for form, count in projected.items()}
+    counts["degrees"] = in_degrees["degrees"]
+    return max(counts, key=lambda form: counts[form])
+
+
+def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float) -> int:
+    """Count the pairs that are numbers in a format, within their ranges."""
+    both = np.ones(len(latitudes), dtype=bool)
+    for texts, most in ((latitudes, limit), (longitudes, 2 * limit)):
+        plain = decimals(texts, form, most) if form else texts
+        number = pc.match_substring_regex(plain, NUMBER)
+        values = pc.if_else(number, plain, None).cast(pa.float64()).fill_null(np.nan).to_numpy()
+        with np.errstate(invalid="ignore"):
+            both &= np.abs(values) <= (most if form else inf)
+    return int(both.sum())
+
+
+def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
+    """Return "e7" or "e6" for whole numbers that only so scaled are degrees."""
+    pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
+    if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
+        return ""
+    latitude, longitude = (float(np.median(np.abs(values))) for values in pairs)
+    if max(latitude, longitude) < LARGEST_METRES or latitude > 90e7 or longitude > 180e7:
+        return ""
+    return "e6" if latitude <= 90e6 and longitude <= 180e6 else "e7"
+
+
+def guess_pair(texts: pa.Array) -> str:
+    """Guess whether a column of text holds two numbers, and which comes first.
+
+    Latitude comes first, as is usual, unless only the other order makes degrees.
+    """
+    first, second = split_pairs(texts)
+    if first.null_count * 2 > len(texts):
+        return ""
+    usual = _numbers(first, second, "degrees", 90)
+    other = _numbers(second, first, "degrees", 90)
+    if not usual and not other:
+        return ""
+    return "lat-lon" if usual >= other else "lon-lat"

@@ -1,0 +1,86 @@
+"""Declared layout of a file: encoding, separator, header, and which of its parts is read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from dpgeo.core.errors import InvalidInput
+
+ENCODINGS = {"": "utf-8", "latin-1": "cp1252", "utf-16-le": "utf-16-le", "utf-16-be": "utf-16-be"}
+"""Python's codecs for the declared encodings; Latin-1 is read as its superset of Windows."""
+
+DELIMITERS = ",;\t|"
+BLANKS = " "
+"""Stands for any number of spaces or tabs between two columns."""
+
+SEPARATORS = {
+    "": "",
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "bar": "|",
+    "spaces": BLANKS,
+}
+"""The separators by the names under which they are declared."""
+
+MAX_UNNAMED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the bytes of a file become rows and columns; "" is the usual of each.
+
+    `encoding` is a key of ENCODINGS. `delimiter` is a key of SEPARATORS, "" for the one that
+    divides the header into most columns. `unnamed` is the number of columns of a text file without
+    a header. `sheet` names the sheet, table or kind of record to read, where a file has several.
+    """
+
+    encoding: str = ""
+    delimiter: str = ""
+    unnamed: str = ""
+    sheet: str = ""
+
+    def check(self) -> None:
+        """Raise InvalidInput (field "columns...") for a layout that does not exist."""
+        if self.encoding not in ENCODINGS:
+            raise InvalidInput(
+                "There is no encoding {name!r}; leave it empty for UTF-8, or give latin-1, "
+                "utf-16-le or utf-16-be.",
+                name=self.encoding[:20],
+                field="columns.encoding",
+            )
+        if self.delimiter not in SEPARATORS:
+            raise InvalidInput(
+                "There is no separator {name!r}; it is comma, semicolon, tab, bar or spaces.",
+                name=self.delimiter[:20],
+                field="columns.delimiter",
+            )
+        number = self.unnamed
+        if number and not (number.isascii() and number.isdigit() and self.columns <= MAX_UNNAMED):
+            raise InvalidInput(
+                "A file without a header is declared by the number of its columns, up to {most:,}.",
+                most=MAX_UNNAMED,
+                field="columns.unnamed",
+            )
+
+    @property
+    def columns(self) -> int:
+        """Return the number of columns of a file without a header, 0 for one with a header."""
+        return int(self.unnamed[:9] or 0)
+
+    @property
+    def separator(self) -> str:
+        """Return the sign between two columns; "" for that of the header."""
+        return SEPARATORS[self.delimiter]
+
+    def to_json(self) -> dict[str, str]:
+        """Return the layout as plain JSON."""
+        return asdict(self)
+
+
+PLAIN = Layout()
+
+
+def unnamed_columns(number: int) -> list[str]:
+    """Return the names by which the columns of a file without a header are declared."""
+    return [f"column {index + 1}" for index in range(number)]

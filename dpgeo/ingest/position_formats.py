@@ -1,0 +1,101 @@
+"""Declared formats of coordinates, each value read by the declaration and by itself alone."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.text import mask
+
+GROUP = "[ '\u2019\u00a0\u202f]"
+COMMA_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:\.|{GROUP})[0-9]{{3}})+(?:,[0-9]*)?$"
+POINT_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:,|{GROUP})[0-9]{{3}})+(?:\.[0-9]*)?$"
+DEGREES = (
+    r"^(?P<before>[NSEWnsew])? *(?P<sign>[+\x{2212}-])? *(?P<degrees>[0-9]{1,3}(?:[.,][0-9]+)?) *"
+    r"(?:(?:[\x{b0}\x{ba}\x{2da}d:]|deg)? *(?P<minutes>[0-9]{1,2}(?:[.,][0-9]+)?) *"
+    r"(?:['\x{2019}\x{2032}\x{b4}m:]? *(?P<seconds>[0-9]{1,2}(?:[.,][0-9]+)?) *)?)?"
+    r"""(?:[\x{b0}\x{ba}\x{2da}d'\x{2019}\x{2032}\x{b4}m"\x{201d}\x{2033}s]|deg|''|\x{2032}{2})?"""
+    r" *"
+    r"(?P<after>[NSEWnsew])?$"
+)
+"""No O: it is east in German and west in French, Spanish and Italian."""
+
+SPLITS = (
+    r"^(?P<a>[^;|]+)[;|](?P<b>[^;|]+)$",
+    r"^(?P<a>[^,]+),(?P<b>[^,]+)$",
+    r"^(?P<a>[^,]+,[0-9]+), *(?P<b>[^,]+,[0-9]+)$",
+    r"^(?P<a>[^NSns]*[0-9].*?[NSns]),? +(?P<b>.*[0-9].*[EWew])$",
+    r"^(?P<a>[^ ]+) +(?P<b>[^ ]+)$",
+)
+"""How a pair of numbers is written; the first that fits is used."""
+
+
+def decimals(text: pa.Array, code: str, limit: float) -> pa.Array:
+    """Rewrite texts as plain decimal numbers; those that are not in the format stay as they are.
+
+    `limit` is the largest degree of the axis, infinite for projected coordinates. In degrees, which
+    have no thousands, a single comma or point is always that of decimals.
+    """
+    if code == "degrees":
+        return _degrees(text, limit)
+    in_degrees = isfinite(limit)
+    if code == "comma":
+        plain = pc.replace_substring(text, ",", ".")
+        if in_degrees:
+            return plain
+        grouped = pc.match_substring_regex(text, COMMA_GROUPED)
+        plain = pc.if_else(pc.match_substring(text, "."), text, plain)
+        without = pc.replace_substring_regex(text, rf"\.|{GROUP}", "")
+        return pc.if_else(grouped, pc.replace_substring(without, ",", "."), plain)
+    grouped = pc.match_substring_regex(text, POINT_GROUPED)
+    return pc.if_else(grouped, pc.replace_substring_regex(text, rf",|{GROUP}", ""), text)
+
+
+def _degrees(text: pa.Array, limit: float) -> pa.Array:
+    """Convert degrees with minutes, seconds and hemispheres to decimal numbers as text."""
+    parts = pc.extract_regex(text, DEGREES)
+    degrees, minutes, seconds = (
+        _number(parts.field(name)) for name in ("degrees", "minutes", "seconds")
+    )
+    before, after, sign = (
+        pc.utf8_lower(parts.field(name)).fill_null("") for name in ("before", "after", "sign")
+    )
+    letter = pc.binary_join_element_wise(before, after, "")
+    proper, negative = ("n", "s") if limit == 90 else ("e", "w")
+    signed = mask(pc.not_equal(sign, ""))
+    lettered = mask(pc.not_equal(letter, ""))
+    fits = mask(pc.is_in(letter, pa.array(["", proper, negative]))) & (minutes < 60)
+    fits &= (seconds < 60) & ~(signed & lettered) & mask(pc.is_valid(parts))
+    whole = (minutes == 0) & (seconds == 0)
+    fits &= whole | (degrees == np.floor(degrees))
+    fits &= (seconds == 0) | (minutes == np.floor(minutes))
+    below = mask(pc.equal(letter, negative)) | (signed & ~mask(pc.equal(sign, "+")))
+    value = (degrees + minutes / 60 + seconds / 3600) * np.where(below, -1.0, 1.0)
+    written = pa.array([repr(float(each)) for each in value], pa.string())
+    return pc.if_else(pa.array(fits), written, text)
+
+
+def _number(texts: pa.Array) -> NDArray[np.float64]:
+    """Parse texts of digits with a point or comma; a missing or empty one gives 0."""
+    pointed = pc.replace_substring(texts.fill_null("0"), ",", ".")
+    numbers: NDArray[np.float64] = (
+        pc.if_else(pc.equal(pointed, ""), "0", pointed).cast(pa.float64()).to_numpy()
+    )
+    return numbers
+
+
+def split_pairs(text: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Split texts of two coordinates into the first and the second; null where impossible."""
+    bare = pc.utf8_trim_whitespace(pc.utf8_trim(text, "()[]{} "))
+    first = second = pa.nulls(len(text), pa.string())
+    for pattern in SPLITS:
+        parts = pc.extract_regex(bare, pattern)
+        first = pc.coalesce(first, pc.struct_field(parts, "a"))
+        second = pc.coalesce(second, pc.struct_field(parts, "b"))
+    trim: Any = pc.utf8_trim_whitespace
+    return trim(first), trim(second)

@@ -1,0 +1,173 @@
+"""Declared formats of times, each read by one pattern.
+
+A format is chosen once, by the owner, for a whole column. A column may have several: then each
+value is read by the first of them that it fits. Either way a value is read by the declaration and
+by itself alone; no value decides how another is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.declared_formats import NUMERIC, TICKS
+from dpgeo.ingest.month_names import MONTHS
+from dpgeo.ingest.text import mask
+
+DAY = 86_400
+EXCEL_EPOCH = (date(1899, 12, 30) - date(1970, 1, 1)).days
+PIVOT = 69
+"""Years written with two digits are 1969 to 2068, as in POSIX."""
+
+FARTHEST = 3.4e10
+"""Seconds from 1970 to years beyond every supported one; larger numbers are cut to it."""
+
+NUMBER = r"^[+-]?[0-9]{1,19}(?:\.[0-9]+)?$"
+ZONE = r"(?: ?(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+CLOCK = (
+    r"(?:(?:,? +|[Tt])(?P<hour>[0-9]{1,2})[:.h时時](?P<minute>[0-9]{2})[分]?"
+    r"(?:[:.]?(?P<second>[0-9]{2})秒?(?:[.,][0-9]+)?)?"
+    rf"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?{ZONE}(?: Uhr)?)?$"
+)
+ISO_8601 = (
+    r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
+    rf"{ZONE})?$"
+)
+COMPACT = (
+    r"^(?P<year>[12][0-9]{3})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
+    r"(?:[Tt _-]?(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
+    rf"{ZONE})?$"
+)
+YEAR = r"(?P<year>[0-9]{4}|[0-9]{2})"
+ONE, TWO = r"(?P<day>[0-9]{1,2})", r"(?P<month>[0-9]{1,2})"
+GAP = r"[./ -]"
+WORD = r"(?P<month>\p{L}{3,})\.?"
+WEEKDAY = r"^(?:\p{L}{2,10}\.?,? +)?"
+
+PATTERNS = {
+    "iso": [ISO_8601],
+    "ymd": [rf"^{YEAR}[年./ -]{TWO}[月./ -]{ONE}日?{CLOCK}"],
+    "dmy": [rf"^{ONE}{GAP}{TWO}{GAP}{YEAR}{CLOCK}"],
+    "mdy": [rf"^{TWO}{GAP}{ONE}{GAP}{YEAR}{CLOCK}"],
+    "words": [
+        rf"{WEEKDAY}{ONE}\.?(?:st|nd|rd|th)?[ -]*(?:de +)?{WORD}(?: de|,)?[ -]+{YEAR}{CLOCK}",
+        rf"{WEEKDAY}{WORD} *{ONE}(?:st|nd|rd|th)?,? +{YEAR}{CLOCK}",
+        rf"{WEEKDAY}{WORD} +{ONE} +(?P<hour>[0-9]{{2}}):(?P<minute>[0-9]{{2}}):"
+        rf"(?P<second>[0-9]{{2}}){ZONE} +(?P<year>[0-9]{{4}})$",
+    ],
+    "compact": [COMPACT],
+}
+Offsets = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""Converts seconds of local time to UTC."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """Seconds since 1970, float64 (n,), and which values the format fits, bool (n,)."""
+
+    seconds: NDArray[np.float64]
+    fits: NDArray[np.bool_]
+
+
+def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
+    """Read texts in one format; times without an offset are converted by `to_utc`."""
+    if code in NUMERIC:
+        numeric = pc.match_substring_regex(text, NUMBER)
+        numbers = pc.if_else(numeric, text, pa.scalar(None, text.type)).cast(pa.float64())
+        values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        return Read(read_numbers(values, code, to_utc), mask(numeric))
+    result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
+    for pattern in PATTERNS[code]:
+        found = _calendar(pc.extract_regex(text, pattern), to_utc)
+        fresh = found.fits & ~result.fits
+        result.seconds[fresh] = found.seconds[fresh]
+        result.fits[fresh] = True
+    return result
+
+
+def read_numbers(
+    values: NDArray[np.float64] | NDArray[np.int64], code: str, to_utc: Offsets
+) -> NDArray[np.float64]:
+    """Convert numbers to seconds since 1970, by a code of NUMERIC."""
+    if code != "excel":
+        return np.clip(values / TICKS[code], -FARTHEST, FARTHEST)
+    local = np.clip((values + EXCEL_EPOCH) * DAY, -FARTHEST, FARTHEST)
+    finite = np.where(np.isfinite(local), local, 0)
+    # A day's fraction is rounded: 0.5 seconds are half of what a spreadsheet's numbers resolve.
+    return to_utc(np.round(finite).astype(np.int64)).astype(np.float64)
+
+
+def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
+    """Combine the named parts of dates and clocks."""
+    fits = mask(pc.is_valid(parts))
+    names = {field.name for field in parts.type}
+    year, day, hour, minute, second = (
+        _whole(parts.field(name)) for name in ("year", "day", "hour", "minute", "second")
+    )
+    short = mask(pc.equal(pc.utf8_length(parts.field("year")), 2))
+    year = np.where(short, year + np.where(year < PIVOT, 2000, 1900), year)
+    month = _months(parts.field("month"))
+    if "half" in names:
+        half = pc.utf8_lower(parts.field("half"))
+        evening, halved = mask(pc.equal(half, "p")), mask(pc.is_in(half, pa.array(["a", "p"])))
+        fits &= ~halved | ((hour >= 1) & (hour <= 12))
+        hour = np.where(halved, hour % 12 + 12 * evening, hour)
+    fits &= (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    length = ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    fits &= (day >= 1) & (day <= length)
+    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
+    clock = np.where(fits, days * DAY + hour * 3600 + minute * 60 + second, 0)
+    clock = clock.clip(int(-FARTHEST), int(FARTHEST))
+    zone = parts.field("zone")
+    offset, known = _zone_offsets(zone)
+    local = mask(pc.equal(zone, "")) & fits
+    fits &= known
+    result = clock - offset
+    result[local] = to_utc(clock[local])
+    return Read(result.astype(np.float64), fits)
+
+
+def _whole(digits: pa.Array) -> NDArray[np.int64]:
+    """Parse texts of digits as int64; a missing or empty text gives 0."""
+    filled = pc.if_else(pc.equal(digits, ""), "0", digits).fill_null("0")
+    whole: NDArray[np.int64] = filled.cast(pa.int64()).to_numpy()
+    return whole
+
+
+def _months(texts: pa.Array) -> NDArray[np.int64]:
+    """Return the number of each month, written in digits or as a word; 0 for other words."""
+    encoded = texts.fill_null("").dictionary_encode()
+    numbers = [
+        int(text) if text.isdecimal() else MONTHS.get(text.casefold(), 0)
+        for text in encoded.dictionary.to_pylist()
+    ]
+    months: NDArray[np.int64] = np.array([*numbers, 0])[encoded.indices.to_numpy()]
+    return months
+
+
+def _zone_offsets(zone: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return each written offset from UTC in seconds, and whether it can be one."""
+    encoded = zone.fill_null("").dictionary_encode()
+    offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
+    which = encoded.indices.to_numpy()
+    seconds_east = np.array([offset or 0 for offset in offsets], dtype=np.int64)
+    possible = np.array([offset is not None for offset in offsets], dtype=bool)
+    return seconds_east[which], possible[which]
+
+
+def _written_offset(name: str) -> int | None:
+    if name in {"", "Z", "z", "UTC", "GMT"}:
+        return 0
+    digits = name[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 23 or minutes > 59:
+        return None
+    return (hours * 3600 + minutes * 60) * (-1 if name[0] == "-" else 1)

@@ -1,0 +1,163 @@
+"""Trials of declarations on the head of a file and a sample of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.batch import Batch, Reader
+from dpgeo.ingest.canonical import canonical_rows
+from dpgeo.ingest.report import Reason, Report, Tally
+from dpgeo.ingest.schema import Columns, Role, Schema, Wanted
+from dpgeo.ingest.text import is_text, lenient_text
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import MAX_LATITUDE
+
+ROWS = 5_000
+"""Rows after which a trial ends, of formats that can only be read from the beginning."""
+
+POINTS = 2_000
+WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
+KEY = bytes(32)
+"""A key for hashes that nobody sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the dataset has declared: a file is tried against it. No `area`: anywhere is inside."""
+
+    unit: Unit = Unit.RECORD
+    area: StudyArea | None = None
+    time_zone: str = "UTC"
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Invert `to_json`."""
+        area = document["area"] and StudyArea(shapely.from_wkb(document["area"]))
+        return cls(Unit(document["unit"]), area, document["time_zone"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the context as plain JSON; the area to the last bit, as well-known binary."""
+        area = self.area and shapely.to_wkb(self.area.shape, hex=True)
+        return {"unit": self.unit.value, "area": area, "time_zone": self.time_zone}
+
+
+ANYWHERE = Context()
+"""The context of a file that no dataset waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of a file, read under `columns`; `tally` counts those that no reader could use."""
+
+    columns: Columns
+    batches: list[Batch]
+    tally: Tally
+
+    @property
+    def whole(self) -> bool:
+        """Whether the sample has all rows of the file."""
+        return not self.batches or self.batches[-1].done >= self.batches[-1].total
+
+    def texts(self, role: str) -> pa.Array:
+        """Return the values of a role as trimmed text; null where there is no text or number."""
+        fields = [batch.fields[role] for batch in self.batches if role in batch.fields]
+        return pa.concat_arrays([pa.array([], pa.string()), *map(_as_text, fields)])
+
+
+def _as_text(values: Any) -> pa.Array:
+    if is_text(values.type):
+        text = lenient_text(values)
+        return pc.if_else(pc.equal(text, ""), None, text)
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        return values.cast(pa.string())
+    return pa.nulls(len(values), pa.string())
+
+
+def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
+    """Read the head of a file and some of the rest. Raises InvalidInput."""
+    wanted: Wanted = {role: getattr(columns, role) for role in Role if getattr(columns, role)}
+    tally = Tally()
+    batches: list[Batch] = []
+    for batch in reader.sample_rows(path, wanted, tally, columns):
+        batches.append(batch)
+        if reader.sample is None and tally.read >= ROWS:
+            break
+    return Sample(columns, batches, tally)
+
+
+@dataclass(slots=True)
+class Trial:
+    """What a declaration makes of a sample."""
+
+    report: Report
+    positions: list[NDArray[np.float64]] = field(default_factory=list)
+
+    @property
+    def outside(self) -> int:
+        """Return how many rows lie outside the study area."""
+        return self.report.refused.get(Reason.OUTSIDE_AREA.value, 0)
+
+    @property
+    def points(self) -> list[list[float]]:
+        """Return some positions, longitude first."""
+        if not self.positions:
+            return []
+        pairs = np.concatenate(self.positions)
+        step = max(1, -(-len(pairs) // POINTS))
+        points: list[list[float]] = pairs[::step].round(6).tolist()
+        return points
+
+
+def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
+    """Try a declaration that reads the same columns as the sample's. Raises InvalidInput."""
+    unit = context.unit if columns.person else Unit.RECORD
+    schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
+    counted = sample.tally
+    examples = {reason: list(some) for reason, some in counted.examples.items()}
+    tally = Tally(counted.read, Counter(counted.refused), examples)
+    positions: list[NDArray[np.float64]] = []
+    for batch in sample.batches:
+        arranged = _arranged(batch, sample.columns, columns)
+        canonical_rows(
+            arranged, schema, KEY, tally, see=lambda *pair: positions.append(np.column_stack(pair))
+        )
+    return Trial(tally.report(), positions)
+
+
+def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
+    """Return a batch with the columns that were read in the roles that are tried."""
+    fields = dict(batch.fields)
+    if (tried.longitude, tried.latitude) != (read.longitude, read.latitude):
+        fields[Role.LONGITUDE], fields[Role.LATITUDE] = (
+            fields[Role.LATITUDE],
+            fields[Role.LONGITUDE],
+        )
+    if not tried.time:
+        fields.pop(Role.TIME, None)
+    return replace(batch, fields=fields)
+
+
+def try_quietly(sample: Sample, columns: Columns, context: Context) -> int:
+    """Return how many rows a declaration accepts; 0 if it is impossible."""
+    try:
+        return run_trial(sample, columns, context).report.accepted
+    except InvalidInput:
+        return 0
+
+
+def left_out(report: Report) -> list[tuple[str, int, str]]:
+    """Return why rows are left out, with their number and the first value, the most first."""
+    first = {example.reason: example.value for example in reversed(report.examples)}
+    reasons = [(reason, rows, first.get(reason, "")) for reason, rows in report.refused.items()]
+    return sorted(reasons, key=lambda each: -each[1])

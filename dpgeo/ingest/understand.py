@@ -1,0 +1,255 @@
+"""How a file is understood: guesses at its declaration, and a trial of the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.batch import Head, Reader
+from dpgeo.ingest.column_guess import suggest, suggest_by_values
+from dpgeo.ingest.crs import WGS84, crs_name, likely_systems
+from dpgeo.ingest.declared_formats import (
+    PAIRS,
+    POSITION_SENTENCES,
+    TIME_SENTENCES,
+    split_time_formats,
+)
+from dpgeo.ingest.format_guess import ORDERS, guess_numbers, guess_pair, guess_time
+from dpgeo.ingest.schema import Columns, Role
+from dpgeo.ingest.times import read_formats
+from dpgeo.ingest.trial import Context, Sample, Trial, left_out, run_trial, take_sample, try_quietly
+from dpgeo.ingest.understanding import (
+    ColumnUnderstood,
+    LeftOut,
+    Question,
+    Reading,
+    Understanding,
+)
+from dpgeo.phrases import Phrase
+
+EXAMPLES = 3
+MOST_ALTERNATIVES = 4
+FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
+SAVES = 0.01
+"""The share of all rows that an alternative has to save to be worth mentioning."""
+
+
+def suggest_columns(head: Head) -> Columns:
+    """Return the likeliest columns by the header and, where it names none, by the values."""
+    columns = suggest(head.names, head.geometry, head.crs)
+    if head.layout.unnamed:
+        columns = suggest_by_values(head.names, head.rows)
+    return replace(columns, **head.likely.to_json())
+
+
+def understand(
+    reader: Reader, path: Path, head: Head, context: Context, declared: Columns | None = None
+) -> Understanding:
+    """Try a declaration, or the likeliest one, on a sample of the file. Raises InvalidInput."""
+    columns = declared or suggest_columns(head)
+    sample = take_sample(reader, path, columns)
+    questions = list(_missing(columns, context))
+    rivals: tuple[str, ...] = ()
+    if declared is None:
+        columns, rivals = guess_formats(sample, columns)
+    if not _has_position(columns):
+        return _without_position(head, sample, columns, context, questions)
+    trial = run_trial(sample, columns, context)
+    alternatives = list(_alternatives(sample, columns, context, trial))
+    if declared is None:
+        questions += _order_question(sample, columns, rivals, context)
+        questions += _swap_question(columns, alternatives, trial)
+    counts = trial.report
+    return Understanding(
+        columns=columns,
+        understood=list(_columns_understood(head, columns, sample)),
+        projection=crs_name(columns.crs),
+        time_zone=context.time_zone,
+        rows=counts.read,
+        readable=counts.accepted + trial.outside,
+        accepted=counts.accepted,
+        whole=sample.whole,
+        left_out=[LeftOut(*each) for each in left_out(counts)],
+        questions=questions,
+        alternatives=alternatives,
+        points=trial.points,
+    )
+
+
+def _has_position(columns: Columns) -> bool:
+    return bool(columns.geometry or (columns.longitude and columns.latitude))
+
+
+def _without_position(
+    head: Head, sample: Sample, columns: Columns, context: Context, questions: list[Question]
+) -> Understanding:
+    return Understanding(
+        columns=columns,
+        understood=list(_columns_understood(head, columns, sample)),
+        projection=crs_name(columns.crs),
+        time_zone=context.time_zone,
+        rows=max(sample.tally.read, len(head.rows)),
+        readable=0,
+        accepted=0,
+        whole=sample.whole,
+        left_out=[],
+        questions=questions,
+        alternatives=[],
+        points=[],
+    )
+
+
+def _missing(columns: Columns, context: Context) -> Iterator[Question]:
+    """Yield questions for the roles that no column was found for."""
+    if not _has_position(columns):
+        text = Phrase("Which columns hold the position?")
+        yield Question("missing", "longitude", text, [])
+    if context.unit is Unit.PERSON and not columns.person:
+        yield Question("missing", "person", Phrase("Which column says whose row it is?"), [])
+
+
+def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """Complete a declaration by the likeliest formats; return rival formats of the times too."""
+    rivals: tuple[str, ...] = ()
+    if columns.time:
+        guess = guess_time(pc.drop_null(sample.texts(Role.TIME)))
+        columns, rivals = replace(columns, time_format=guess.declared), guess.rivals
+    form = ""
+    if columns.geometry:
+        form = guess_pair(pc.drop_null(sample.texts(Role.GEOMETRY)))
+    elif columns.longitude and columns.latitude:
+        latitude, longitude = sample.texts(Role.LATITUDE), sample.texts(Role.LONGITUDE)
+        both = pc.and_(pc.is_valid(latitude), pc.is_valid(longitude))
+        form = guess_numbers(latitude.filter(both), longitude.filter(both))
+    return replace(columns, position_format=form), rivals
+
+
+def _order_question(
+    sample: Sample, columns: Columns, rivals: tuple[str, ...], context: Context
+) -> Iterator[Question]:
+    """Yield the question for the order of day, month and year, where several orders fit."""
+    if not rivals:
+        return
+    texts = pc.drop_null(sample.texts(Role.TIME))
+    answers = []
+    declarations = (columns.time_format, *rivals)
+    orders = [next(code for code in each.split() if code in ORDERS) for each in declarations]
+    for declared, order in zip(declarations, orders, strict=True):
+        tried = replace(columns, time_format=declared)
+        accepted, example = try_quietly(sample, tried, context), _example(texts, order, orders)
+        answers.append(Reading(TIME_SENTENCES[order], tried, accepted, example))
+    text = Phrase("In what order do the dates in {name!r} stand?", name=columns.time)
+    yield Question("day_or_month", "time_format", text, answers)
+
+
+def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
+    """Return what a date means in an order, preferably one that means another in the others."""
+    found = read_formats(texts, "UTC", (order,))
+    others = [read_formats(texts, "UTC", (code,)).seconds for code in orders if code != order]
+    differs = np.logical_or.reduce([found.seconds != other for other in others])
+    index = int(np.argmax(found.fits & differs))
+    if not found.fits[index]:
+        return Phrase("")
+    day = datetime.fromtimestamp(found.seconds[index], UTC)
+    return Phrase("{written} is {date}", written=texts[index].as_py(), date=f"{day:%Y-%m-%d}")
+
+
+def _swap_question(
+    columns: Columns, alternatives: list[Reading], trial: Trial
+) -> Iterator[Question]:
+    """Yield the question whether longitude and latitude are swapped, where that saves most rows."""
+    for each in alternatives:
+        if each.columns == swapped(columns) and each.accepted > 2 * trial.report.accepted:
+            unchanged = Reading(Phrase("As their names say"), columns, trial.report.accepted)
+            text = Phrase("Are longitude and latitude swapped in this file?")
+            yield Question("swapped", "longitude", text, [each, unchanged])
+
+
+def swapped(columns: Columns) -> Columns:
+    """Return a declaration with longitude and latitude swapped."""
+    if columns.position_format in PAIRS:
+        other = (PAIRS - {columns.position_format}).pop()
+        return replace(columns, position_format=other)
+    return replace(columns, longitude=columns.latitude, latitude=columns.longitude)
+
+
+def _alternatives(
+    sample: Sample, columns: Columns, context: Context, trial: Trial
+) -> Iterator[Reading]:
+    """Yield other declarations that accept more rows, the best first."""
+    rows = trial.report.read
+    if trial.report.accepted >= rows * (1 - SAVES):
+        return
+    readings = [
+        Reading(label, other, try_quietly(sample, other, context))
+        for label, other in _variants(sample, columns, context)
+    ]
+    better = [each for each in readings if each.accepted > trial.report.accepted + SAVES * rows]
+    yield from sorted(better, key=lambda each: -each.accepted)[:MOST_ALTERNATIVES]
+
+
+def _variants(
+    sample: Sample, columns: Columns, context: Context
+) -> Iterator[tuple[Phrase, Columns]]:
+    """Yield declarations that differ in one respect, with what they change."""
+    if not columns.geometry or columns.position_format in PAIRS:
+        yield Phrase("Longitude and latitude swapped"), swapped(columns)
+    if columns.longitude:
+        for form in FURTHER_FORMATS:
+            if form != columns.position_format:
+                label = Phrase("Positions as {format}", format=POSITION_SENTENCES[form])
+                yield label, replace(columns, position_format=form)
+    if columns.time:
+        for code in ORDERS:
+            if code not in split_time_formats(columns.time_format):
+                label = Phrase("Dates as {format}", format=TIME_SENTENCES[code])
+                yield label, replace(columns, time_format=code)
+        yield Phrase("Without times"), replace(columns, time="", time_format="")
+    if columns.crs == WGS84 and context.area is not None and _looks_projected(sample):
+        for code in likely_systems(context.area.bounds):
+            label = Phrase("Coordinates in {system}", system=crs_name(code))
+            yield label, replace(columns, crs=code)
+
+
+def _looks_projected(sample: Sample) -> bool:
+    """Whether most numbers are too large for degrees."""
+    texts = sample.texts(Role.LONGITUDE)
+    numbers = texts.filter(
+        pc.fill_null(pc.match_substring_regex(texts, r"^-?[0-9]+(\.[0-9]+)?$"), False)
+    )
+    values = numbers.cast(pa.float64()).to_numpy()
+    return len(values) > 0 and bool(np.median(np.abs(values)) > 360)
+
+
+def _columns_understood(head: Head, columns: Columns, sample: Sample) -> Iterator[ColumnUnderstood]:
+    """Yield every column of the file, with its role and format."""
+    roles = {getattr(columns, role): role.value for role in Role if getattr(columns, role)}
+    for index, name in enumerate(head.names):
+        values = dict.fromkeys(row[index] for row in head.rows if row[index])
+        role = roles.get(name, "")
+        written = _written(role, columns, sample) if role else Phrase("")
+        yield ColumnUnderstood(name, role, written, list(values)[:EXAMPLES])
+
+
+def _written(role: str, columns: Columns, sample: Sample) -> Phrase:
+    """Return the format of a declared column in words."""
+    if role == Role.PERSON:
+        return Phrase("one name for each person")
+    if role != Role.TIME:
+        form = columns.position_format
+        points = role == Role.GEOMETRY and form not in PAIRS
+        return Phrase("points") if points else POSITION_SENTENCES[form]
+    fields = [batch.fields[role] for batch in sample.batches if role in batch.fields]
+    if any(pa.types.is_timestamp(each.type) or pa.types.is_date(each.type) for each in fields):
+        return Phrase("times as the file stores them")
+    *earlier, sentence = (TIME_SENTENCES[each] for each in split_time_formats(columns.time_format))
+    for each in reversed(earlier):
+        sentence = Phrase("{first}; or {second}", first=each, second=sentence)
+    return sentence

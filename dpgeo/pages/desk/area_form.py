@@ -1,0 +1,89 @@
+"""The fields of a study area, four sides or an outline, of the desk's forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.number_fields import RealField
+from dpgeo.pages.rendering import say
+from dpgeo.phrases import InvalidValue, phrase_of
+from dpgeo.spatial.area import StudyArea
+
+MISSING_SIDES = {
+    "west": _("Give the western side in degrees, such as -74.05."),
+    "south": _("Give the southern side in degrees, such as 40.68."),
+    "east": _("Give the eastern side in degrees, such as -73.90."),
+    "north": _("Give the northern side in degrees, such as 40.88."),
+}
+
+
+class AreaForm(DeskForm):
+    """A form with a study area, which is one input of the services and five fields."""
+
+    west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
+    south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))
+    east = RealField(required=False, label=_("East"), help_text=_("degrees longitude"))
+    north = RealField(required=False, label=_("North"), help_text=_("degrees latitude"))
+    outline = forms.CharField(
+        required=False,
+        label=_("Outline as GeoJSON"),
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text=_("A Polygon or MultiPolygon, longitude first. Use this or the four sides."),
+    )
+    side_names = ("west", "south", "east", "north")
+    study_area: dict[str, Any] | None = None
+
+    def field_of(self, name: str) -> str:
+        """Return the first form field of the study area, or the name."""
+        if name == "study_area":
+            return "outline" if self.cleaned_data.get("outline") else "west"
+        return super().field_of(name)
+
+    def read_area(self, values: Mapping[str, Any]) -> None:
+        """Parse the sides or the outline; show what is wrong at its field."""
+        sides = [values.get(name) for name in self.side_names]
+        if any(name in self.errors for name in self.side_names):
+            return
+        if values.get("outline"):
+            if any(side is not None for side in sides):
+                words = gettext("Give the four sides or the outline, not both.")
+                self.add_error("outline", words)
+                return
+            self._keep_area("outline", lambda: read_outline(values["outline"]))
+            return
+        missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
+        for name in missing:
+            self.add_error(name, MISSING_SIDES[name])
+        if not missing:
+            self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
+
+    def _keep_area(self, field: str, make: Any) -> None:
+        try:
+            self.study_area = make().to_geojson()
+        except ValueError as error:
+            problem = phrase_of(error)
+            at = "south" if field == "west" and "south" in problem.values else field
+            self.add_error(at, say(problem))
+
+
+def read_outline(text: str) -> StudyArea:
+    """Parse a study area from GeoJSON text. Raises ValueError."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
+    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
+        features = document.get("features")
+        if not isinstance(features, list) or len(features) != 1:
+            raise InvalidValue("A collection must hold exactly one feature: the outline.")
+        document = features[0]
+    if not isinstance(document, dict):
+        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
+    return StudyArea.from_geojson(document)

@@ -1,0 +1,200 @@
+"""The step of privacy and cost: how much detail, rehearsed with invented people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
+from django.utils.translation import gettext
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.promises import TOGETHER, TOGETHER_CERTAIN, bound_of, of_counts
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.path import steps
+from dpgeo.pages.desk.settings import DETAILS, SUGGESTED_TOTALS, MapSettings
+from dpgeo.pages.rendering import say
+from dpgeo.releases.rehearsal import rehearse
+
+REHEARSED_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of the same kind at the same cost, with the address of its rehearsal."""
+
+    key: str
+    title: str
+    chosen: bool
+    picture: str
+    query: str
+
+
+@login_required
+@require_safe
+def cost(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the amount of detail and, the first time, for the lifetime total."""
+    dataset = dataset_for(request, slug, "request")
+    settings = MapSettings(dataset, request.GET)
+    if settings.kind.missing(dataset):
+        return redirect(f"{reverse('desk-kind', args=[slug])}?kind={settings.kind.key}")
+    asks = request.GET.get("go") == "publish"
+    problem = total_problem(request, settings) if asks else ""
+    cards = settings.cards()
+    chosen = next(card for card in cards if card.chosen)
+    if asks and not problem and chosen.amount and not chosen.problem:
+        return redirect(f"{reverse('desk-publish', args=[slug])}?{settings.query()}")
+    context = {
+        "dataset": dataset,
+        "steps": steps(5),
+        "settings": settings,
+        "cards": cards,
+        "chosen": chosen,
+        "problem": problem,
+        "totals": totals(settings),
+        "may_grant": may(person(request), dataset, "set_budget"),
+        **protection(settings),
+        **pictures(settings),
+    }
+    return render(request, "desk/cost.html", context, status=422 if problem else 200)
+
+
+def total_problem(request: HttpRequest, settings: MapSettings) -> str:
+    """Say what is wrong with the lifetime total; "" if nothing is."""
+    if not settings.undecided or settings.is_points or settings.shared:
+        return ""
+    if not may(person(request), settings.dataset, "set_budget"):
+        words = gettext("An administrator of {name} has to say how much may ever be published.")
+        return words.format(name=settings.dataset.organisation)
+    return settings.total_problem
+
+
+def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
+    """Return the offered totals: the number, what it promises, and whether it is chosen."""
+    return [
+        (
+            text,
+            say(bound_of(parse_epsilon(text)).line(TOGETHER, TOGETHER_CERTAIN)),
+            not settings.other_text and text == settings.total_text,
+        )
+        for text in SUGGESTED_TOTALS
+    ]
+
+
+def protection(settings: MapSettings) -> dict[str, Any]:
+    """Return what the chosen map promises, what it costs and what it leaves."""
+    if settings.is_points or settings.left is None or settings.total is None:
+        return {}
+    epsilon = settings.epsilon(settings.detail)
+    if not epsilon:
+        return {"nothing_left": True}
+    return {
+        "promise": of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun),
+        "together": bound_of(settings.total).line(TOGETHER, TOGETHER_CERTAIN),
+        "epsilon": epsilon,
+        "total": settings.total,
+        "before": settings.left,
+        "after": settings.left - epsilon,
+        "used": float(100 * (settings.total - settings.left) / settings.total),
+        "width": float(100 * epsilon / settings.total),
+    }
+
+
+def pictures(settings: MapSettings) -> dict[str, Any]:
+    """Return the addresses of the rehearsed map and of those of other methods."""
+    if settings.left is None and not settings.is_points:
+        # Until a total is chosen, the picture shows what the smallest one would give.
+        settings = MapSettings(
+            settings.dataset, {"kind": settings.kind.key, "total": SUGGESTED_TOTALS[1]}
+        )
+    methods = [
+        Method(
+            key,
+            gettext(MECHANISMS[key].title),
+            key == settings.method,
+            picture_address(settings, method=key),
+            settings.query(method=key),
+        )
+        for key in settings.kind.methods
+    ]
+    return {
+        "picture": picture_address(settings),
+        "methods": methods if len(methods) > 1 else [],
+        "invented": settings.people,
+    }
+
+
+def picture_address(settings: MapSettings, **changes: str) -> str:
+    """Return the address of a rehearsed map, which holds all of its settings."""
+    names = ("kind", "method", "detail", "total", "ledger", "people")
+    values: dict[str, str] = {
+        "kind": settings.kind.key,
+        "method": settings.method,
+        "detail": settings.detail,
+        "total": settings.total_text,
+        "ledger": settings.shared_text,
+        "people": str(settings.people),
+    }
+    values |= changes
+    text = json.dumps([values[name] for name in names])
+    return reverse(
+        "desk-rehearsal",
+        args=[settings.dataset.slug, urlsafe_base64_encode(text.encode()), "map.bin"],
+    )
+
+
+@login_required
+@require_safe
+@gzip_page
+def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
+    """Return a file of a map of invented people, made by the very mechanism."""
+    dataset = dataset_for(request, slug, "request")
+    chosen = MapSettings(dataset, read_settings(settings))
+    # The remaining budget is part of what is drawn, and so of the key.
+    key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
+    files: dict[str, bytes] | None = cache.get(key)
+    if files is None:
+        files = files_of(dataset, chosen)
+        cache.set(key, files, REHEARSED_SECONDS)
+    if name not in files:
+        raise Http404("No such file.")
+    answer = HttpResponse(files[name], content_type="application/octet-stream")
+    answer["Cache-Control"] = f"private, max-age={REHEARSED_SECONDS}"
+    return answer
+
+
+def files_of(dataset: Dataset, chosen: MapSettings) -> dict[str, bytes]:
+    """Rehearse the chosen map. Raises Http404 where it cannot be drawn."""
+    try:
+        wanted = chosen.request(chosen.detail)
+        if wanted is None:
+            raise Http404("Nothing to draw.")
+        return rehearse(dataset, wanted, chosen.people)
+    except DpgeoError as refusal:
+        raise Http404(say(refusal)) from None
+
+
+def read_settings(text: str) -> dict[str, str]:
+    """Invert the settings of `picture_address`. Raises Http404."""
+    names = ("kind", "method", "detail", "total", "ledger", "people")
+    try:
+        values = json.loads(urlsafe_base64_decode(text[:2000]))
+        return dict(zip(names, map(str, values), strict=True))
+    except (ValueError, TypeError):
+        raise Http404("No such rehearsal.") from None
+
+
+__all__ = ["DETAILS", "cost", "picture_address", "pictures", "protection", "rehearsal"]

@@ -1,0 +1,32 @@
+"""The base of the desk's forms, which shows errors of services at their fields."""
+
+from __future__ import annotations
+
+from django import forms
+from django.forms.renderers import DjangoTemplates
+
+from dpgeo.core.errors import DpgeoError
+from dpgeo.pages.rendering import say
+
+
+class DeskRenderer(DjangoTemplates):
+    """Renders a field as label, control, explanation and errors."""
+
+    field_template_name = "desk/field.html"
+
+
+class DeskForm(forms.Form):
+    """A form that shows errors beside their fields, including errors of services."""
+
+    default_renderer = DeskRenderer
+    use_required_attribute = False
+
+    def add_refusal(self, refusal: DpgeoError) -> None:
+        """Show an error of a service at the field it names, or above the form."""
+        name = self.field_of(refusal.field)
+        message = say(refusal)
+        self.add_error(name if name in self.fields else None, message)
+
+    def field_of(self, name: str) -> str:
+        """Return the form's field for the name by which services know an input."""
+        return name

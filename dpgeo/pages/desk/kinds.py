@@ -1,0 +1,186 @@
+"""Kinds of maps in plain words: what each shows, by which methods, and what it still lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+from django.views.decorators.http import require_safe
+
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.domain import LayerKind
+from dpgeo.core.kinds import KINDS
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk.access import dataset_for
+from dpgeo.pages.desk.path import steps
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a kind of map still lacks: words, and the page that helps, with its link's words."""
+
+    words: str
+    address: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapKind:
+    """A kind of map as an owner chooses it.
+
+    `methods` are keys of mechanisms, the recommended one first. `title` of a map is made from
+    `headline` and the name of the place.
+    """
+
+    key: str
+    title: str
+    words: str
+    headline: str
+    methods: tuple[str, ...]
+    missing: Callable[[Dataset], Missing | None] = lambda dataset: None
+
+
+def lacks_zones(dataset: Dataset) -> Missing | None:
+    """Say how to declare districts, unless there are some."""
+    if dataset.layers.filter(kind=LayerKind.ZONES).exists():
+        return None
+    return Missing(
+        gettext("It needs the outlines of the districts, from a public source that you name."),
+        reverse("desk-layers", args=[dataset.slug]),
+        gettext("Add outlines"),
+    )
+
+
+def lacks_times(dataset: Dataset) -> Missing | None:
+    """Say how to choose a column of times, unless one is chosen."""
+    if (dataset.columns or {}).get("time"):
+        return None
+    upload = dataset.uploads.first()
+    return Missing(
+        gettext("It needs a column that says when each row was."),
+        reverse("desk-upload", args=[upload.pk]) if upload else "",
+        gettext("Look at the columns"),
+    )
+
+
+def lacks_points(dataset: Dataset) -> Missing | None:
+    """Say how to declare a budget for points, unless there is one."""
+    if points_ledger(dataset.ledger) is not None:
+        return None
+    if dataset.ledger.promised_at:
+        return Missing(
+            gettext(
+                "A published map promises that nothing ever shows who is in the data; points would."
+            )
+        )
+    return Missing(
+        gettext("It needs a budget of its own, which can be set until the first map is out."),
+        reverse("desk-dataset-edit", args=[dataset.slug]),
+        gettext("Set a budget for points"),
+    )
+
+
+MAP_KINDS = (
+    MapKind(
+        key="heat",
+        title=_("Where people are"),
+        words=_(
+            "A heatmap: how many people in each square. Fine where it is busy, coarse where it "
+            "is quiet."
+        ),
+        headline=_("Where people are: {place}"),
+        methods=("auto", "uniform-grid", "dpcube", "quadtree"),
+    ),
+    MapKind(
+        key="districts",
+        title=_("By district"),
+        words=_("One count for each district, from outlines that are published elsewhere."),
+        headline=_("People by district: {place}"),
+        methods=("zones",),
+        missing=lacks_zones,
+    ),
+    MapKind(
+        key="time",
+        title=_("By time of day or week"),
+        words=_("A heatmap for each part of the day or day of the week, to play through."),
+        headline=_("Where people are, by time: {place}"),
+        methods=("time-slices",),
+        missing=lacks_times,
+    ),
+)
+MORE_KINDS = (
+    MapKind(
+        key="contours",
+        title=_("Lines of equal density"),
+        words=_("Contours, from which tasks can be planned."),
+        headline=_("How densely people are spread: {place}"),
+        methods=("contours",),
+    ),
+    MapKind(
+        key="gatherings",
+        title=_("Gathering places"),
+        words=_("A few centres where people gather, each with a count."),
+        headline=_("Where people gather: {place}"),
+        methods=("private-clusters",),
+    ),
+    MapKind(
+        key="points",
+        title=_("Moved points"),
+        words=_(
+            "Every report as a point, moved at random. It hides where somebody was, not that "
+            "they are in the data."
+        ),
+        headline=_("Reports, moved at random: {place}"),
+        methods=("planar-laplace",),
+        missing=lacks_points,
+    ),
+)
+BY_KEY = {kind.key: kind for kind in (*MAP_KINDS, *MORE_KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kind as it is offered for a dataset."""
+
+    kind: MapKind
+    missing: Missing | None
+    chosen: bool
+
+
+def choices(dataset: Dataset, kinds: tuple[MapKind, ...], chosen: str) -> list[Choice]:
+    """Return the kinds as they are offered, with what each lacks."""
+    return [Choice(kind, kind.missing(dataset), kind.key == chosen) for kind in kinds]
+
+
+def methods_by_kind() -> list[tuple[str, list[Any]]]:
+    """Group all methods by what they show."""
+    groups = (
+        (kind.plural, [each for each in MECHANISMS.values() if each.kind is kind])
+        for kind in KINDS.values()
+    )
+    return [(gettext(title), methods) for title, methods in groups if methods]
+
+
+@login_required
+@require_safe
+def kind(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask what the map should show."""
+    dataset = dataset_for(request, slug, "request")
+    chosen = request.GET.get("kind", MAP_KINDS[0].key)
+    context = {
+        "dataset": dataset,
+        "steps": steps(4),
+        "kinds": choices(dataset, MAP_KINDS, chosen),
+        "more": choices(dataset, MORE_KINDS, chosen),
+        "methods": methods_by_kind(),
+        "opened": chosen in {each.key for each in MORE_KINDS},
+    }
+    return render(request, "desk/kind.html", context)

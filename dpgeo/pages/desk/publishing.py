@@ -1,0 +1,139 @@
+"""The last step of a map: its title, what it costs, and the button that spends it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.core import signing
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.datasets.services import dataset_share_budget, dataset_update
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.cost import picture_address, protection, total_problem
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.path import steps
+from dpgeo.pages.desk.requesting import TOKEN_SALT, paid_with
+from dpgeo.pages.desk.settings import MapSettings
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_request
+
+
+class PublishForm(DeskForm):
+    """The form for the public texts of a map; all have defaults."""
+
+    title = forms.CharField(
+        max_length=200,
+        label=_("Title"),
+        help_text=_("Readers see it first. Say what was counted, where and when."),
+    )
+    description = forms.CharField(
+        required=False,
+        label=_("One sentence about the data"),
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    licence = forms.CharField(
+        max_length=100,
+        label=_("Licence"),
+        widget=forms.TextInput(attrs={"list": "licences"}),
+        help_text=_("What others may do with the published maps."),
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def publish(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what will be spent and published; on the button, spend it and queue the job."""
+    dataset = dataset_for(request, slug, "request")
+    settings = MapSettings(dataset, request.GET)
+    at_cost = f"{reverse('desk-cost', args=[slug])}?{settings.query()}"
+    chosen = next(card for card in settings.cards() if card.chosen)
+    if total_problem(request, settings) or not chosen.amount:
+        return redirect(at_cost)
+    form = PublishForm(request.POST or None, initial=initial(dataset, settings))
+    if request.method == "POST" and form.is_valid():
+        release = spend(request, form, settings)
+        if release:
+            return redirect("desk-release", release_id=release.id)
+    token = {"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": dataset.pk}
+    context = {
+        "dataset": dataset,
+        "steps": steps(6),
+        "settings": settings,
+        "form": form,
+        "card": chosen,
+        "back": at_cost,
+        "ready": dataset.uploads.filter(state=UploadState.READY).exists(),
+        "reading": dataset.uploads.filter(state=UploadState.QUEUED).first(),
+        "publishes": may(person(request), dataset, "publish"),
+        "picture": picture_address(settings),
+        "token": signing.dumps(token, salt=TOKEN_SALT),
+        **protection(settings),
+    }
+    return render(request, "desk/publish.html", context, status=REFUSED if form.errors else 200)
+
+
+def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
+    """Return the texts with which the form begins."""
+    return {
+        "title": gettext(settings.kind.headline).format(place=dataset.title),
+        "description": dataset.description,
+        "licence": dataset.licence,
+    }
+
+
+def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Release | None:
+    """Set the lifetime total if it is the first map, and request the release: both or neither.
+
+    The same page sent twice returns the same release.
+    """
+    dataset, values = settings.dataset, form.cleaned_data
+    job_id = paid_with(request, dataset)
+    if job_id is None:
+        form.add_error(None, gettext("This page is too old; look at the cost again."))
+        return None
+    try:
+        wanted = settings.request(settings.detail)
+        if wanted is None:
+            form.add_error(None, settings.total_problem)
+            return None
+        with transaction.atomic():
+            give_budget(request, settings)
+            if values["licence"] != dataset.licence:
+                dataset_update(dataset=dataset, changes={"licence": values["licence"]})
+            return release_request(
+                dataset=dataset,
+                title=values["title"],
+                description=values["description"],
+                request=wanted,
+                publish_when_done="draft" not in request.POST,
+                requested_by=person(request),
+                job_id=job_id,
+            )
+    except DpgeoError as refusal:
+        dataset.refresh_from_db()
+        form.add_refusal(refusal)
+        return None
+
+
+def give_budget(request: HttpRequest, settings: MapSettings) -> None:
+    """Give the dataset its lifetime total, or the budget of the same people."""
+    dataset = settings.dataset
+    if not settings.undecided or settings.is_points:
+        return
+    if settings.shared:
+        dataset_share_budget(dataset=dataset, ledger=settings.shared)
+    elif settings.total is not None and may(person(request), dataset, "set_budget"):
+        dataset_update(dataset=dataset, changes={"budget": settings.total})

@@ -1,0 +1,210 @@
+"""Settings of a map on the path: what was chosen so far, carried from step to step.
+
+They follow from the owner's answers and from public facts alone. Nothing of the file is read here:
+exact counts would tune what becomes public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Counting, Notion, Unit
+from dpgeo.core.number_text import number_text
+from dpgeo.core.parameters import parameters
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk.kinds import BY_KEY, MAP_KINDS, MapKind
+from dpgeo.pages.rendering import say
+from dpgeo.releases.quotes import release_forecast
+from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
+from dpgeo.releases.requests import ReleaseRequest, read_request
+
+SUGGESTED_TOTALS = ("0.5", "1", "2")
+"""Totals that are offered for all maps of some people together; none is chosen beforehand."""
+
+DETAILS = {
+    "finest": _("Finest detail"),
+    "balanced": _("Balanced"),
+    "private": _("Most private"),
+}
+SHARES = {"finest": Fraction(1), "balanced": Fraction(1, 2), "private": Fraction(1, 5)}
+"""Share of what is left that each amount of detail spends."""
+CELLS = {"finest": Fraction(2), "balanced": Fraction(1), "private": Fraction(1, 2)}
+"""Cells along a side, in units of the method's default."""
+LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
+"""Levels of moved points; points are paid from a budget of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An amount of detail to choose: what it spends, and what its noise will be."""
+
+    key: str
+    title: str
+    chosen: bool
+    amount: str
+    margin: int | None
+    metres: float | None
+    problem: str
+
+
+class MapSettings:
+    """What was chosen: kind, method, detail and, for the first map, the lifetime total."""
+
+    def __init__(self, dataset: Dataset, given: Mapping[str, Any]) -> None:
+        self.dataset = dataset
+        self.kind: MapKind = BY_KEY.get(given.get("kind", ""), MAP_KINDS[0])
+        method = given.get("method", "")
+        self.method: str = method if method in self.kind.methods else self.kind.methods[0]
+        detail = given.get("detail", "")
+        self.detail: str = detail if detail in DETAILS else "balanced"
+        self.total_text: str = str(given.get("other") or given.get("total") or "").strip()
+        self.other_text: str = str(given.get("other") or "")
+        self.people_text: str = str(given.get("people") or "")
+        self.shared_text: str = str(given.get("ledger") or "")
+
+    @property
+    def is_points(self) -> bool:
+        """Whether the map is paid from the budget for points."""
+        return MECHANISMS[self.method].notion is Notion.GEO_IND
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nobody has said yet how much may ever be published."""
+        return not self.dataset.ledger.total
+
+    @cached_property
+    def others(self) -> list[Ledger]:
+        """Budgets of the organisation's other datasets, whose people may be the same."""
+        ledgers = Ledger.objects.filter(
+            datasets__organisation=self.dataset.organisation_id,
+            datasets__unit=self.dataset.unit,
+            total_units__gt=0,
+        )
+        return list(ledgers.exclude(pk=self.dataset.ledger_id).distinct())
+
+    @property
+    def shared(self) -> Ledger | None:
+        """The budget to share, if the people are the same as in another dataset."""
+        return next((each for each in self.others if str(each.pk) == self.shared_text), None)
+
+    @cached_property
+    def total(self) -> Fraction | None:
+        """The lifetime total: the ledger's, or the one that was typed; None without one."""
+        if not self.undecided:
+            return self.dataset.ledger.total
+        if self.shared:
+            return self.shared.total
+        try:
+            return parse_epsilon(self.total_text, field="total") if self.total_text else None
+        except DpgeoError:
+            return None
+
+    @property
+    def total_problem(self) -> str:
+        """What is wrong with the typed total; "" if nothing is."""
+        if self.total is not None:
+            return ""
+        if not self.total_text:
+            return gettext("Say how much may ever be published about these people.")
+        try:
+            parse_epsilon(self.total_text, field="total")
+        except DpgeoError as refusal:
+            return say(refusal)
+        return ""
+
+    @property
+    def left(self) -> Fraction | None:
+        """What may still be spent on counts."""
+        if self.shared and self.undecided:
+            return self.shared.left
+        return self.total if self.undecided else self.dataset.ledger.left
+
+    @property
+    def people(self) -> int:
+        """How many people a rehearsal invents: a guess, never looked up."""
+        try:
+            return min(max(int(number_text(self.people_text)), 100), MOST_INVENTED)
+        except ValueError:
+            return INVENTED_PEOPLE
+
+    def epsilon(self, detail: str) -> Fraction | None:
+        """Return what an amount of detail spends on counts; None while nothing is known."""
+        if self.left is None or detail == "finest":
+            return self.left
+        share = self.left * SHARES[detail]
+        # Two figures are enough, and no more than there is.
+        for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
+            rounded = Fraction(int(share * scale), scale)
+            if rounded >= share * Fraction(9, 10) and rounded:
+                return rounded
+        return share
+
+    def request(self, detail: str, method: str = "") -> ReleaseRequest | None:
+        """Return the request for an amount of detail. Raises InvalidInput."""
+        key = method or self.method
+        mechanism = MECHANISMS[key]
+        epsilon = None if self.is_points else self.epsilon(detail)
+        if epsilon is None and not self.is_points:
+            return None
+        by_record = Unit(self.dataset.unit) is Unit.RECORD
+        return read_request(
+            self.dataset,
+            mechanism=key,
+            parameters=self._parameters(mechanism.params, detail),
+            epsilon=epsilon,
+            bound=1,
+            counting=(Counting.VISITS if by_record else Counting.PEOPLE).value,
+        )
+
+    def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
+        values: dict[str, object] = {}
+        for each in parameters(params):
+            if each.name == "cells":
+                cells = int(int(each.default) * CELLS[detail])
+                values["cells"] = min(max(cells, each.low or 1), each.high or cells)
+        points = points_ledger(self.dataset.ledger) if self.is_points else None
+        if points is not None:
+            values |= {"level": LEVELS[detail], "radius": points.radius}
+        return values
+
+    def cards(self) -> list[Card]:
+        """Return the amounts of detail with the noise of each."""
+        return [self._card(key) for key in DETAILS]
+
+    def _card(self, key: str) -> Card:
+        chosen, title = key == self.detail, gettext(DETAILS[key])
+        try:
+            request = self.request(key)
+            if request is None:
+                return Card(key, title, chosen, "", None, None, "")
+            forecast = release_forecast(dataset=self.dataset, request=request)
+        except DpgeoError as refusal:
+            return Card(key, title, chosen, "", None, None, say(refusal))
+        amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon)
+        margin = None if forecast.moves else forecast.margin
+        return Card(key, title, chosen, amount, margin, forecast.ground_metres, "")
+
+    def query(self, **changes: str) -> str:
+        """Return the settings as a query, for links and addresses."""
+        values = {
+            "kind": self.kind.key,
+            "method": self.method,
+            "detail": self.detail,
+            "total": self.total_text,
+            "ledger": self.shared_text,
+            "people": self.people_text,
+        }
+        return urlencode({name: value for name, value in (values | changes).items() if value})

@@ -1,0 +1,168 @@
+"""The first step of a map: the place that it covers, by name or drawn, before any file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.declaration import time_zones
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.services import dataset_create
+from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.area_form import AreaForm
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.path import steps
+from dpgeo.pages.desk.places import MOST_SUGGESTED, place_search
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.named_places import NamedPlace
+
+LICENCE = "CC BY 4.0"
+
+
+class WhereForm(AreaForm):
+    """The form for the place; what is under "More" has a default."""
+
+    place = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Place"),
+        widget=forms.TextInput(attrs={"list": "places", "autocomplete": "off"}),
+        help_text=_("A country or a large city, such as Liechtenstein or New York."),
+    )
+    title = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Title"),
+        help_text=_("Public. Empty: the name of the place."),
+    )
+    organisation = forms.ModelChoiceField(
+        queryset=Organisation.objects.none(), empty_label=None, label=_("Published by")
+    )
+    time_zone = forms.CharField(
+        required=False,
+        max_length=60,
+        label=_("Time zone"),
+        widget=forms.TextInput(attrs={"list": "time-zones"}),
+        help_text=_(
+            "For times in the file that name no zone of their own. Empty: that of the place."
+        ),
+    )
+
+    def __init__(
+        self, data: Mapping[str, Any] | None, *, organisations: QuerySet[Organisation]
+    ) -> None:
+        super().__init__(data, initial={"organisation": organisations.first()})
+        field: Any = self.fields["organisation"]
+        field.queryset = organisations
+        self.named: NamedPlace | None = None
+        self.meant: list[str] = []
+        """Places that an unclear name may mean."""
+
+    def clean_place(self) -> str:
+        """Find the place. Raises ValidationError for a name that none or several have."""
+        text: str = self.cleaned_data["place"].strip()
+        if not text:
+            return ""
+        self.named = place_search().find(text)
+        if self.named is None:
+            self.meant = place_search().suggest(text, MOST_SUGGESTED)
+            raise ValidationError(
+                gettext("Several places are called so; choose one of them.")
+                if self.meant
+                else gettext("No place is known by this name; draw the area on the map instead.")
+            )
+        return self.named.name
+
+    def clean_time_zone(self) -> str:
+        """Validate an IANA time zone; empty is allowed."""
+        name: str = self.cleaned_data["time_zone"]
+        if name and name not in time_zones():
+            raise ValidationError(
+                gettext("There is no such time zone; write it like Europe/London, or UTC.")
+            )
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        """Take the named place's outline, else the one that was drawn."""
+        values = super().clean() or {}
+        if self.named is not None:
+            self.study_area = self.named.area.to_geojson()
+        elif "place" in self.errors:
+            return values
+        elif any(values.get(name) for name in (*self.side_names, "outline")):
+            self.read_area(values)
+        else:
+            self.add_error("place", gettext("Type the name of a place, or draw it on the map."))
+        return values
+
+    @property
+    def zone(self) -> str:
+        """The time zone: the one that was typed, else that of the place."""
+        typed: str = self.cleaned_data["time_zone"]
+        if typed or self.named is not None:
+            return typed or (self.named.time_zone if self.named else "")
+        middle = StudyArea.from_geojson(self.study_area or {}).shape.representative_point()
+        return place_search().time_zone_at(middle.x, middle.y)
+
+    @property
+    def default_title(self) -> str:
+        """The title: the one that was typed, else the name of the place."""
+        return (
+            self.cleaned_data["title"]
+            or (self.named.name if self.named else "")
+            or gettext("An area drawn by hand")
+        )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def where(request: HttpRequest) -> HttpResponse:
+    """Ask which place the map covers; then the file can be chosen."""
+    organisations = organisations_of(person(request))
+    if not organisations.exists():
+        raise Http404("No such page.")
+    form = WhereForm(request.POST or None, organisations=organisations)
+    if request.method == "POST" and form.is_valid():
+        dataset = declare(request, form)
+        if dataset:
+            return redirect("desk-upload-new", slug=dataset.slug)
+    context = {
+        "form": form,
+        "steps": steps(1),
+        "several": len(organisations) > 1,
+        "time_zones": sorted(time_zones()),
+    }
+    return render(request, "desk/where.html", context, status=REFUSED if form.errors else 200)
+
+
+def declare(request: HttpRequest, form: WhereForm) -> Dataset | None:
+    """Declare the dataset, whose budget and privacy unit later steps ask for."""
+    try:
+        return dataset_create(
+            organisation=form.cleaned_data["organisation"],
+            title=form.default_title,
+            licence=LICENCE,
+            unit=Unit.PERSON.value,
+            study_area=form.study_area or {},
+            time_zone=form.zone,
+            budget=None,
+            budget_later=True,
+            created_by=person(request),
+        )
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return None

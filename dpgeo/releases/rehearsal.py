@@ -1,0 +1,102 @@
+"""Rehearsal of a release: the very mechanism, with fresh noise, on invented people.
+
+Nothing private is opened: the rows are invented in the study area from public facts, written in the
+form in which uploads are read, and counted, bounded and measured as those would be. So a publisher
+sees what a mechanism makes of a number of people before anything is spent, and nothing that is
+chosen by such a picture depends on the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from dpgeo.artefacts import geojson, map_array
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.parameters import layers_named
+from dpgeo.core.released import Released
+from dpgeo.datasets.layers import domain_of
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.preview_slots import preview_slot
+from dpgeo.datasets.storage import work_folder
+from dpgeo.engine.canonical_file import SALT_BYTES
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.postprocess.layers import ShapeLayer, layers
+from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.mechanism import run
+from dpgeo.releases.requests import ReleaseRequest
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.invented_people import invent_people
+
+INVENTED_PEOPLE = 20_000
+"""Invented people where the publisher has not guessed how many there are."""
+
+MOST_INVENTED = 100_000
+
+MEMORY_BYTES = 256 << 20
+
+
+def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> dict[str, bytes]:
+    """Run a request on invented people; return the files from which its map is drawn, by name.
+
+    Raises InvalidInput for a request that no file could be released by, and Conflict where this
+    machine is too busy.
+    """
+    with preview_slot(), work_folder() as folder:
+        path = folder / "invented.parquet"
+        _write(dataset.area, Unit(dataset.unit), min(people, MOST_INVENTED), path)
+        view = DuckDBView(
+            path,
+            domain=domain_of(dataset, layers_named(request.params)),
+            unit=Unit(dataset.unit),
+            counting=request.counting,
+            bound=request.bound,
+            salt=bytes(SALT_BYTES),
+            folder=folder,
+            memory_bytes=MEMORY_BYTES,
+            threads=1,
+        )
+        about: Mapping[str, str] = {"title": dataset.title}
+        released = run(
+            request.definition,
+            view,
+            request.params,
+            request.epsilon,
+            SystemEntropy(),
+            about,
+            request.bounding,
+        )
+        return _files(released, folder)
+
+
+def _files(released: Released, folder: Path) -> dict[str, bytes]:
+    """Return the map array, and the shapes that it refers to, as bytes by name."""
+    shown = layers(released)
+    map_array.write(released, shown, folder / map_array.NAME)
+    names = [map_array.NAME]
+    for layer in shown:
+        if isinstance(layer, ShapeLayer):
+            names.append(f"{layer.name}{geojson.FORMAT.suffix}")
+            geojson.FORMAT.write(released, layer, folder / names[-1])
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:
+    """Write invented people as a canonical file (`ingest.canonical`)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    invented = invent_people(area, people)
+    rows = len(invented.person)
+    person = invented.person if unit is Unit.PERSON else np.zeros(rows, dtype=np.int64)
+    table = {
+        "person_high": pa.array(np.zeros(rows, dtype=np.uint64)),
+        "person_low": pa.array(person.astype(np.uint64)),
+        "x": pa.array(invented.x),
+        "y": pa.array(invented.y),
+        "time": pa.array(invented.time),
+        "attributes": pa.nulls(rows, pa.int32()),
+    }
+    pq.write_table(pa.table(table), path)

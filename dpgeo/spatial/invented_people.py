@@ -1,0 +1,98 @@
+"""Invented people in a study area, for rehearsals and practice; made of public facts alone.
+
+Everybody has a home in one of a few neighbourhoods and is also seen in the others. The number of
+sightings is heavy-tailed: most people have a few, and some have very many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import to_degrees, to_mercator
+
+NEIGHBOURHOODS = 14
+DAYS = 28
+FIRST_DAY = 1_777_852_800
+"""Monday, 4 May 2026, in seconds since 1970 in UTC."""
+MOST_SIGHTINGS = 200
+TRIES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InventedPeople:
+    """Sightings (n,): number of the person, Web Mercator metres, and seconds since 1970."""
+
+    person: NDArray[np.int64]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    time: NDArray[np.int64]
+
+    @property
+    def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Longitude and latitude (n,)."""
+        return to_degrees(self.x, self.y)
+
+
+def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople:
+    """Invent people in an area; the same arguments give the same people."""
+    random = np.random.default_rng(seed)
+    middle = _anywhere(area, NEIGHBOURHOODS, random)
+    share = np.arange(1, NEIGHBOURHOODS + 1, dtype=np.float64) ** -1.0
+    share /= share.sum()
+    west, south, east, north = area.mercator_bounds
+    spread = 0.06 * min(east - west, north - south) * random.uniform(0.5, 1.6, NEIGHBOURHOODS)
+
+    home_hood = random.choice(NEIGHBOURHOODS, people, p=share)
+    home = _around(area, middle, spread, home_hood, random)
+    sightings = np.minimum(1 + random.lognormal(1.3, 0.9, people).astype(np.int64), MOST_SIGHTINGS)
+    person = np.repeat(np.arange(people, dtype=np.int64), sightings)
+    elsewhere = random.random(len(person)) < 0.55
+    place = home[person].copy()
+    hood = random.choice(NEIGHBOURHOODS, int(elsewhere.sum()), p=share)
+    place[elsewhere] = _around(area, middle, spread, hood, random)
+    hour = np.mod(random.normal(np.where(elsewhere, 14.0, 20.5), 3.2), 24)
+    day = random.integers(DAYS, size=len(person))
+    time = FIRST_DAY + day * 86_400 + (hour * 3600).astype(np.int64)
+    return InventedPeople(person=person, x=place[:, 0], y=place[:, 1], time=time)
+
+
+def _around(
+    area: StudyArea,
+    middle: NDArray[np.float64],
+    spread: NDArray[np.float64],
+    hood: NDArray[np.int64],
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Draw a place in each of the given neighbourhoods, inside the area."""
+
+    def draw(at: NDArray[np.int64]) -> NDArray[np.float64]:
+        scatter = random.normal(size=(len(at), 2)) * spread[hood[at], None]
+        return np.asarray(middle[hood[at]] + scatter)
+
+    place = draw(np.arange(len(hood)))
+    for _ in range(TRIES):
+        outside = np.flatnonzero(~_inside(area, place))
+        if not len(outside):
+            return place
+        place[outside] = draw(outside)
+    strays = np.flatnonzero(~_inside(area, place))
+    place[strays] = middle[hood[strays]]
+    return place
+
+
+def _anywhere(area: StudyArea, count: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Draw places in the area with equal chances, its own middle where few are found."""
+    west, south, east, north = area.mercator_bounds
+    tried = random.uniform((west, south), (east, north), (200 * count, 2))
+    found = tried[_inside(area, tried)][:count]
+    at = area.shape.representative_point()
+    middle = np.column_stack(to_mercator([at.x], [at.y]))
+    return np.vstack([found, np.repeat(middle, count - len(found), axis=0)])
+
+
+def _inside(area: StudyArea, place: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return area.covers(*to_degrees(place[:, 0], place[:, 1]))

@@ -1,0 +1,250 @@
+"""Search of public places by name, each with its outline and the source of that outline.
+
+A study area must not follow from the data, so the desk asks for the name of a place. Two public
+tables are read here: countries of Natural Earth, and the cities of the time zone database, which
+have a position and no outline; theirs is a square around it. A richer search is another
+`PlaceSearch`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import shapely
+
+from dpgeo.phrases import Phrase
+from dpgeo.spatial.antimeridian import cut_at_180
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE
+
+CITY_KILOMETRES = 40
+"""Side of the square around a city."""
+
+MOST_CORNERS = 10_000
+"""Most corners of an outline; finer ones are simplified."""
+
+POSITION = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?([+-])(\d{3})(\d\d)(\d\d)?")
+"""Latitude and longitude as the time zone database writes them, such as "+404251-0740023"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The public source of outlines: its name, https address and date (ISO 8601)."""
+
+    name: str
+    url: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPlace:
+    """A public place: its full `name`, what it is, and where its outline is from.
+
+    `time_zone` is that of its middle, as far as the tables know.
+    """
+
+    name: str
+    kind: Phrase
+    area: StudyArea
+    source: Source
+    time_zone: str
+
+
+class PlaceSearch(Protocol):
+    """Finds public places by their names; what is typed never leaves the server."""
+
+    def suggest(self, text: str, most: int) -> list[str]:
+        """Return full names that match a text, best first, at most `most`."""
+
+    def find(self, name: str) -> NamedPlace | None:
+        """Return the place with a name, or the only place that it can mean; else None."""
+
+    def time_zone_at(self, longitude: float, latitude: float) -> str:
+        """Return the time zone of the nearest known city."""
+
+
+NATURAL_EARTH = Source(
+    name="Natural Earth 1:10m, countries",
+    url="https://www.naturalearthdata.com/downloads/10m-cultural-vectors/",
+    date="2022-05-13",
+)
+
+
+def time_zone_source(version: str) -> Source:
+    """Return the source of cities: a version of the time zone database, such as "2025.2"."""
+    return Source(
+        name=f"Time zone database {version}, {CITY_KILOMETRES} km around the city's position",
+        url="https://www.iana.org/time-zones",
+        date=f"{version[:4]}-01-01",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class City:
+    """A city of the time zone database, in degrees."""
+
+    name: str
+    country: str
+    longitude: float
+    latitude: float
+    time_zone: str
+
+
+class WorldPlaces:
+    """Countries and cities of the world, ordered by how well a name matches.
+
+    `countries` has a line for each country: a JSON object with its name and geometry. It may be
+    missing; then there are only cities. `zones` is the folder of the tables of a `version` of the
+    time zone database.
+    """
+
+    def __init__(self, countries: Path, zones: Path, version: str) -> None:
+        self._countries_file = countries
+        self._zones = zones
+        self._cities_source = time_zone_source(version)
+
+    @cached_property
+    def _cities(self) -> dict[str, City]:
+        """The cities by full name; none without the tables."""
+        names = {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
+        cities = (
+            _city(names.get(code, code), position, zone)
+            for code, position, zone in _rows(self._zones / "zone.tab", 3)
+        )
+        return {f"{city.name}, {city.country}": city for city in cities}
+
+    @cached_property
+    def _countries(self) -> dict[str, str]:
+        """The lines of the countries' file by name."""
+        if not self._countries_file.exists():
+            return {}
+        lines = self._countries_file.read_text(encoding="utf-8").splitlines()
+        return {json.loads(line.partition(',"geometry"')[0] + "}")["name"]: line for line in lines}
+
+    @cached_property
+    def _folded(self) -> list[tuple[str, str]]:
+        return [(fold(name), name) for name in (*self._countries, *self._cities)]
+
+    def suggest(self, text: str, most: int) -> list[str]:
+        """Return full names that match a text, best first, at most `most`.
+
+        Names that begin with the text come before names in which a later word does, and shorter
+        names before longer ones.
+        """
+        wanted = fold(text)
+        if not wanted:
+            return []
+        ranked = [
+            (not folded.startswith(wanted), len(name), name)
+            for folded, name in self._folded
+            if f" {wanted}" in f" {folded}"
+        ]
+        return [name for _, _, name in sorted(ranked)[:most]]
+
+    def find(self, name: str) -> NamedPlace | None:
+        """Return the place with a name, or the only place that it can mean; else None."""
+        wanted = fold(name)
+        exact = [full for folded, full in self._folded if folded == wanted]
+        whole = [full for folded, full in self._folded if folded.partition(",")[0] == wanted]
+        for names in (exact, whole, self.suggest(name, 2)):
+            if len(names) == 1:
+                return self._place(names[0])
+        return None
+
+    def time_zone_at(self, longitude: float, latitude: float) -> str:
+        """Return the time zone of the nearest known city; UTC if none is known."""
+        cities = list(self._cities.values())
+        if not cities:
+            return "UTC"
+        lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
+        lat = np.radians([city.latitude for city in cities])
+        here = np.radians(latitude)
+        cosine = np.sin(lat) * np.sin(here) + np.cos(lat) * np.cos(here) * np.cos(lon)
+        return cities[int(np.argmax(cosine))].time_zone
+
+    def _place(self, name: str) -> NamedPlace:
+        if name in self._countries:
+            area = StudyArea(_outline(json.loads(self._countries[name])["geometry"]))
+            middle = area.shape.representative_point()
+            zone = self.time_zone_at(middle.x, middle.y)
+            return NamedPlace(
+                name=name, kind=Phrase("country"), area=area, source=NATURAL_EARTH, time_zone=zone
+            )
+        city = self._cities[name]
+        return NamedPlace(
+            name=city.name,
+            kind=Phrase("city"),
+            area=square_around(city.longitude, city.latitude, CITY_KILOMETRES),
+            source=self._cities_source,
+            time_zone=city.time_zone,
+        )
+
+
+def fold(text: str) -> str:
+    """Return a text for comparisons: lower case, without accents and repeated blanks."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).split())
+
+
+def square_around(longitude: float, latitude: float, kilometres: float) -> StudyArea:
+    """Return a square on the ground around a position, in degrees rounded to 100 m."""
+    high = np.degrees(kilometres * 500 / EARTH_RADIUS_METRES)
+    wide = high / np.cos(np.radians(latitude))
+    return StudyArea.from_bounds(
+        max(-180.0, round(float(longitude - wide), 3)),
+        max(-MAX_LATITUDE, round(float(latitude - high), 3)),
+        min(180.0, round(float(longitude + wide), 3)),
+        min(MAX_LATITUDE, round(float(latitude + high), 3)),
+    )
+
+
+def _outline(geometry: object) -> shapely.Geometry:
+    """Read a country's geometry and simplify it until it has few enough corners."""
+    parts = shapely.get_parts(shapely.from_geojson(json.dumps(geometry)))
+    shape = shapely.MultiPolygon([each for part in parts for each in cut_at_180(part)])
+    # The source draws Antarctica down to the pole, where Web Mercator ends before.
+    shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
+    tolerance = 0.001
+    while shapely.get_num_coordinates(shape) > MOST_CORNERS:
+        shape, tolerance = shapely.simplify(shape, tolerance), 2 * tolerance
+    # Rounded corners may touch, and simplified islands may overlap.
+    shape = shapely.union_all(shapely.make_valid(shapely.get_parts(shape)))
+    polygons = [each for each in shapely.get_parts(shape) if each.geom_type == "Polygon"]
+    return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
+
+
+def _rows(path: Path, columns: int) -> Iterator[Sequence[str]]:
+    """Yield the first columns of a table of the time zone database."""
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line.split("\t")[:columns]
+
+
+def _city(country: str, position: str, zone: str) -> City:
+    latitude, longitude = _degrees(position)
+    name = zone.rpartition("/")[2].replace("_", " ")
+    return City(name=name, country=country, longitude=longitude, latitude=latitude, time_zone=zone)
+
+
+def _degrees(position: str) -> tuple[float, float]:
+    """Read latitude and longitude."""
+    found = POSITION.fullmatch(position)
+    if found is None:
+        raise ValueError(position)
+    parts = found.groups()
+    return _angle(*parts[:4]), _angle(*parts[4:])
+
+
+def _angle(sign: str, degrees: str, minutes: str, seconds: str | None) -> float:
+    size = int(degrees) + int(minutes) / 60 + int(seconds or 0) / 3600
+    return -size if sign == "-" else size

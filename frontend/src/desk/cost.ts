@@ -1,0 +1,38 @@
+/** Figures and pictures of the step of privacy and cost, which follow the choices. */
+import { installPictures } from "./picture";
+
+const PAUSE = 200;
+
+export function installCost(page: Document): void {
+  const form = page.querySelector<HTMLFormElement>("form[data-cost]");
+  if (!form) return;
+  let timer = 0;
+  let asking: AbortController | undefined;
+  const refresh = async (): Promise<void> => {
+    asking?.abort();
+    asking = new AbortController();
+    const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
+    const answer = await fetch(`${location.pathname}?${fields}`, { signal: asking.signal }).catch(() => null);
+    if (answer?.ok) renew(page, new DOMParser().parseFromString(await answer.text(), "text/html"));
+  };
+  form.addEventListener("input", ({ target }) => {
+    // A number of one's own and one of those offered exclude each other.
+    const { name } = target as HTMLInputElement;
+    const other = form.querySelector<HTMLInputElement>("[name=other]");
+    if (name === "total" && other) other.value = "";
+    if (name === "other") form.querySelectorAll<HTMLInputElement>("[name=total]").forEach((each) => (each.checked = false));
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => void refresh(), PAUSE);
+  });
+}
+
+/** Replaces what depends on the choices and leaves the fields, so that the focus stays. */
+function renew(page: Document, answer: Document): void {
+  for (const part of page.querySelectorAll<HTMLElement>("[data-live]")) {
+    const next = answer.querySelector(`[data-live="${part.dataset.live}"]`);
+    if (!next || next.innerHTML === part.dataset.source) continue;
+    part.dataset.source = next.innerHTML;
+    part.innerHTML = next.innerHTML;
+    installPictures(part);
+  }
+}

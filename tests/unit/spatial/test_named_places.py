@@ -1,0 +1,84 @@
+"""Places by name, and invented people in them."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata, resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.invented_people import invent_people
+from dpgeo.spatial.named_places import WorldPlaces, fold
+
+SHAPES = {
+    "Oddland": [[1, 1], [3, 1], [3, 3], [1, 1]],
+    "São Ficta": [[179, 1], [-179, 1], [-179, 3], [179, 3], [179, 1]],
+}
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> WorldPlaces:
+    """Return the search with two countries that are nowhere."""
+    file = tmp_path / "countries.jsonl"
+    lines = [
+        json.dumps(
+            {"name": name, "geometry": {"type": "MultiPolygon", "coordinates": [[ring]]}},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        for name, ring in SHAPES.items()
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
+    return WorldPlaces(file, zones, metadata.version("tzdata"))
+
+
+def test_names_are_found_without_accents_and_by_later_words(places: WorldPlaces) -> None:
+    assert places.suggest("sao f", 5) == ["São Ficta"]
+    assert places.suggest("york", 5) == ["New York, United States"]
+    assert places.suggest("", 5) == []
+    assert fold("  ÉTÉ  d'hiver ") == "ete d'hiver"
+
+
+def test_a_name_that_several_places_have_is_not_guessed(places: WorldPlaces) -> None:
+    assert len(places.suggest("san", 8)) > 1
+    assert places.find("san") is None
+    found = places.find("Oddland")
+    assert found is not None
+    assert (found.name, found.area.bounds) == ("Oddland", (1.0, 1.0, 3.0, 3.0))
+    assert found.source.url.startswith("https://")
+
+
+def test_a_city_is_a_square_around_its_position(places: WorldPlaces) -> None:
+    found = places.find("tokyo")
+    assert found is not None
+    assert found.time_zone == "Asia/Tokyo"
+    assert found.area.ground_square_kilometres == pytest.approx(1600, rel=0.02)
+    west, south, east, north = found.area.bounds
+    assert ((west + east) / 2, (south + north) / 2) == pytest.approx((139.74, 35.65), abs=0.01)
+
+
+def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> None:
+    found = places.find("São Ficta")
+    assert found is not None
+    assert found.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
+
+
+def test_without_tables_there_are_no_places(tmp_path: Path) -> None:
+    places = WorldPlaces(tmp_path / "none", tmp_path, "2026.1")
+    assert places.suggest("a", 5) == []
+    assert places.time_zone_at(0, 0) == "UTC"
+
+
+def test_invented_people_stay_in_the_area_and_are_always_the_same() -> None:
+    ring = [[0, 0], [1, 0], [0.1, 0.1], [0, 1], [0, 0]]
+    area = StudyArea.from_geojson({"type": "Polygon", "coordinates": [ring]})
+    first, second = invent_people(area, 500), invent_people(area, 500)
+    assert area.covers(*first.degrees).all()
+    assert np.array_equal(first.x, second.x)
+    assert len(np.unique(first.person)) == 500
+    sightings = np.bincount(first.person)
+    assert sightings.max() > 4 * np.median(sightings)

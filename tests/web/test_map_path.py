@@ -1,0 +1,281 @@
+"""The owner's path: a place, a file, a kind of map, its cost, and the button that spends it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from dpgeo.accounts.models import Role
+from dpgeo.core.errors import BudgetExceeded, Conflict
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create, dataset_share_budget
+from dpgeo.pages.desk.quotes import like
+from dpgeo.releases.models import Release
+from dpgeo.spatial.area import StudyArea
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Make an organisation with a signed-in administrator."""
+    cache.clear()
+    return make_desk()
+
+
+def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
+    """Declare a dataset of which nobody has said how much may be published."""
+    if ready:
+        dataset = desk.declare(ready=True, **facts)
+        dataset.ledger.total_units = 0
+        dataset.ledger.save()
+        return dataset
+    return dataset_create(
+        organisation=desk.organisation,
+        title="Invented trips",
+        licence="CC BY 4.0",
+        unit="person",
+        study_area=StudyArea.from_bounds(10, 50, 10.1, 50.1).to_geojson(),
+        time_zone="UTC",
+        budget=None,
+        budget_later=True,
+        created_by=desk.user,
+    )
+
+
+def place(desk: Desk, **typed: str) -> Any:
+    """Send the first step's form."""
+    return desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), **typed})
+
+
+def test_the_name_of_a_place_is_enough_to_begin(desk: Desk) -> None:
+    answer = place(desk, place="paris")
+    dataset = Dataset.objects.get()
+    assert answer["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
+    assert (dataset.title, dataset.time_zone) == ("Paris", "Europe/Paris")
+    assert dataset.area.covers([2.35], [48.86]).all()
+    assert 1400 < dataset.area.ground_square_kilometres < 1800
+    assert dataset.ledger.total_units == 0
+
+
+def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
+    sides = {"west": "11.3", "south": "48.0", "east": "11.8", "north": "48.3"}
+    place(desk, **sides)
+    dataset = Dataset.objects.get()
+    assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
+    assert (dataset.title, dataset.time_zone) == ("An area drawn by hand", "Europe/Vaduz")
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ({"place": ""}, "Type the name of a place"),
+        ({"place": "Nowhere at all"}, "No place is known by this name"),
+        ({"place": "San"}, "choose one of them"),
+        ({"west": "1"}, "Give the southern side"),
+        ({"place": "Paris", "time_zone": "Moon/Crater"}, "There is no such time zone"),
+    ],
+)
+def test_an_unclear_place_is_asked_for_again(
+    desk: Desk, typed: dict[str, str], message: str
+) -> None:
+    answer = place(desk, **typed)
+    assert answer.status_code == 422
+    assert message in answer.content.decode()
+    assert not Dataset.objects.exists()
+
+
+def test_places_are_suggested_and_outlined(desk: Desk) -> None:
+    found = desk.client.get("/desk/places.json", {"q": "new y"}).json()
+    assert found == {"places": ["New York, United States"]}
+    outline = desk.client.get("/desk/place.json", {"name": "New York, United States"}).json()
+    assert outline["kind"] == "city"
+    assert StudyArea.from_geojson(outline["area"]).covers([-74.0], [40.71]).all()
+    assert desk.client.get("/desk/place.json", {"name": "Nowhere"}).status_code == 404
+
+
+def test_nothing_is_paid_before_a_total_is_set(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    with pytest.raises(BudgetExceeded, match="nobody has said yet"):
+        desk.request(dataset)
+    assert "no budget yet" in desk.page("/desk/")
+    assert "no budget yet" in desk.page(f"/desk/datasets/{dataset.slug}/")
+
+
+def test_a_kind_that_lacks_something_says_what_and_leads_there(desk: Desk) -> None:
+    dataset = undecided(desk)
+    page = desk.page(f"/desk/datasets/{dataset.slug}/map/")
+    for kind, address in (
+        ("districts", f"/desk/datasets/{dataset.slug}/layers/"),
+        ("points", f"/desk/datasets/{dataset.slug}/edit/"),
+    ):
+        field = page[page.index(f'value="{kind}"') :]
+        assert " disabled" in field[:40]
+        assert address in field[:900]
+    assert "It needs a column that says when each row was." in page
+    assert 'value="heat" checked' in page
+    lacking = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", {"kind": "districts"})
+    assert lacking["Location"].endswith("/map/?kind=districts")
+
+
+def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
+    dataset = undecided(desk)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    page = desk.page(address)
+    totals = re.findall(r'name="total"[^>]*>', page)
+    assert len(totals) == 3
+    assert not any("checked" in each for each in totals)
+    unsaid = desk.client.get(address, {"kind": "heat", "go": "publish"})
+    assert unsaid.status_code == 422
+    assert "Say how much may ever be published" in unsaid.content.decode()
+    wrong = desk.client.get(address, {"other": "much", "go": "publish"})
+    assert "is not a number" in wrong.content.decode()
+
+
+def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
+    dataset = undecided(desk)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    answer = desk.client.get(address, {"kind": "heat", "total": "1"})
+    cards = {card.key: card for card in answer.context["cards"]}
+    assert [card.amount for card in cards.values()] == ["1", "0.5", "0.2"]
+    assert cards["finest"].margin < cards["balanced"].margin < cards["private"].margin
+    assert cards["finest"].metres < cards["balanced"].metres < cards["private"].metres
+    assert "Left after it: 0.5 of 1" in answer.content.decode()
+    assert desk.client.get(address, {"total": "1", "go": "publish"}).status_code == 302
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.total_units == 0
+
+
+def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
+    """Open the last step and press its button."""
+    address = f"/desk/datasets/{dataset.slug}/map/publish/"
+    answer = desk.client.get(address, {"kind": "heat", "total": "1", **query})
+    assert answer.status_code == 200, answer
+    fields = {"token": answer.context["token"], "title": "Trips", "licence": "CC BY 4.0"}
+    return desk.client.post(answer.wsgi_request.get_full_path(), fields)
+
+
+def test_publishing_sets_the_total_and_pays_once(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    assert published(desk, dataset)["Location"].startswith("/desk/releases/")
+    release = Release.objects.get()
+    assert (release.epsilon, release.mechanism, release.bound) == (Fraction(1, 2), "auto", 1)
+    assert release.publish_when_done
+    dataset.ledger.refresh_from_db()
+    assert (dataset.ledger.total, dataset.ledger.spent) == (Fraction(1), Fraction(1, 2))
+    # The next map divides what is left, and nobody asks for a total again.
+    page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/")
+    assert "may ever be published about these people?" not in page
+    assert "uses 0.25" in page
+
+
+def test_the_same_page_sent_twice_is_paid_once(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    address = f"/desk/datasets/{dataset.slug}/map/publish/?kind=heat&total=1"
+    token = desk.client.get(address).context["token"]
+    fields = {"token": token, "title": "Trips", "licence": "CC BY 4.0"}
+    first, second = (desk.client.post(address, fields)["Location"] for _ in range(2))
+    assert first == second
+    assert Release.objects.count() == 1
+
+
+def test_a_request_that_fails_sets_no_total(desk: Desk) -> None:
+    dataset = undecided(desk)
+    answer = published(desk, dataset)
+    assert answer.status_code == 422
+    assert "has no data yet" in answer.content.decode()
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.total_units == 0
+
+
+def test_only_an_administrator_sets_the_total(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    page = steward.get(address, {"total": "1", "go": "publish"})
+    assert "An administrator of Invented house has to say" in page.content.decode()
+    sent = steward.get(f"/desk/datasets/{dataset.slug}/map/publish/", {"total": "1"})
+    assert "/map/cost/" in sent["Location"]
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.total_units == 0
+
+
+def test_a_dataset_without_a_total_may_share_that_of_the_same_people(desk: Desk) -> None:
+    first, dataset = desk.declare(title="First"), undecided(desk, ready=True)
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    query = {"kind": "heat", "ledger": str(first.ledger.pk)}
+    address = f"/desk/datasets/{dataset.slug}/map/publish/"
+    answer = steward.get(address, query)
+    fields = {"token": answer.context["token"], "title": "Trips", "licence": "CC BY 4.0"}
+    steward.post(answer.wsgi_request.get_full_path(), fields)
+    dataset.refresh_from_db()
+    assert dataset.ledger == first.ledger
+    assert dataset.ledger.spent == Fraction(1)
+    with pytest.raises(Conflict, match="of its own by now"):
+        dataset_share_budget(dataset=first, ledger=desk.declare(title="Third").ledger)
+
+
+def test_nothing_of_the_file_reaches_the_later_steps(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pages and the rehearsal are the same whatever the file holds."""
+    dataset = undecided(desk, ready=True)
+    steps = {
+        name: f"/desk/datasets/{dataset.slug}/map/{name}?kind=heat&total=1"
+        for name in ("", "cost/", "publish/")
+    }
+    varying = r'name="(?:csrfmiddlewaretoken|token)" value="[^"]*"'
+    before = {name: re.sub(varying, "", desk.page(address)) for name, address in steps.items()}
+    Upload.objects.update(report={"read": 123_457, "accepted": 7_654_321, "refused": {}})
+    monkeypatch.setattr(Upload, "canonical_name", "gone")
+    after = {name: re.sub(varying, "", desk.page(address)) for name, address in steps.items()}
+    assert after == before
+    picture = re.search(r'data-map="([^"]+)"', after["publish/"])
+    assert picture is not None
+    assert desk.client.get(picture[1]).content.startswith(b"DPGM")
+
+
+@pytest.mark.parametrize("kind", ["heat", "contours", "gatherings", "time", "points", "districts"])
+def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> None:
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    answer = desk.client.get(address, {"kind": kind})
+    if answer.status_code == 302:
+        assert kind in {"time", "points", "districts"}
+        return
+    picture = answer.context["picture"]
+    drawn = desk.client.get(picture)
+    assert drawn.content.startswith(b"DPGM")
+    assert drawn["Cache-Control"] == "private, max-age=600"
+    assert desk.client.get(picture.replace("map.bin", "none.bin")).status_code == 404
+    stranger = desk.signed_in("nobody", role=None)
+    assert stranger.get(picture).status_code == 404
+
+
+def test_sample_data_can_be_practised_with(desk: Desk) -> None:
+    dataset = undecided(desk)
+    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/practice/", follow=True)
+    upload = Upload.objects.get()
+    assert upload.state == UploadState.RECEIVED
+    assert upload.file_name == "invented-people.csv"
+    assert answer.context["form"]["person"].value() == "person"
+    assert answer.context["hints"] == []
+
+
+def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
+    """After a map of points, whose cost follows from its level, epsilon is not empty."""
+    from dpgeo.core.levels import make_level
+
+    dataset = desk.declare(ready=True, points_budget=make_level("ln 16", 200, field="level"))
+    desk.request(
+        dataset, mechanism="planar-laplace", parameters={"level": "ln 4"}, epsilon=None, bound=1
+    )
+    assert "epsilon" not in like(Release.objects.get())
+    form = desk.client.get(f"/desk/datasets/{dataset.slug}/release/").context["form"]
+    assert form["epsilon"].value() == "0.5"
+    assert form["mechanism"].value() == "planar-laplace"
