@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import shapely
 from pmtiles.reader import MmapSource, all_tiles
-from pmtiles.tile import zxy_to_tileid
+from pmtiles.tile import tileid_to_zxy, zxy_to_tileid
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground.archives import write
@@ -108,8 +108,6 @@ def build_tiles(extract: Path, target: Path, bounds: Bounds | None = None) -> Bo
 
 
 def _joined(parts: dict[int, list[bytes]]) -> Iterator[tuple[tuple[int, int, int], bytes]]:
-    from pmtiles.tile import tileid_to_zxy
-
     for number in sorted(parts):
         yield tileid_to_zxy(number), gzip.compress(b"".join(parts[number]), 9, mtime=0)
 

@@ -80,7 +80,7 @@ def test_other_files_are_refused_with_the_remedy(tmp_path: Path) -> None:
 
 def test_a_tile_is_read_from_a_replaced_file(tmp_path: Path) -> None:
     path = tmp_path / "a.pmtiles"
-    metadata = {"vector_layers": []}
+    metadata: dict[str, list[str]] = {"vector_layers": []}
     archives.write([((0, 0, 0), b"first")], path, archives.WORLD, metadata)
     assert gzip.decompress(archives.tile(path, 0, 0, 0) or b"") == b"first"
     assert archives.tile(path, 3, 1, 1) is None
