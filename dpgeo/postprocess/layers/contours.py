@@ -43,6 +43,7 @@ def _contour_layers(content: ContourRelease, area: StudyArea) -> list[Layer]:
         *_cells(content, area),
         ShapeLayer(
             name="bands",
+            opens=True,
             title="Bands between contour lines",
             kind="inferred",
             margin_label=NO_MARGIN,

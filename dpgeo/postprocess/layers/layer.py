@@ -61,6 +61,8 @@ class Layer:
     """Smallest listed value; features not listed have lower ones. None if all are listed."""
     time_slice: bool = False
     """Whether the layer shows one time slice alone, which `title` names."""
+    opens: bool = False
+    """Whether a map opens on this layer, whatever its figures."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 
@@ -109,6 +111,8 @@ class PointLayer(Layer):
 
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
+    shift: float = 0.0
+    """Metres by less than which noise moved half of the points; 0 where it moved none."""
     features: Features = POINTS
 
     def __len__(self) -> int:

@@ -53,6 +53,7 @@ def _points(content: PointsRelease) -> PointLayer:
         note=f"Each point is a report that was moved at random: half of them by less than "
         f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.{details}",
         columns=_columns(content),
+        shift=near,
         longitude=content.longitude / UNITS,
         latitude=content.latitude / UNITS,
     )
@@ -89,6 +90,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
     carried, foreign = _carried(content, area)
     return BoxLayer(
         name="density",
+        opens=True,
         title="Density recovered from the points",
         kind="inferred",
         margin_label=NOMINAL,

@@ -37,7 +37,7 @@ export class DrawnMap {
       style: basemapStyle(scene.basemap, scene.area, palette),
       ...start(scene.bounds, view),
       maxBounds: scene.basemap.bounds ?? scene.bounds,
-      maxZoom: release.grid ? zoomOfCell(release.grid, WIDEST_CELL) : CLOSEST,
+      maxZoom: closest(release),
       attributionControl: false,
       dragRotate: false,
       pitchWithRotate: false,
@@ -87,6 +87,11 @@ export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () =
   map.on("move", draw);
   map.on("resize", draw);
   draw();
+}
+
+/** The largest zoom: that of a wide cell, but close enough to tell one point from another. */
+function closest({ grid, layers }: OpenRelease["release"]): number {
+  return grid && !layers.some(({ shape }) => shape === "points") ? zoomOfCell(grid, WIDEST_CELL) : CLOSEST;
 }
 
 function zoomOfCell(grid: Grid, pixels: number): number {
