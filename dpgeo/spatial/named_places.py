@@ -112,7 +112,7 @@ class WorldPlaces:
         self._cities_source = time_zone_source(version)
 
     @cached_property
-    def _cities(self) -> dict[str, City]:
+    def cities(self) -> dict[str, City]:
         """The cities by full name; none without the tables."""
         names = {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
         cities = (
@@ -131,7 +131,7 @@ class WorldPlaces:
 
     @cached_property
     def _folded(self) -> list[tuple[str, str]]:
-        return [(fold(name), name) for name in (*self._countries, *self._cities)]
+        return [(fold(name), name) for name in (*self._countries, *self.cities)]
 
     def suggest(self, text: str, most: int) -> list[str]:
         """Return full names that match a text, best first, at most `most`.
@@ -161,7 +161,7 @@ class WorldPlaces:
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the nearest known city; UTC if none is known."""
-        cities = list(self._cities.values())
+        cities = list(self.cities.values())
         if not cities:
             return "UTC"
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
@@ -178,7 +178,7 @@ class WorldPlaces:
             return NamedPlace(
                 name=name, kind=Phrase("country"), area=area, source=NATURAL_EARTH, time_zone=zone
             )
-        city = self._cities[name]
+        city = self.cities[name]
         return NamedPlace(
             name=city.name,
             kind=Phrase("city"),
