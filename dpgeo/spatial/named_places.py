@@ -104,9 +104,9 @@ class City:
 class WorldPlaces:
     """Countries and cities of the world, ordered by how well a name matches.
 
-    `countries` has a line for each country: a JSON object with its name, box and geometry. It may be
-    missing; then there are only cities. `zones` is the folder of the tables of a `version` of the
-    time zone database.
+    `countries` has a line for each country, a JSON object with its name, box and geometry. It may
+    be missing; then there are only cities. `zones` is the folder of the tables of a `version` of
+    the time zone database.
     """
 
     def __init__(self, countries: Path, zones: Path, version: str) -> None:
