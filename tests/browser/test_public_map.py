@@ -158,7 +158,7 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
     image = screenshot(page, "#map .sheet")
     assert share(image, "map-hatch", "light") < doubtful / 4
     assert share(image, "tide-3", "light") > 0.2
-    assert "Margin (±) of people" in page.inner_text(".legend")
+    assert "Margin of error, people per" in page.inner_text(".legend")
 
 
 def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded: Release) -> None:
