@@ -13,6 +13,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, layers
 from dpgeo.postprocess.layers.layer import unit_boxes
 from dpgeo.postprocess.opening import (
     FULLEST,
+    SAMPLED,
     STEPS,
     class_edges,
     class_shares,
@@ -179,3 +180,14 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     for layer in shown:
         if layer.value is not None and not standing(layer).any():
             assert opens.edges[layer.name] == ()
+
+
+def test_classes_of_a_very_large_layer_keep_its_least_and_largest_values() -> None:
+    values = np.random.default_rng(1).lognormal(3, 1, 2 * SAMPLED + 1)
+    weights = np.ones(len(values))
+    edges = class_edges(values, weights)
+    assert edges[0] == values.min()
+    index = np.searchsorted(edges, values, side="right") - 1
+    shares = np.bincount(index, minlength=len(edges)) / len(values)
+    assert shares.max() < FULLEST + 0.01
+    assert shares.min() > 0
