@@ -160,7 +160,7 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
         if fullest <= FULLEST:
             return edges
         tried.append((fullest, edges))
-    return min(tried)[1]
+    return min(tried, key=lambda each: each[0])[1]
 
 
 def class_shares(values: Array, weights: Array, edges: Sequence[float]) -> Array:

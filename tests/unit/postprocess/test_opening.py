@@ -165,6 +165,12 @@ def test_classes_spread_over_the_coloured_cells(spread: float) -> None:
     assert edges[-1] <= values[-1]
 
 
+def test_where_one_box_is_nearly_all_of_the_map_classes_follow_magnitudes() -> None:
+    edges = class_edges(np.array([5.0, 420.0]), np.array([98.0, 2.0]))
+    assert edges[0] == 5.0
+    assert edges[1] > 100
+
+
 def test_a_single_value_is_one_class() -> None:
     assert class_edges(np.array([4.0, 4.0]), np.ones(2)) == (4.0,)
     assert class_edges(np.array([]), np.array([])) == ()

@@ -58,7 +58,8 @@ describe("the legend of a heatmap", () => {
     expect(legendTitle("estimate", people, squareOf(100, 100), boxes)).toBe("People per 100\u00a0m square");
   });
 
-  it("claims its margin for figures per square only where squares were counted", () => {
+  it("states margins of figures per square, and of boxes as they were counted", () => {
+    expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("Every figure is give or take 48 people.");
     expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
     expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });

@@ -16,16 +16,16 @@ export function legendTitle(show: Show, { one }: Nouns, square: Square, { slice,
   return name + (slice ? `, ${t(title)}` : "");
 }
 
-/** The margins of the counts that are coloured, in a sentence. */
+/** The margins of what is coloured, in a sentence: of boxes as counted, else of the figures per square. */
 export function marginSentence(layer: BoxLayer, margins: readonly number[], nouns: Nouns, square: Square): string {
-  const values = {
-    range: plainRange(margins.length ? margins : layer.noise.map(({ margin }) => margin)),
-    counting: t(layer.boxes ? nouns.sum : nouns.one),
-    how: provenance(layer.noise[0]!.label),
-  };
-  return square.cells === 1 && !layer.boxes
-    ? t("Every figure is give or take {range} {counting}{how}.", values)
-    : t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+  const counts = margins.length ? margins : layer.noise.map(({ margin }) => margin);
+  const how = provenance(layer.noise[0]!.label);
+  if (layer.boxes) {
+    const values = { range: plainRange(counts), counting: t(nouns.sum), how };
+    return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+  }
+  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: t(nouns.one), how };
+  return t("Every figure is give or take {range} {counting}{how}.", values);
 }
 
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
