@@ -102,24 +102,33 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) a map colours: positive counts that reach their threshold."""
+    """Return which features (n,) stand out: positive counts that reach their threshold."""
+    return _reaching(layer, layer.threshold)
+
+
+def coloured(layer: Layer) -> NDArray[np.bool_]:
+    """Return which features (n,) a map colours: those that stand out, or lie in a box that does."""
+    return _reaching(layer, layer.threshold if layer.coloured_from is None else layer.coloured_from)
+
+
+def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.bool_]:
     if layer.value is None:
         return np.ones(len(layer), dtype=np.bool_)
     positive = np.asarray(layer.value > 0)
-    return positive if layer.threshold is None else positive & (layer.value >= layer.threshold)
+    return positive if least is None else positive & (layer.value >= least)
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
     """Return the side in metres of the square for which a map states counts of boxes, or 0."""
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
-    coloured = [layer for layer in boxes if standing(layer).any()]
-    return min((_metres(layer) for layer in coloured or boxes), default=0)
+    clear = [layer for layer in boxes if standing(layer).any()]
+    return min((_metres(layer) for layer in clear or boxes), default=0)
 
 
 def _metres(layer: BoxLayer) -> int:
-    coloured = standing(layer)
+    clear = standing(layer)
     sides = layer.grid.ground_cell_metres * np.sqrt(_visible_cells(layer).astype(np.float64))
-    sides = sides[coloured] if coloured.any() else sides
+    sides = sides[clear] if clear.any() else sides
     smallest, typical = float(sides.min()), float(np.median(sides))
     above = next(metres for metres in _round_lengths() if metres * CLOSE >= smallest)
     within = max((metres for metres in _round_lengths() if metres <= typical * CLOSE), default=1)
@@ -134,14 +143,14 @@ def per_square(layer: BoxLayer, metres: int) -> Array:
 
 def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     """Return the lower edges of a layer's classes, for counts of boxes per square."""
-    coloured = standing(layer)
+    shown = coloured(layer)
     if not isinstance(layer, BoxLayer):
-        values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[coloured]
+        values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
-    values = per_square(layer, metres)[coloured]
+    values = per_square(layer, metres)[shown]
     # No class of boxes begins above every figure that was published, however small some boxes are.
-    most = math.inf if layer.is_cells else float(np.max(layer.value[coloured], initial=0))
-    return class_edges(values, layer.cells[coloured].astype(np.float64), most)
+    most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
+    return class_edges(values, layer.cells[shown].astype(np.float64), most)
 
 
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:

@@ -57,6 +57,11 @@ class Layer:
     """(n,) half-width of the 95 % interval; None without a margin."""
     threshold: NDArray[np.float64] | None = None
     """(n,) the value that at most one empty feature in a thousand reaches."""
+    coloured_from: NDArray[np.float64] | None = None
+    """(n,) the value from which maps colour a feature; None where that is the threshold.
+
+    It is lower inside a measured box that stands out: the map shows how its count is spread.
+    """
     least_listed: int | None = None
     """Smallest listed value; features not listed have lower ones. None if all are listed."""
     time_slice: bool = False
