@@ -22,7 +22,8 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.uploads import (
-    suggested_columns,
+    declared_columns,
+    offered_columns,
     upload_confirm,
     upload_discard,
     upload_look,
@@ -163,13 +164,14 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
-    fixed = Columns.from_json(dataset.columns)
+    # Of a file that lacks the fixed columns, others may be chosen; the service compares them.
+    chooses = chooses or declared_columns(dataset, preview) is None
     form = ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
         frozen=not chooses,
-        initial=(suggested_columns(dataset, preview) if chooses else fixed).to_json(),
+        initial=offered_columns(upload, preview).to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, upload, form):
