@@ -75,7 +75,7 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
     drawn = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
     map_array.write(released, shown, drawn.path)
     picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
-    preview.write(released, shown[0], picture.path)
+    preview.write(released, shown, picture.path)
     built += [drawn, picture]
     return [*built, _statement_file(released, built, folder)]
 

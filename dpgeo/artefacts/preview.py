@@ -1,12 +1,13 @@
 """preview.png: a picture of a release with its legend.
 
-It shows the measured layer. As on the site's map, only features that stand out from the noise are
-coloured; the others are grey. Classes follow from released values alone.
+It shows what the site's map opens on, in the same unit and classes (`postprocess.opening`): only
+features that stand out from the noise are coloured; the others are grey.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.counted_words import noun_of_layer
+from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
+from dpgeo.postprocess.opening import opening_of, per_square, standing
 from dpgeo.spatial.projection import to_mercator
 
 NAME = "preview.png"
@@ -51,9 +53,9 @@ TIDE: tuple[Colour, ...] = (
 )
 """The colour ramp of the site's map: changing hue, darker at each step."""
 
-HIGH_QUANTILE = 0.995
-"""Quantile of the values above which no class begins, so that one crowded place does not flatten
-the others."""
+
+FROM = "from_people_per_km2"
+"""Column of the density at which a band between contour lines begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,40 @@ class _Frame:
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
-def write(released: Released, layer: Layer, path: Path) -> None:
-    """Draw the measured layer of a release."""
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The layer that is drawn, with the side of the square that its values are stated for."""
+
+    layer: Layer
+    metres: int
+    values: NDArray[np.float64]
+    """(n,) what the colours stand for."""
+    edges: tuple[float, ...]
+    """Lower edges of the classes."""
+    coloured: NDArray[np.bool_]
+
+    @classmethod
+    def opening(cls, shown: Sequence[Layer]) -> _View:
+        opens = opening_of(shown)
+        layer = next(each for each in shown if each.name == opens.layer)
+        values = layer.columns.get(FROM, layer.value)
+        edges = opens.edges.get(layer.name, ())
+        if FROM in layer.columns:
+            edges = tuple(layer.columns[FROM].tolist())
+        if isinstance(layer, BoxLayer):
+            values = per_square(layer, opens.metres)
+        counted = np.zeros(len(layer)) if values is None else np.asarray(values, dtype=np.float64)
+        return cls(layer, opens.metres, counted, edges, standing(layer))
+
+
+def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
+    """Draw what the map of a release opens on; `shown` are all its layers."""
     from PIL import Image, ImageDraw
 
-    edges = _edges(layer)
+    view = _View.opening(shown)
+    layer = view.layer
     frame = _Frame.around(extent(released, layer))
-    look = _looks(layer, edges)
+    look = _looks(view)
     pixels = np.full((MAP_HEIGHT, WIDTH, 3), SHEET, dtype=np.uint8)
     if isinstance(layer, BoxLayer):
         _paint_boxes(pixels, layer, look, frame)
@@ -101,52 +130,20 @@ def write(released: Released, layer: Layer, path: Path) -> None:
     _draw_outline(pen, released.area.shape, frame)
     picture = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
     picture.paste(drawn, (0, HEAD))
-    _write_words(ImageDraw.Draw(picture), released, layer, edges)
+    _write_words(ImageDraw.Draw(picture), released, view)
     picture.save(path, format="PNG", compress_level=9)
 
 
-def _edges(layer: Layer) -> list[float]:
-    """Return the lower edges of the colour classes for features that stand out.
-
-    Each edge is about the same multiple of the one before.
-    """
-    if layer.value is None:
-        return []
-    values = np.sort(layer.value[_stands_out(layer)].astype(np.float64))
-    values = values[values > 0]
-    if not values.size:
-        return []
-    low = float(values[0])
-    high = max(low, float(np.quantile(values, HIGH_QUANTILE)))
-    edges = [low]
-    for step in range(1, len(TIDE)):
-        edge = _rounded(low * (high / low) ** (step / (len(TIDE) - 0.5)))
-        if edges[-1] < edge <= values[-1]:
-            edges.append(edge)
-    return edges
-
-
-def _stands_out(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) reach the threshold that empty features hardly ever reach."""
-    if layer.value is None or layer.threshold is None:
-        return np.ones(len(layer), dtype=np.bool_)
-    return np.asarray(layer.value >= layer.threshold)
-
-
-def _rounded(value: float) -> float:
-    """Round to two significant digits."""
-    return float(f"{value:.2g}")
-
-
-def _looks(layer: Layer, edges: list[float]) -> NDArray[np.uint8]:
+def _looks(view: _View) -> NDArray[np.uint8]:
     """Return the colour (n, 3) of every feature."""
-    if layer.value is None or not edges:
+    layer, edges = view.layer, view.edges
+    if not edges:
         plain = NOISE if layer.value is not None else TIDE[4]
         return np.full((len(layer), 3), plain, dtype=np.uint8)
-    classes = np.searchsorted(edges, layer.value, side="right") - 1
+    classes = np.searchsorted(edges, view.values, side="right") - 1
     steps = np.rint(np.linspace(0, len(TIDE) - 1, len(edges))).astype(np.int64)
     colours = np.array(TIDE, dtype=np.uint8)[steps[np.clip(classes, 0, None)]]
-    colours[~_stands_out(layer) | (classes < 0)] = NOISE
+    colours[~view.coloured | (classes < 0)] = NOISE
     return np.asarray(colours, dtype=np.uint8)
 
 
@@ -206,29 +203,44 @@ def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
     return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
 
 
-def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float]) -> None:
+def _write_words(pen: Any, released: Released, view: _View) -> None:
     """Write the title above the map, and the legend and privacy sentence below it."""
-    about = released.about
+    about, layer = released.about, view.layer
     pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=_font(36))
     source = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
     pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=_font(20))
     top = HEAD + MAP_HEIGHT + 18
-    left = _draw_key(pen, layer, edges, top)
+    left = _draw_key(pen, view, top)
     if layer.threshold is not None:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
         pen.text((left + 36, top), "too few to tell from none", fill=INK, font=_font(18))
     unit = released.guarantee.unit.value
-    promise = f"{layer.title} ({noun_of_layer(released, layer)}), {cost_words(released)} per {unit}"
+    promise = f"{_unit_words(released, view)}, {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))
 
 
-def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
-    """Draw a swatch for every class, with its lower edge below it; return where they end."""
+def _unit_words(released: Released, view: _View) -> str:
+    """Return what the figures of the legend count, as the site's legend says it."""
+    counted = nouns_of(released).one.capitalize()
+    if isinstance(view.layer, BoxLayer):
+        length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
+        time = f", {view.layer.title}" if view.layer.time_slice else ""
+        return f"{counted} per {length} square{time}"
+    if FROM in view.layer.columns:
+        return f"{counted} per square kilometre"
+    return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"
+
+
+def _draw_key(pen: Any, view: _View, top: int) -> int:
+    """Draw a swatch for every class, edges where two meet; return where they end."""
+    edges = view.edges
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
-    for edge, step in zip(edges, steps.tolist(), strict=False):
+    for number, (edge, step) in enumerate(zip(edges, steps.tolist(), strict=False)):
         pen.rectangle((left, top, left + 72, top + 22), fill=TIDE[step])
-        pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=_font(18))
+        if number or len(edges) == 1:
+            anchor = "ma" if number else "la"
+            pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=_font(18), anchor=anchor)
         left += 74
     return left + 24 if edges else left
 

@@ -30,6 +30,7 @@ class Comparable:
     title: str
     array_url: str
     looks: str
+    opens: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,14 @@ def comparable(release: Release) -> list[Comparable]:
     kind = kind_of(release.mechanism)
     others = releases_public().filter(dataset=release.dataset).exclude(pk=release.pk)
     alike = [other for other in others[: 3 * MOST_COMPARED] if kind_of(other.mechanism) is kind]
-    return [
-        Comparable(
-            other.pk,
-            other.title,
-            reverse("api:release-file", args=[other.pk, map_array.NAME]),
-            summary_of(other).looks,
-        )
-        for other in alike[:MOST_COMPARED]
-    ]
+    return [_comparable(other, summary_of(other)) for other in alike[:MOST_COMPARED]]
+
+
+def _comparable(release: Release, summary: Summary) -> Comparable:
+    return Comparable(
+        release.pk,
+        release.title,
+        reverse("api:release-file", args=[release.pk, map_array.NAME]),
+        summary.looks,
+        summary.opens,
+    )

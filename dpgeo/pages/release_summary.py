@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from django.core.cache import cache
@@ -26,8 +26,9 @@ from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
-from dpgeo.postprocess.layers.features import Features
+from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.slices import stacked
+from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.postprocess.profiles import profiles
 from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
@@ -156,6 +157,7 @@ class Summary:
     """How the study area was exchanged after the first upload."""
     square_kilometres: float
     layers: tuple[LayerName, ...]
+    opening: Opening
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
@@ -174,6 +176,28 @@ class Summary:
     def looks(self) -> str:
         """Return each layer's renderer, as JSON for the map."""
         return json.dumps({layer.name: layer.look for layer in self.layers})
+
+    @property
+    def opens(self) -> str:
+        """Return what the map opens on, its unit and its classes, as JSON for the map."""
+        edges = {
+            name: [float(f"{edge:.6g}") for edge in each]
+            for name, each in self.opening.edges.items()
+        }
+        return json.dumps(asdict(self.opening) | {"edges": edges}, separators=(",", ":"))
+
+    @property
+    def squares(self) -> tuple[LayerName, ...]:
+        """Return the layers of a map of squares to choose from: as counted, and smoothed."""
+        alike = all(layer.look == CELLS.look for layer in self.layers)
+        return self.layers if alike and len(self.layers) > 1 and not self.slices else ()
+
+    @property
+    def kinds_of_layers(self) -> tuple[LayerName, ...]:
+        """Return the layers of a map that has several kinds, the one that it opens on first."""
+        if self.squares or self.slices or len(self.layers) == 1:
+            return ()
+        return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
 
     @property
     def can_add_up(self) -> bool:
@@ -289,6 +313,7 @@ def summarise(released: Released) -> Summary:
             )
             for layer in drawn_layers
         ),
+        opening=opening_of(drawn_layers),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released) if counts else None,

@@ -13,3 +13,8 @@ DRAWN = "#map[data-state=idle]"
 
 Open = Callable[..., Any]
 """Opens a path; see `conftest.open_page`."""
+
+
+def unfold(page: Any, words: str) -> None:
+    """Open a part of the page that is folded, by the words of its summary."""
+    page.locator("summary", has_text=words).first.click()

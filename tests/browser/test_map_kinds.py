@@ -15,8 +15,9 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import ClustersRelease
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_publish
+from dpgeo.spatial.area import StudyArea
 from tests import makers
-from tests.browser.opening import DRAWN, Open
+from tests.browser.opening import DRAWN, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot, share, token
 from tests.browser.test_accessibility import violations
 from tests.unit.artefacts.releases import clusters_release, contour_release, zones_release
@@ -27,6 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 KINDS = ("zones", "clusters", "contours", "points")
 STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
+TITLED = "(word) => document.querySelector('.legend h2').textContent.includes(word)"
 HALF = 8
 """Pixels from the middle of a map to the edge of the patch that is checked."""
 
@@ -119,7 +121,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
 def test_bands_between_contours_are_darker_up_the_hill(
     open_page: Open, published: Any, theme: str
 ) -> None:
-    page = open_page(path(published("contours")) + "#layer=bands", theme=theme)
+    page = open_page(path(published("contours")), theme=theme)
     image = screenshot(page, "#map .sheet")
     seen = [step for step in range(7) if share(image, f"tide-{step}", theme) > 0.001]
     assert len(seen) >= 2, "every band has a colour of its own"
@@ -135,7 +137,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
 def test_moved_points_are_dots_with_the_radius_of_their_noise(
     open_page: Open, published: Any, theme: str
 ) -> None:
-    page = open_page(path(published("points")), theme=theme)
+    page = open_page(path(published("points")) + "#layer=points", theme=theme)
     image = screenshot(page, "#map .sheet").astype(int)
     dot = np.array(token("tide-5", theme))
     land = np.array(token("map-land", theme))
@@ -144,8 +146,46 @@ def test_moved_points_are_dots_with_the_radius_of_their_noise(
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
     assert "inner circle one time in two" in page.inner_text("#map [aria-live=polite]")
-    assert "Half moved up to" in page.inner_text(".legend")
+    assert page.locator(".shape-outline path").count() == 2, "a chosen dot shows both circles"
+    assert "Half were moved by less than" in page.inner_text(".legend")
     assert "±" not in page.inner_text(".legend")
+
+
+def test_points_open_on_areas_and_become_dots_close_up(open_page: Open, published: Any) -> None:
+    """Half of the points are moved by 484 m, which is 60 pixels at 8 m a pixel."""
+    release = published("points")
+    area = StudyArea.from_geojson(release.dataset.study_area).bounds
+    middle = (area[0] + area[2]) / 2, (area[1] + area[3]) / 2
+    per_pixel = 40_075_017 / 512 * np.cos(np.radians(middle[1]))
+    limit = float(np.log2(per_pixel / 8))
+    page = open_page(path(release, *middle, round(limit - 0.2, 2)))
+    assert "square" in page.inner_text(".legend h2"), "from afar, counts of squares"
+    link = page.evaluate("location.hash")
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function(TITLED, arg="moved")
+    assert "layer=" not in page.evaluate("location.hash"), "the zoom alone decides"
+    page.get_by_role("button", name="Always areas").click()
+    page.wait_for_function(TITLED, arg="square")
+    assert "layer=density" in page.evaluate("location.hash")
+    page.get_by_role("button", name="Always dots").click()
+    page.wait_for_function("() => location.hash.includes('layer=points')")
+    again = open_page(reverse("release", args=[release.pk]) + link)
+    assert "square" in again.inner_text(".legend h2")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_clusters_carry_their_numbers(open_page: Open, published: Any, theme: str) -> None:
+    release = published("clusters")
+    content = clusters_release().content
+    assert isinstance(content, ClustersRelease)
+    largest = int(np.argmax(content.counts))
+    page = open_page(
+        path(release, content.longitude[largest], content.latitude[largest], 12), theme=theme
+    )
+    image = screenshot(page, "#map .sheet")
+    y, x = image.shape[0] // 2, image.shape[1] // 2
+    below = image[y + 28 : y + 44, x - 20 : x + 20]  # its circle has a radius of 26 pixels
+    assert 0.02 < share(below, "ink", theme) < 0.6
 
 
 @pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
@@ -175,6 +215,7 @@ def test_every_kind_has_its_figures_and_files_without_scripts(
     open_page: Open, published: Any, kind: str
 ) -> None:
     page = open_page(path(published(kind)), wait="#content", java_script_enabled=False)
+    unfold(page, "Data")
     assert page.get_by_role("link", name="GeoParquet").first.is_visible()
     assert page.locator("noscript .map-notice").is_visible()
     assert page.locator("main table tbody tr").count() > 0

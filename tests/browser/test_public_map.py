@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpgeo.postprocess.layers import box_layers
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
-from tests.browser.opening import DRAWN, PATIENCE, Open
+from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
 from tests.browser.pixels import RAMP, ramp_share, read_png, screenshot, share, where
 from tests.maps import BOUNDS, grid_release, install, partition_release
 
@@ -129,23 +130,29 @@ def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: R
     assert ramp_share(image, "dark") > 0.02
 
 
-def test_boxes_are_coloured_and_the_estimate_is_another_labelled_layer(
+def test_a_map_opens_smoothed_and_shows_what_was_counted_beside_it(
     open_page: Open, boxed: Release
 ) -> None:
+    """Cells of the estimate that stand out hold most of the total, and are finer than the boxes."""
     page = open_page(release_path(boxed))
-    measured = screenshot(page, "#map .sheet")
-    assert ramp_share(measured, "light") > 0.1
-    page.get_by_role("button", name="As estimated").click()
-    page.wait_for_timeout(500)
-    estimated = screenshot(page, "#map .sheet")
-    assert (measured != estimated).any(axis=2).mean() > 0.02
+    smoothed = screenshot(page, "#map .sheet")
+    assert ramp_share(smoothed, "light") > 0.1
     assert "by a formula" in page.inner_text(".legend")
-    assert "layer=estimate" in page.url or "layer=estimate" in page.evaluate("location.hash")
+    unit = page.inner_text(".legend h2")
+    unfold(page, "Map settings")
+    page.get_by_role("button", name="As counted").click()
+    page.wait_for_timeout(500)
+    counted = screenshot(page, "#map .sheet")
+    assert (counted != smoothed).any(axis=2).mean() > 0.02
+    assert "by a formula" not in page.inner_text(".legend")
+    assert page.inner_text(".legend h2") == unit, "both are stated for the same square"
+    assert "layer=partitions" in page.evaluate("location.hash")
 
 
 def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     doubtful = share(screenshot(page, "#map .sheet"), "map-hatch", "light")
+    unfold(page, "Map settings")
     page.get_by_role("button", name="Margin").click()
     page.wait_for_timeout(500)
     image = screenshot(page, "#map .sheet")
@@ -161,10 +168,12 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     page.locator("#map .canvas").hover()
     flag = page.locator(".flag:not(.yours)")
     flag.wait_for(state="visible")
-    shown, margin = flag.inner_text().split(" ± ")
+    found = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
+    assert found, flag.inner_text()
     # The map's array is rounded to a quarter of the noise scale.
-    assert abs(int(shown.replace(",", "")) - int(layer.value[index])) <= 1
-    assert margin.startswith("12 people")
+    assert abs(int(found[1].replace(",", "")) - int(layer.value[index])) <= 1
+    unit = page.inner_text(".legend h2").removeprefix("People ")
+    assert f"people {unit}" in flag.inner_text(), "the unit of the legend"
 
 
 def test_a_tap_shows_the_same(open_page: Open, gridded: Release) -> None:
@@ -184,7 +193,7 @@ def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release
         page.keyboard.press(key)
         heard.append(page.inner_text("#map [aria-live=polite]"))
     assert len(set(heard)) == 4
-    assert all("± 12 people" in words and "° N" in words for words in heard)
+    assert all("± 12 in this" in words and "° N" in words for words in heard)
     page.keyboard.press("Escape")
     assert page.locator(".flag:not(.yours)").is_hidden()
 
@@ -201,7 +210,8 @@ def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Rele
 
 def test_a_link_restores_the_same_picture(open_page: Open, boxed: Release) -> None:
     page = open_page(release_path(boxed))
-    page.get_by_role("button", name="As estimated").click()
+    unfold(page, "Map settings")
+    page.get_by_role("button", name="As counted").click()
     before = page.evaluate("location.hash")
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_function("before => location.hash !== before", arg=before, timeout=PATIENCE)
@@ -228,6 +238,7 @@ def test_without_webgl_a_static_map_is_drawn(
     assert ramp_share(image, "light") > 0.02
     assert share(image, "map-hatch", "light") > 0.01
     assert "no WebGL" in page.inner_text(".map-notice")
+    unfold(page, "Map settings")
     page.get_by_role("button", name="Margin").click()
     assert share(screenshot(page, "#map .sheet"), "tide-3", "light") > 0.2
 
@@ -235,6 +246,7 @@ def test_without_webgl_a_static_map_is_drawn(
 def test_without_scripts_the_figures_and_files_are_there(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded), wait="#content", java_script_enabled=False)
     assert page.locator(".largest tbody tr").count() == 20
+    unfold(page, "Data")
     assert page.get_by_role("link", name="GeoParquet").is_visible()
     assert page.locator("noscript .map-notice").is_visible()
 
@@ -295,6 +307,7 @@ def test_two_releases_are_compared_under_one_divider_and_one_legend(
     other = install(grid_release(AREA, 32), "Coarser")
     page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
     before = screenshot(page, "#map .sheet")
+    unfold(page, "Map settings")
     page.select_option("#compare", other.pk)
     page.wait_for_selector("[data-compared]", state="attached", timeout=PATIENCE)
     page.mouse.move(0, 0)
@@ -316,7 +329,7 @@ def test_the_saved_picture_contains_map_legend_and_caption(
 ) -> None:
     page = open_page(release_path(gridded))
     with page.expect_download() as download:
-        page.get_by_role("button", name="PNG").click()
+        page.get_by_role("button", name="Picture").click()
     assert download.value.suggested_filename == "where-people-are.png"
     image = read_png(page, download.value.path().read_bytes())
     map_height = 2 * page.locator("#map .canvas").bounding_box()["height"]
@@ -328,7 +341,8 @@ def test_the_saved_picture_contains_map_legend_and_caption(
 
 def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
-    for name in ("Ember", "Even shares", "Margin"):
+    unfold(page, "Map settings")
+    for name in ("Ember", "Equal groups", "Margin"):
         page.get_by_role("button", name=name).click()
     page.locator("#opacity").fill("60")
     link = page.evaluate("location.hash")
@@ -338,7 +352,8 @@ def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Releas
     assert again.evaluate("location.hash") == link or again.evaluate(
         "location.hash.split('&').slice(1).join()"
     ) == ",".join(link.split("&")[1:])
-    for name in ("Ember", "Even shares", "Margin"):
+    unfold(again, "Map settings")
+    for name in ("Ember", "Equal groups", "Margin"):
         pressed = again.get_by_role("button", name=name).get_attribute("aria-pressed")
         assert pressed == "true"
     page.mouse.move(0, 0)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
-from tests.browser.opening import DRAWN, PATIENCE, Open
+from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot, share
 from tests.browser.test_accessibility import violations
 from tests.maps import BOUNDS, grid_release, install
@@ -74,6 +74,7 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert page.get_by_role("heading", name="Where people are", exact=True).is_visible()
     assert "±" in page.inner_text(".margin .total >> nth=0")
     assert "Too few to tell from none" in page.inner_text(".legend")
+    unfold(page, "Data")
     assert page.get_by_role("link", name="GeoParquet").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
@@ -127,6 +128,7 @@ def test_the_map_stays_static_if_its_library_fails_to_load(
     assert "the map is a still picture" in page.inner_text(NOTICE)
     assert page.locator("canvas.ahead").count() == 0
     assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+    unfold(page, "Map settings")
     page.get_by_role("button", name="Margin").click()
     assert share(screenshot(page, "#map .sheet"), "tide-3", "light") > 0.2
 

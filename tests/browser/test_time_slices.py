@@ -10,7 +10,7 @@ from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
-from tests.browser.opening import PATIENCE, Open
+from tests.browser.opening import PATIENCE, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot
 from tests.maps import BOUNDS, install, slices_release
 
@@ -81,6 +81,7 @@ def test_the_page_has_the_totals_of_all_slices_without_scripts(
     page = open_page(
         reverse("release", args=[by_time.pk]), wait="#content", java_script_enabled=False
     )
+    unfold(page, "All times in a table")
     rows = page.locator(".bars tbody tr")
     assert [row.split("\t")[0].strip() for row in rows.all_inner_texts()] == [
         "Monday to Friday",

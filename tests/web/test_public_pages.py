@@ -136,7 +136,7 @@ def test_a_release_lists_its_files_with_sizes(client: Client, published: Release
 def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
     release = install(partition_release(AREA, 32), "In boxes")
     page = words(client, reverse("release", args=[release.pk]))
-    assert "As measured As estimated" in page
+    assert "As counted Smoothed" in page
     assert "boxes hold the most sightings per square" in page
 
 

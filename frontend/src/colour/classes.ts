@@ -55,6 +55,10 @@ export function rampStep(index: number, classes: number): number {
   return Math.round((index * (STEPS - 1)) / (classes - 1));
 }
 
+export function rampSteps(classes: number): number[] {
+  return Array.from({ length: classes }, (_, index) => rampStep(index, classes));
+}
+
 function nice(value: number, whole: boolean): number {
   const magnitude = 10 ** Math.floor(Math.log10(value));
   const scaled = value / magnitude;

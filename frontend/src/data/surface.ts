@@ -48,7 +48,7 @@ export class Surface {
   }
 
   standsOut(box: number): boolean {
-    return this.value(box) >= this.noise(box).threshold;
+    return this.value(box) > 0 && this.value(box) >= this.noise(box).threshold;
   }
 
   /** People or visits per cell. */
@@ -58,6 +58,13 @@ export class Surface {
 
   marginDensity(box: number): number {
     return this.noise(box).margin / Math.max(1, this.cellsOf(box));
+  }
+
+  /** The distinct margins of boxes that stand out. */
+  marginsShown(): number[] {
+    const shown = new Set<number>();
+    for (const box of this.visible()) if (this.standsOut(box)) shown.add(this.noise(box).margin);
+    return [...shown];
   }
 
   edges(box: number): Box {

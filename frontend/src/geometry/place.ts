@@ -1,5 +1,5 @@
 /** The part of the Mercator plane that a canvas shows, and conversions between its pixels and degrees. */
-import { type Degrees, toDegrees, toMercator, WORLD } from "./mercator";
+import { type Degrees, groundScale, toDegrees, toMercator, WORLD } from "./mercator";
 
 /** West, south, east, north in degrees. */
 export type Bounds = [west: number, south: number, east: number, north: number];
@@ -25,6 +25,11 @@ const TILE = 512;
 /** Mercator metres to a CSS pixel at a zoom. */
 export function perPixelAt(zoom: number): number {
   return WORLD / (TILE * 2 ** zoom);
+}
+
+/** Metres on the ground to a CSS pixel in the middle of a place. */
+export function groundPerPixel({ north, height, perPixel }: Place): number {
+  return perPixel * groundScale(toDegrees(0, north - (height / 2) * perPixel).latitude);
 }
 
 /** The zoom at which so many Mercator metres fill so many pixels. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { squareFor } from "./square";
+import { squareOf } from "./square";
 
-describe("the square that densities are stated for", () => {
-  it("is a cell where a cell holds whole people", () => {
-    expect(squareFor(170, 26)).toEqual({ side: "170\u00a0m", metres: 170, cells: 1 });
+describe("the square that counts are stated for", () => {
+  it("is a cell where none is given, or one as large", () => {
+    expect(squareOf(undefined, 170)).toEqual({ side: "170\u00a0m", metres: 170, cells: 1 });
+    expect(squareOf(100, 99.5)).toEqual({ side: "100\u00a0m", metres: 100, cells: 1 });
   });
 
-  it("is round and large enough otherwise", () => {
-    const square = squareFor(87, 0.018);
-    expect(square.side).toBe("1\u00a0km");
-    expect(0.018 * square.cells).toBeGreaterThanOrEqual(1);
+  it("holds as many cells as fit into its area otherwise", () => {
+    const square = squareOf(1000, 500);
+    expect([square.side, square.cells]).toEqual(["1\u00a0km", 4]);
   });
 });

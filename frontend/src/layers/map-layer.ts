@@ -28,15 +28,24 @@ export type Style = {
   scale: Scale;
   /** Opacity of what was released, not of the ground: 0 to 1. */
   opacity: number;
-  /** Classes to take over rather than to compute, where two releases are compared. */
+  /** Side of the square that counts of boxes are stated for; left out, they are stated for a cell. */
+  metres?: number;
+  /** Classes to take over rather than to compute: those that the page opens with, or of the release that is compared with. */
   basis?: Basis;
 };
 
 /** The style where a reader has no choice. */
 export const PLAIN_STYLE: Style = { show: "estimate", scale: "log", opacity: 1 };
 
-/** A class of the legend: its lower edge and its step of the ramp. */
-export type LegendClass = { from: number; step: number };
+/**
+ * A class of the legend: its step of the ramp, and its lower edge where the legend states it. Of the
+ * lowest class it is left out, for that begins wherever the lowest value lies.
+ */
+export type LegendClass = { from: number | null; step: number };
+
+export function legendClasses(edges: readonly number[], steps: readonly number[]): LegendClass[] {
+  return edges.map((from, at) => ({ from: at || edges.length === 1 ? from : null, step: steps[at]! }));
+}
 
 /** A row of the legend that is not the ramp; `swatch` is a class name of map.css. */
 export type LegendKey = { swatch: string; words: string };
@@ -44,7 +53,7 @@ export type LegendKey = { swatch: string; words: string };
 export type LegendContent = {
   title: string;
   classes: LegendClass[];
-  /** What stands beside the ramp, such as "Stands out from noise". */
+  /** What stands beside the ramp, such as "Larger is less certain"; mostly "". */
   words: string;
   keys: LegendKey[];
   /** The margin of error of the figures, in a sentence. */

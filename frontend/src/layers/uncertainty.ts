@@ -8,9 +8,13 @@ export function doubtNote(value: number, standsOut: boolean): string {
   return standsOut ? "" : t("too few to tell from none");
 }
 
-/** The smallest and the largest margin, or the one that all have. */
-export function marginRange(margins: readonly number[]): string {
-  const low = formatMargin(margins.reduce((a, b) => Math.min(a, b)));
-  const high = formatMargin(margins.reduce((a, b) => Math.max(a, b)));
+/** The smallest and the largest margin, or the one that all have, without a sign. */
+export function plainRange(margins: readonly number[]): string {
+  const low = plain(margins.reduce((a, b) => Math.min(a, b)));
+  const high = plain(margins.reduce((a, b) => Math.max(a, b)));
   return low === high ? low : t("{low} to {high}", { low, high });
+}
+
+function plain(margin: number): string {
+  return formatMargin(margin).replace("\u00b1 ", "");
 }

@@ -2,6 +2,10 @@
 import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatShort } from "../ui/format";
+import { t } from "../ui/translate";
+
+/** Where a map leaves little room, the margins of error are folded. */
+const SMALL = "(max-width: 720px)";
 
 /** What a legend says of the release besides its layer. */
 export type Facts = { epsilon: string; date: string };
@@ -15,18 +19,26 @@ export function drawLegend(legend: HTMLElement, content: LegendContent, facts: F
   for (const { swatch, words } of content.keys) {
     key.append(element("div", `swatch ${swatch}`), element("span", "words", words));
   }
-  legend.replaceChildren(
-    element("h2", "label", content.title),
-    key,
-    element("p", "xs quiet", `${content.note} `, ...stamp(facts)),
-  );
+  const more = element("details", "more xs quiet", element("summary", "", t("How certain")));
+  more.append(element("p", "", `${content.note} `, ...stamp(facts)));
+  more.open = !matchMedia(SMALL).matches || (legend.querySelector<HTMLDetailsElement>(".more")?.open ?? false);
+  legend.replaceChildren(element("h2", "label", content.title), key, more);
 }
 
+/** Lower edges stand where two classes meet. */
 function ramp({ classes, words }: LegendContent): HTMLElement[] {
   if (classes.length === 0) return [];
   const row = element("div", "ramp", ...classes.map(({ step }) => element("i", `swatch step-${step}`)));
-  const axis = element("div", "axis", ...classes.map(({ from }) => element("span", "", formatShort(from))));
+  const axis = element(
+    "div",
+    "axis",
+    ...classes.map(({ from }, at) => element("span", at ? "between" : "", from === null ? "" : formatShort(from))),
+  );
   for (const part of [row, axis]) part.style.setProperty("--classes", String(classes.length));
+  if (!words) {
+    for (const part of [row, axis]) part.classList.add("wide");
+    return [row, axis];
+  }
   return [row, element("span", "words", words), axis, element("span", "filler")];
 }
 

@@ -5,6 +5,7 @@ import { onThemeChange, readPalette } from "../colour/ramps";
 import { type OpenRelease, openRelease } from "../data/open-release";
 import type { Layer } from "../data/release-array";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
+import { openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 import { drawLegend, factsOf } from "../map/legend";
 import { installZoomButtons } from "../map/zoom-buttons";
@@ -48,7 +49,8 @@ export class TaskMap {
   }
 
   private restyle(layer: MapLayer): void {
-    layer.restyle(PLAIN_STYLE, readPalette(this.frame));
+    const opening = readOpening(this.frame.dataset.opens);
+    layer.restyle(openingStyle(PLAIN_STYLE, opening, layer.name), readPalette(this.frame));
     drawLegend(need(this.frame, ".legend"), layer.legend(), factsOf(this.frame));
   }
 

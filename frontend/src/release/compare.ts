@@ -2,13 +2,14 @@
 import type { Palette } from "../colour/ramps";
 import { type OpenRelease, openRelease } from "../data/open-release";
 import type { MapLayer, Style } from "../layers/map-layer";
+import { openingLayer, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 import type { DrawnMap as Drawn } from "../map/map";
 import { element } from "../ui/dom";
 import { t } from "../ui/translate";
 
 /** A release to compare with that of the page. */
-export type Other = { id: string; title: string; array: string; basemap: string; looks: string };
+export type Other = { id: string; title: string; array: string; basemap: string; looks: string; opens: string };
 
 const STEP = 2;
 
@@ -58,7 +59,8 @@ export class Comparison {
     this.close();
     this.wanted = other.id;
     const opened = await openRelease(other.array, other.basemap);
-    const layer = await loadLayer(opened.release.layers[0]!, opened.release, opened.scene, readLooks(other.looks));
+    const { release, scene } = opened;
+    const layer = await loadLayer(openingLayer(release, readOpening(other.opens)), release, scene, readLooks(other.looks));
     if (this.wanted !== other.id) return;
     layer.restyle(style, palette);
     this.layer = layer;

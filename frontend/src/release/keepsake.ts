@@ -74,7 +74,10 @@ function drawLegend(
     const x = MARGIN + index * SWATCH.width;
     pen.fillStyle = palette.ramp[step]!;
     pen.fillRect(x, y, SWATCH.width - 1, SWATCH.height);
+    if (from === null) return;
+    pen.textAlign = index ? "center" : "left";
     text(formatShort(from), x, y + SWATCH.height + 13);
+    pen.textAlign = "left";
   });
   if (classes.length) {
     text(words, MARGIN + width + 8, y + 11);

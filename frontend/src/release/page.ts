@@ -1,6 +1,7 @@
 /** The release page: what is shown and how, and everything on the page that follows it. */
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
+import { fit, groundPerPixel, PADDING, type Place, placeOf } from "../geometry/place";
 import { drawLegend, factsOf } from "../map/legend";
 import { showNotice } from "../map/notice";
 import { drawAhead, InteractiveStage, type Stage, StillStage } from "../map/stage";
@@ -21,7 +22,7 @@ type MapModule = typeof import("../map/map");
 export class Page {
   private readonly layers: StyledLayers;
   private shown!: StyledLayer;
-  private stage!: Stage;
+  private stage: Stage | null = null;
   private comparison: Comparison | null = null;
   private areas: AreaTool | null = null;
 
@@ -53,7 +54,7 @@ export class Page {
 
   private async showInteractive(module: MapModule): Promise<void> {
     const hooks = {
-      moved: () => this.remember({}),
+      moved: () => this.moved(),
       seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
     };
     const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.link.view, module, hooks);
@@ -73,22 +74,36 @@ export class Page {
     this.link = { ...this.link, ...change };
     await this.restyle();
     const { layer } = this.shown;
-    this.stage.show(layer);
+    this.stage!.show(layer);
     this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
     limitOptions(layer);
     this.remember({});
     this.areas?.ask(this.layers.sliceName(layer));
   }
 
+  /** After a move the layer may be another, where it follows the zoom. */
+  private moved(): void {
+    if (this.layers.nameFor(this.link, this.metresPerPixel()) === this.shown.layer.name) this.remember({});
+    else void this.change({});
+  }
+
+  /** Width on the ground of a pixel in the middle of what is shown, or will be at first. */
+  private metresPerPixel(): number {
+    const { clientWidth: width, clientHeight: height } = need<HTMLElement>(this.frame, ".sheet");
+    const { view } = this.link;
+    const first = (): Place => (view ? placeOf(view, width, height) : fit(this.opened.scene.bounds, width, height, PADDING));
+    return groundPerPixel(this.stage ? this.stage.place() : first());
+  }
+
   private async restyle(): Promise<void> {
-    this.shown = await this.layers.styled(this.link);
+    this.shown = await this.layers.styled(this.link, this.metresPerPixel());
     drawLegend(need(this.frame, ".legend"), this.shown.layer.legend(), factsOf(this.frame));
   }
 
   /** Writes what is seen into the address. */
   private remember(change: Partial<Link>): void {
-    const layer = this.layers.linkName(this.shown.layer);
-    this.link = { ...this.link, ...change, view: this.stage.view(), layer };
+    const layer = this.layers.linkName(this.link.layer);
+    this.link = { ...this.link, ...change, view: this.stage!.view(), layer };
     history.replaceState(null, "", formatLink(this.link) || location.pathname);
   }
 
@@ -125,10 +140,10 @@ export class Page {
   private async compare(select: HTMLSelectElement): Promise<void> {
     const comparison = this.comparison!;
     const option = select.selectedOptions[0]!;
-    const { array, basemap, looks } = option.dataset;
+    const { array, basemap, looks, opens } = option.dataset;
     this.remember({ compare: select.value || null });
-    if (!array || !basemap || !looks) return comparison.close();
-    const other: Other = { id: select.value, title: option.text, array, basemap, looks };
+    if (!array || !basemap || !looks || !opens) return comparison.close();
+    const other: Other = { id: select.value, title: option.text, array, basemap, looks, opens };
     await comparison.open(other, sharedStyle(this.shown), readPalette(this.frame)).catch((error: unknown) => {
       comparison.close();
       showNotice(this.frame, messageOf(error));
@@ -139,6 +154,6 @@ export class Page {
     const { dataset } = this.frame;
     const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
     const imprint = { title: dataset.title ?? "", lines };
-    return drawKeepsake(this.opened.scene, this.shown.layer, readPalette(this.frame), this.stage.place(), imprint);
+    return drawKeepsake(this.opened.scene, this.shown.layer, readPalette(this.frame), this.stage!.place(), imprint);
   }
 }

@@ -3,6 +3,7 @@ import { readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import type { BoxLayer } from "../data/release-array";
 import type { Basis, MapLayer, Style } from "../layers/map-layer";
+import { layerByZoom, type Opening, openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 import type { Link } from "./permalink";
 import { busiest, slicesOf } from "./slices";
@@ -11,29 +12,42 @@ export type StyledLayer = { layer: MapLayer; style: Style };
 
 export class StyledLayers {
   readonly slices: BoxLayer[];
+  private readonly opening: Opening;
   private readonly busiest: BoxLayer | null;
   private readonly loaded = new Map<string, MapLayer>();
 
   constructor(private readonly frame: HTMLElement, private readonly opened: OpenRelease) {
+    this.opening = readOpening(frame.dataset.opens);
     this.slices = slicesOf(opened.release);
     this.busiest = busiest(this.slices);
   }
 
-  /** The layer that a link names, or the first, ready to be shown. */
-  async styled(link: Link): Promise<StyledLayer> {
+  /** The name of the layer for a link; `metres` is a pixel's width on the ground. */
+  nameFor({ layer }: Link, metres: number): string {
+    const { release } = this.opened;
+    const known = release.layers.some(({ name }) => name === layer);
+    const fallback = { ...this.opening, layer: openingLayer(release, this.opening).name };
+    return known ? layer! : layerByZoom(fallback, metres);
+  }
+
+  /** The layer for a link, ready to be shown. */
+  async styled(link: Link, metres: number): Promise<StyledLayer> {
     this.frame.dataset.ramp = link.ramp;
-    const layer = await this.find(link.layer);
+    const layer = await this.find(this.nameFor(link, metres));
     const show = layer.shows.includes(link.show) ? link.show : layer.shows[0]!;
-    const style: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
-    const basis = await this.sliceBasis(style);
+    const chosen: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
+    const style = openingStyle(chosen, this.opening, layer.name);
+    const basis = style.basis ?? (await this.sliceBasis(style));
     if (basis) style.basis = basis;
     layer.restyle(style, readPalette(this.frame));
     return { layer, style };
   }
 
-  /** The name as a link holds it: null of the first layer. */
-  linkName({ name }: MapLayer): string | null {
-    return name === this.opened.release.layers[0]!.name ? null : name;
+  /** A choice of layer as a link holds it: null for what the map opens on, or shows by zoom. */
+  linkName(name: string | null): string | null {
+    const { release } = this.opened;
+    if (!release.layers.some((layer) => layer.name === name)) return null;
+    return !this.opening.dots && name === openingLayer(release, this.opening).name ? null : name;
   }
 
   /** The name of a layer that is a slice of time; "" of any other. */
@@ -49,11 +63,11 @@ export class StyledLayers {
     return layer.basis?.() ?? null;
   }
 
-  private async find(name: string | null): Promise<MapLayer> {
+  private async find(name: string): Promise<MapLayer> {
     const { release, scene } = this.opened;
-    const data = release.layers.find((each) => each.name === name) ?? release.layers[0]!;
-    const known = this.loaded.get(data.name);
+    const known = this.loaded.get(name);
     if (known) return known;
+    const data = release.layers.find((each) => each.name === name)!;
     const layer = await loadLayer(data, release, scene, readLooks(this.frame.dataset.looks));
     this.loaded.set(data.name, layer);
     return layer;

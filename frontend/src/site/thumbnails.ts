@@ -3,18 +3,19 @@ import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import { openRelease } from "../data/open-release";
 import type { Scene } from "../data/scene";
-import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
+import { type MapLayer, PLAIN_STYLE, type Style } from "../layers/map-layer";
+import { openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 
-type Loaded = { layer: MapLayer; scene: Scene };
+type Loaded = { layer: MapLayer; style: Style; scene: Scene };
 
 export function installThumbnails(page: Document): void {
   const canvases = [...page.querySelectorAll<HTMLCanvasElement>("canvas[data-array]")];
   if (canvases.length === 0) return;
   const drawn = new Map<HTMLCanvasElement, Loaded>();
-  const draw = (canvas: HTMLCanvasElement, { layer, scene }: Loaded): void => {
+  const draw = (canvas: HTMLCanvasElement, { layer, style, scene }: Loaded): void => {
     const palette = readPalette(canvas);
-    layer.restyle(PLAIN_STYLE, palette);
+    layer.restyle(style, palette);
     drawStaticMap(canvas, scene, layer, palette);
     canvas.dataset.state = "drawn";
   };
@@ -42,5 +43,7 @@ export function installThumbnails(page: Document): void {
 
 async function load(canvas: HTMLCanvasElement): Promise<Loaded> {
   const { release, scene } = await openRelease(canvas.dataset.array!, canvas.dataset.basemap!);
-  return { layer: await loadLayer(release.layers[0]!, release, scene, readLooks(canvas.dataset.looks)), scene };
+  const opening = readOpening(canvas.dataset.opens);
+  const layer = await loadLayer(openingLayer(release, opening), release, scene, readLooks(canvas.dataset.looks));
+  return { layer, style: openingStyle(PLAIN_STYLE, opening, layer.name), scene };
 }

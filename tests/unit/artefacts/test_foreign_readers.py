@@ -23,6 +23,7 @@ from dpgeo.artefacts.files import LAYER_FORMATS, build_files, file_kind, files_i
 from dpgeo.artefacts.preview import HEAD, NOISE, SHEET, TIDE
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers
+from dpgeo.postprocess.opening import standing
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import to_mercator
 from tests.unit.artefacts.releases import (
@@ -240,7 +241,7 @@ def test_a_layer_without_features_gives_a_valid_archive(tmp_path: Path) -> None:
             layer_format.write(released, layer, tmp_path / f"cells{layer_format.suffix}")
     assert read_tiles(tmp_path / "cells.pmtiles")[2]
     assert geopandas.read_file(tmp_path / "cells.gpkg").empty
-    preview.write(released, layer, tmp_path / "preview.png")
+    preview.write(released, [layer], tmp_path / "preview.png")
 
 
 def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
@@ -260,7 +261,7 @@ def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
 def test_the_preview_colours_counts_above_the_threshold(
     released: Released, layer: Layer, tmp_path: Path
 ) -> None:
-    preview.write(released, layer, tmp_path / "preview.png")
+    preview.write(released, [layer], tmp_path / "preview.png")
     with Image.open(tmp_path / "preview.png") as image:
         assert image.size == (preview.WIDTH, preview.HEIGHT)
         pixels = np.asarray(image.convert("RGB"))[HEAD : HEAD + preview.MAP_HEIGHT]
@@ -270,7 +271,7 @@ def test_the_preview_colours_counts_above_the_threshold(
     if layer.value is None or layer.threshold is None:
         assert colours & set(TIDE)
     else:
-        loud = layer.value >= layer.threshold
+        loud = standing(layer)
         assert bool(colours & set(TIDE)) == bool(loud.any())
         assert (NOISE in colours) == bool((~loud).any())
 
@@ -278,11 +279,11 @@ def test_the_preview_colours_counts_above_the_threshold(
 def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
     released = grid_release(8, area=StudyArea.from_bounds(0, 0, 1, 1))
     (layer,) = box_layers(released)
-    preview.write(released, layer, tmp_path / "preview.png")
+    preview.write(released, [layer], tmp_path / "preview.png")
     with Image.open(tmp_path / "preview.png") as image:
         pixels = np.asarray(image.convert("RGB"))[HEAD:]
     frame = preview._Frame.around(list(layer.grid.bounds))
-    looks = preview._looks(layer, preview._edges(layer))
+    looks = preview._looks(preview._View.opening([layer]))
     bounds = layer.grid.box_bounds(layer.boxes)
     middles = frame.pixels(bounds[:, [0, 2]].mean(axis=1), bounds[:, [1, 3]].mean(axis=1))
     x, y = middles.astype(int).T

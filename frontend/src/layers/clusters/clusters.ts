@@ -2,7 +2,7 @@
 import type { Feature, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { shapePath } from "../../canvas/paths";
-import { classEdges, classOf, rampStep } from "../../colour/classes";
+import { classEdges, classOf, rampStep, rampSteps } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import { fetchShapes } from "../../data/fetching";
 import { type PointLayer, positionOf } from "../../data/release-array";
@@ -12,8 +12,10 @@ import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { message, t } from "../../ui/translate";
+import { drawLabel, labelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
+  legendClasses,
   type LegendContent,
   type LoadLayer,
   type MapLayer,
@@ -22,7 +24,7 @@ import {
   type Spot,
   type Style,
 } from "../map-layer";
-import { doubtNote } from "../uncertainty";
+import { doubtNote, plainRange } from "../uncertainty";
 
 /** Radii in pixels of the smallest and of the largest circle. */
 const SMALLEST = 4;
@@ -51,6 +53,10 @@ const HOLLOW = -1;
 
 const POINTS = "clusters";
 const AREAS = "clusters-areas";
+const LABELS = "clusters-labels";
+
+/** Pixels from the edge of a circle to the middle of its figure, below it. */
+const BELOW = 9;
 
 export const load: LoadLayer = async (layer, release, scene) => {
   if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
@@ -82,7 +88,9 @@ class Clusters implements MapLayer {
     this.style = style;
     this.palette = palette;
     const coloured = this.clusters.filter(standsOut);
-    this.edges = classEdges(coloured.map(({ value }) => value), true, style.scale);
+    this.edges = style.basis
+      ? [...style.basis.edges]
+      : classEdges(coloured.map(({ value }) => value), true, style.scale);
     for (const cluster of this.clusters) {
       cluster.step = standsOut(cluster)
         ? rampStep(classOf(cluster.value, this.edges), this.edges.length)
@@ -98,11 +106,11 @@ class Clusters implements MapLayer {
     const margins = this.clusters.map(({ margin }) => margin);
     return {
       title: names ? title : t(people),
-      classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
-      words: t("Stands out from noise"),
+      classes: legendClasses(this.edges, rampSteps(this.edges.length)),
+      words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
-        ? t(names ? "Each count is {range} {counting}." : "Each cluster is {range} {counting}.", { range: formatMargin(Math.max(...margins)), counting: t(counting) })
+        ? t(names ? "Every count is give or take {range} {counting}." : "Every cluster is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
         : "",
     };
   }
@@ -121,11 +129,27 @@ class Clusters implements MapLayer {
       },
       before,
     );
+    map.addLayer(
+      {
+        id: LABELS, type: "symbol", source: POINTS, filter: [">=", ["get", "step"], 0],
+        layout: {
+          "icon-image": ["concat", LABELS, ["to-string", ["id"]]],
+          "icon-offset": [
+            "interpolate", ["linear"], ["get", "radius"],
+            ...[0, LARGEST].flatMap((radius) => [radius, ["literal", [0, radius + BELOW]]]),
+          ] as unknown as ExpressionSpecification,
+          "symbol-sort-key": ["-", 0, ["get", "radius"]],
+        },
+      },
+      before,
+    );
     this.repaint(map);
   }
 
   unmount(map: MapLibre): void {
     this.map = null;
+    map.removeLayer(LABELS);
+    for (const { id } of this.clusters) if (map.hasImage(LABELS + id)) map.removeImage(LABELS + id);
     for (const id of [POINTS, AREAS]) {
       map.removeLayer(id);
       map.removeSource(id);
@@ -149,6 +173,11 @@ class Clusters implements MapLayer {
       pen.strokeStyle = step < 0 ? palette.hatch : palette.sheet;
       pen.fill();
       pen.stroke();
+    }
+    pen.globalAlpha = 1;
+    for (const { middle, radius, step, value } of scale < 1 ? [] : this.clusters) {
+      const { x, y } = pixelOf(place, middle);
+      if (step >= 0) drawLabel(pen, formatNumber(value), x, y + radius + BELOW, palette);
     }
     pen.restore();
   }
@@ -187,6 +216,10 @@ class Clusters implements MapLayer {
     const palette = this.palette!;
     const { opacity } = this.style;
     if (!map.getSource(POINTS)) return;
+    for (const { id, value } of this.clusters) {
+      if (map.hasImage(LABELS + id)) map.removeImage(LABELS + id);
+      map.addImage(LABELS + id, labelImage(formatNumber(value), palette), { pixelRatio: devicePixelRatio });
+    }
     setFeatures(map, AREAS, this.clusters.flatMap(({ area }) => (area ? [feature(area)] : [])));
     setFeatures(
       map,

@@ -11,6 +11,7 @@ import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { labelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -48,9 +49,9 @@ const LINE = "contours-line";
 const LABEL = "contours-label";
 const PATTERN = "contours-hatch";
 
-const LABEL_FONT = 11;
-/** Pixels along a line from one label to the next. */
-const LABEL_SPACING = 260;
+/** Pixels along a line from one label to the next, and around each that is free of others. */
+const LABEL_SPACING = 600;
+const LABEL_ROOM = 36;
 
 export const load: LoadLayer = async (layer, _release, scene) =>
   new Contours(layer.name, await loadShapes<Properties>(layer, scene), scene);
@@ -116,6 +117,8 @@ class Contours implements MapLayer {
           "symbol-placement": "line",
           "symbol-spacing": LABEL_SPACING,
           "icon-image": ["concat", "contour-", ["to-string", ["get", "id"]]],
+          "icon-padding": LABEL_ROOM,
+          "symbol-sort-key": ["-", 0, ["get", "id"]],
           "icon-rotation-alignment": "map",
           "icon-keep-upright": true,
         },
@@ -204,28 +207,6 @@ class Contours implements MapLayer {
 
 function labelName({ id }: Contour): string {
   return `contour-${id}`;
-}
-
-/** Image of a line's value, with a casing so that it is legible on every band. */
-function labelImage(text: string, palette: Palette): ImageData {
-  const canvas = document.createElement("canvas");
-  const pen = canvas.getContext("2d")!;
-  const font = `600 ${LABEL_FONT * devicePixelRatio}px "Archivo Variable", "Helvetica Neue", Arial, sans-serif`;
-  pen.font = font;
-  const casing = 3 * devicePixelRatio;
-  canvas.width = Math.ceil(pen.measureText(text).width) + 2 * casing;
-  canvas.height = Math.ceil(LABEL_FONT * 1.3 * devicePixelRatio) + casing;
-  pen.font = font;
-  pen.textAlign = "center";
-  pen.textBaseline = "middle";
-  pen.lineJoin = "round";
-  pen.lineWidth = casing;
-  pen.strokeStyle = palette.sheet;
-  pen.fillStyle = palette.ink;
-  const [x, y] = [canvas.width / 2, canvas.height / 2];
-  pen.strokeText(text, x, y);
-  pen.fillText(text, x, y);
-  return pen.getImageData(0, 0, canvas.width, canvas.height);
 }
 
 function round(value: number): number {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type BoxLayer, decodeReleaseArray } from "../../data/release-array";
 import { Surface } from "../../data/surface";
 import { boxesFile, cellsFile } from "../../data/test-array";
+import { PLAIN_STYLE } from "../map-layer";
 import { HATCHED, LOWER_EDGE, NOTHING, paintCells, RIGHT_EDGE } from "./cell-image";
 
 const surfaceOf = (file: ArrayBuffer): Surface => {
@@ -13,7 +14,7 @@ const channel = (pixels: Uint8Array, index: number): number[] =>
 
 describe("the picture of the cells", () => {
   it("colours only what reaches the threshold, hatches the rest and leaves the outside alone", () => {
-    const image = paintCells(surfaceOf(cellsFile()), "estimate");
+    const image = paintCells(surfaceOf(cellsFile()), PLAIN_STYLE);
     const looks = channel(image.pixels, 0);
     expect(looks[0]).toBe(NOTHING);
     expect(looks.slice(1, 3)).toEqual([HATCHED, HATCHED]);
@@ -22,13 +23,13 @@ describe("the picture of the cells", () => {
   });
 
   it("never hatches margins", () => {
-    const image = paintCells(surfaceOf(cellsFile()), "margin");
+    const image = paintCells(surfaceOf(cellsFile()), { ...PLAIN_STYLE, show: "margin" });
     expect(image.hatched).toBe(0);
     expect(image.edges).toEqual([12]);
   });
 
   it("colours boxes by their count per cell and marks where they end", () => {
-    const image = paintCells(surfaceOf(boxesFile()), "estimate");
+    const image = paintCells(surfaceOf(boxesFile()), PLAIN_STYLE);
     const looks = channel(image.pixels, 0);
     expect(looks[0]).toBe(6);
     expect(looks[2]).toBe(HATCHED);

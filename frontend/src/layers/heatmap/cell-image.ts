@@ -1,9 +1,9 @@
 /** Image of the cells: the ramp step of each, or hatch, and the edges of its box. */
-import { classEdges, classOf, rampStep, type Scale } from "../../colour/classes";
+import { classEdges, classOf, rampSteps } from "../../colour/classes";
 import { NOWHERE, type Surface } from "../../data/surface";
 import { groundCell } from "../../geometry/grid";
-import { sameSquare, type Square, squareFor } from "../../geometry/square";
-import type { Basis, Show } from "../map-layer";
+import { type Square, squareOf } from "../../geometry/square";
+import type { Style } from "../map-layer";
 
 export const HATCHED = 254;
 export const NOTHING = 255;
@@ -29,24 +29,17 @@ export type CellImage = {
   hatched: number;
 };
 
-/** Computes the image; `basis` holds classes to take over from another one. */
-export function paintCells(
-  surface: Surface,
-  show: Show,
-  scale: Scale = "log",
-  basis?: Basis,
-): CellImage {
+export function paintCells(surface: Surface, { show, scale, metres, basis }: Style): CellImage {
   const { rows, columns } = surface.grid;
-  const cell = groundCell(surface.grid);
-  const square = basis?.metres ? sameSquare(basis.metres, cell) : ownSquare(surface, show, cell);
+  const square = squareOf(basis?.metres ?? metres, groundCell(surface.grid));
   const edges = basis
     ? [...basis.edges]
     : classEdges(
         densities(surface, show).map((value) => value * square.cells),
-        show === "estimate" && surface.layer.kind === "measured",
+        show === "estimate" && surface.layer.kind === "measured" && square.cells === 1,
         scale,
       );
-  const steps = edges.map((_, index) => rampStep(index, edges.length));
+  const steps = rampSteps(edges.length);
   const looks = new Uint8Array(surface.length);
   let coloured = 0;
   let hatched = 0;
@@ -64,15 +57,8 @@ export function paintCells(
   return { columns, rows, pixels, edges, square, steps, coloured, hatched };
 }
 
-/** The square that both counts and margins are stated for, in which the least count is whole. */
-function ownSquare(surface: Surface, show: Show, cell: number): Square {
-  const counts = densities(surface, show === "margin" ? "estimate" : show);
-  const least = counts.reduce((a, b) => Math.min(a, b), Infinity);
-  return squareFor(cell, counts.length ? least : 1);
-}
-
 /** Counts or margins per cell of the boxes that are coloured. */
-function densities(surface: Surface, show: Show): number[] {
+function densities(surface: Surface, show: Style["show"]): number[] {
   const values: number[] = [];
   for (const box of surface.visible()) {
     if (show === "margin") values.push(surface.marginDensity(box));

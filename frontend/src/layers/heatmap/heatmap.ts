@@ -3,12 +3,14 @@ import type { Map as MapLibre } from "maplibre-gl";
 import type { Palette } from "../../colour/ramps";
 import type { Scene } from "../../data/scene";
 import { type Box, NOWHERE, Surface } from "../../data/surface";
+import { groundCell } from "../../geometry/grid";
 import { type Degrees, toDegrees, toMercator } from "../../geometry/mercator";
 import type { Bounds, Place } from "../../geometry/place";
 import type { Arrow } from "../../geometry/shapes";
 import { t } from "../../ui/translate";
 import {
   type Basis,
+  legendClasses,
   type LegendContent,
   type LoadLayer,
   type MapLayer,
@@ -49,15 +51,15 @@ export class Heatmap implements MapLayer {
   }
 
   restyle(style: Style, palette: Palette): void {
-    const { show, scale, basis } = style;
-    const wanted = JSON.stringify([show, scale, basis]);
+    const { opacity, ...painted } = style;
+    const wanted = JSON.stringify(painted);
     if (wanted !== this.painted) {
-      this.image = paintCells(this.surface, show, scale, basis);
+      this.image = paintCells(this.surface, style);
       this.painted = wanted;
     }
     this.style = style;
     this.palette = palette;
-    this.drawn?.show(this.image!, palette, style.opacity);
+    this.drawn?.show(this.image!, palette, opacity);
   }
 
   legend(): LegendContent {
@@ -67,10 +69,10 @@ export class Heatmap implements MapLayer {
     const { counting } = this.scene;
     return {
       title: legendTitle(show, counting, square, layer),
-      classes: edges.map((from, index) => ({ from, step: steps[index]! })),
-      words: t(show === "margin" ? "Larger is less certain" : "Stands out from noise"),
+      classes: legendClasses(edges, steps),
+      words: show === "margin" ? t("Larger is less certain") : "",
       keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
-      note: marginSentence(layer, counting),
+      note: marginSentence(layer, this.surface.marginsShown(), counting, square),
     };
   }
 
@@ -133,7 +135,8 @@ export class Heatmap implements MapLayer {
       return { key: "", name: "", figure: "", margin: "", note, middle, outline: null };
     }
     const reading = this.surface.read(box);
-    const words = speak(reading, this.scene.counting, this.image!.square);
+    const { layer, grid } = this.surface;
+    const words = speak(reading, layer, this.scene.counting, this.image!.square, groundCell(grid));
     return { key: String(box), name: "", ...words, middle, outline: this.bounds(reading.box) };
   }
 

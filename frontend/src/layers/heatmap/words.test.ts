@@ -1,16 +1,57 @@
 import { describe, expect, it } from "vitest";
-import { speak } from "./words";
+import type { BoxLayer } from "../../data/release-array";
+import { squareOf } from "../../geometry/square";
+import { legendTitle, marginSentence, speak } from "./words";
+
+const noise = { margin: 12, threshold: 26, label: "exact noise" };
+const cells = { kind: "measured", title: "Counts of cells", noise: [noise], boxes: null } as unknown as BoxLayer;
+const boxes = { ...cells, boxes: new Uint16Array(4) } as BoxLayer;
+const box = { top: 0, bottom: 1, left: 0, right: 1 };
 
 describe("what a flag says of a cell", () => {
-  it("come with their margin and a word of doubt", () => {
-    const box = { top: 0, bottom: 1, left: 0, right: 1 };
-    const noise = { margin: 12, threshold: 26, label: "exact noise" };
-    const square = { side: "170 m", metres: 170, cells: 1 };
-    const say = (value: number, cells = 1) =>
-      speak({ box, cells, value, noise, standsOut: value >= 26 }, "people", square);
-    expect(say(236)).toEqual({ figure: "236", margin: "\u00b1 12 people", note: "" });
-    expect(say(19).note).toBe("too few to tell from none");
-    expect(say(-4).note).toBe("noise can push a count below zero");
-    expect(say(800, 8).note).toBe("in 8 cells, 100 per 170 m square");
+  const say = (value: number, count = 1, metres = 100, layer = cells) =>
+    speak(
+      { box: { ...box, right: count }, cells: count, value, noise, standsOut: value >= 26 },
+      layer, "people", squareOf(metres, 100), 100,
+    );
+
+  it("is its count where the map is stated for such a square", () => {
+    expect(say(236)).toEqual({ figure: "236", margin: "\u00b1 12 people", note: "in this 100\u00a0m square" });
+  });
+
+  it("is a figure in the map's unit, and the count itself, where it has another size", () => {
+    expect(say(800, 8, 100, boxes)).toEqual({
+      figure: "About 100",
+      margin: "people per 100\u00a0m square",
+      note: "800 \u00b1 12 in this box, 800\u00a0m by 100\u00a0m",
+    });
+    expect(say(100, 1, 200)).toEqual({
+      figure: "About 400",
+      margin: "people per 200\u00a0m square",
+      note: "100 \u00b1 12 in this 100\u00a0m square",
+    });
+  });
+
+  it("says of what noise could explain that it cannot be told from none", () => {
+    expect(say(19)).toEqual({ figure: "Too few to tell from none", margin: "", note: "19 \u00b1 12 in this 100\u00a0m square" });
+    expect(say(-4).note).toBe("\u22124 \u00b1 12 in this 100\u00a0m square; noise can push a count below zero");
+  });
+
+  it("says that an estimate is one, and of which time a slice is", () => {
+    expect(say(236, 1, 100, { ...cells, kind: "inferred" }).note).toBe("in this 100\u00a0m square, estimated");
+    expect(say(236, 1, 100, { ...cells, slice: true, title: "noon to 3 pm" }).note).toBe("in this 100\u00a0m square, noon to 3 pm");
+  });
+});
+
+describe("the legend of a heatmap", () => {
+  it("names the same unit as its flags", () => {
+    expect(legendTitle("estimate", "people", squareOf(100, 100), cells)).toBe("People in a 100\u00a0m square");
+    expect(legendTitle("estimate", "visits", squareOf(200, 217), cells)).toBe("Visits per 200\u00a0m square");
+    expect(legendTitle("estimate", "people", squareOf(100, 100), boxes)).toBe("People per 100\u00a0m square");
+  });
+
+  it("claims its margin for figures per square only where squares were counted", () => {
+    expect(marginSentence(cells, [], "people", squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
+    expect(marginSentence(boxes, [12], "people", squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });
 });

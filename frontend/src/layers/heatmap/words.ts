@@ -2,13 +2,17 @@
 import type { BoxLayer, ReleaseArray } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
-import { formatMargin, formatNumber } from "../../ui/format";
+import { formatMargin, formatMetres, formatNumber } from "../../ui/format";
 import { message, t } from "../../ui/translate";
 import type { Show } from "../map-layer";
-import { doubtNote, marginRange } from "../uncertainty";
+import { plainRange } from "../uncertainty";
 
 type Counting = ReleaseArray["counting"];
 
+const PER_SQUARE: Record<Counting, string> = {
+  people: message("people per {side} square"),
+  visits: message("visits per {side} square"),
+};
 const TITLES: Record<Show, Record<Counting, string>> = {
   estimate: { people: message("People per {side} square"), visits: message("Visits per {side} square") },
   margin: {
@@ -16,21 +20,28 @@ const TITLES: Record<Show, Record<Counting, string>> = {
     visits: message("Margin (±) of visits per {side} square"),
   },
 };
+const IN_SQUARE: Record<Counting, string> = {
+  people: message("People in a {side} square"),
+  visits: message("Visits in a {side} square"),
+};
 
-export function legendTitle(show: Show, counting: Counting, { side }: Square, { slice, title }: BoxLayer): string {
-  return t(TITLES[show][counting], { side }) + (slice ? `, ${t(title)}` : "");
+/** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
+export function legendTitle(show: Show, counting: Counting, square: Square, { slice, title, boxes }: BoxLayer): string {
+  const asCounted = show === "estimate" && square.cells === 1 && !boxes;
+  const name = asCounted ? IN_SQUARE[counting] : TITLES[show][counting];
+  return t(name, { side: square.side }) + (slice ? `, ${t(title)}` : "");
 }
 
-/** The margins of all counts, in a sentence. */
-export function marginSentence(layer: BoxLayer, counting: Counting): string {
+/** The margins of the counts that are coloured, in a sentence. */
+export function marginSentence(layer: BoxLayer, margins: readonly number[], counting: Counting, square: Square): string {
   const values = {
-    range: marginRange(layer.noise.map(({ margin }) => margin)),
+    range: plainRange(margins.length ? margins : layer.noise.map(({ margin }) => margin)),
     counting: t(counting),
     how: provenance(layer.noise[0]!.label),
   };
-  return layer.boxes
-    ? t("Each box, small or large, is {range} {counting}{how}.", values)
-    : t("Each cell is {range} {counting}{how}.", values);
+  return square.cells === 1 && !layer.boxes
+    ? t("Every figure is give or take {range} {counting}{how}.", values)
+    : t("Every count of a square or box is give or take {range} {counting}{how}.", values);
 }
 
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
@@ -42,16 +53,36 @@ function provenance(label: string): string {
 
 export type Spoken = { figure: string; margin: string; note: string };
 
-/** The figure of a cell or box, its margin, and a note where one is needed. */
-export function speak(reading: Reading, counting: Counting, square: Square): Spoken {
-  const { value, noise, cells, standsOut } = reading;
-  const notes: string[] = [];
-  if (cells > 1) {
-    const each = formatNumber((value / cells) * square.cells);
-    const count = formatNumber(cells);
-    notes.push(t("in {count} cells, {each} per {side} square", { count, each, side: square.side }));
+/**
+ * The figure of a cell or box in the unit of the map, and what was counted in it. `cell` is the side
+ * of a cell of the grid in metres.
+ */
+export function speak(reading: Reading, layer: BoxLayer, counting: Counting, square: Square, cell: number): Spoken {
+  const { value, noise, standsOut } = reading;
+  const place = placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
+    (layer.slice ? `, ${t(layer.title)}` : "");
+  const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
+  if (!standsOut) {
+    const note = value < 0
+      ? t("{count} {margin} {place}; noise can push a count below zero", counted)
+      : t("{count} {margin} {place}", counted);
+    return { figure: t("Too few to tell from none"), margin: "", note };
   }
-  const doubt = doubtNote(value, standsOut);
-  if (doubt) notes.push(doubt);
-  return { figure: formatNumber(value), margin: `${formatMargin(noise.margin)} ${t(counting)}`, note: notes.join("; ") };
+  if (reading.cells === square.cells) {
+    return { figure: counted.count, margin: `${counted.margin} ${t(counting)}`, note: place };
+  }
+  const each = formatNumber((value / reading.cells) * square.cells);
+  return {
+    figure: t("About {count}", { count: each }),
+    margin: t(PER_SQUARE[counting], { side: square.side }),
+    note: t("{count} {margin} {place}", counted),
+  };
+}
+
+/** Where a count was made: in a square of the map's unit, in another square, or in a box. */
+function placeWords({ box, cells }: Reading, square: Square, cell: number): string {
+  const [width, height] = [box.right - box.left, box.bottom - box.top];
+  const side = cells === square.cells ? square.side : formatMetres(width * cell);
+  if (width === height) return t("in this {side} square", { side });
+  return t("in this box, {width} by {height}", { width: formatMetres(width * cell), height: formatMetres(height * cell) });
 }

@@ -104,7 +104,7 @@ class Points implements MapLayer {
       const { near, far } = this.radii;
       keys.push({
         swatch: "noise-circles",
-        words: t("Half moved up to {near} m, 95 % up to {far} m", {
+        words: t("Half were moved by less than {near} m, 19 in 20 by less than {far} m", {
           near: formatNumber(Math.round(near)), far: formatNumber(Math.round(far)),
         }),
       });
@@ -191,8 +191,8 @@ class Points implements MapLayer {
     }
     return {
       key,
-      name: t("A moved report"),
-      figure: "",
+      name: "",
+      figure: t("A moved report"),
       margin: "",
       note: this.radii
         ? t("made within the inner circle one time in two, within the outer one 19 times in 20")

@@ -3,7 +3,7 @@ import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
-import { classEdges, classOf, rampStep } from "../../colour/classes";
+import { classEdges, classOf, rampStep, rampSteps } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
@@ -15,6 +15,7 @@ import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type Basis,
+  legendClasses,
   type LegendContent,
   type LoadLayer,
   type MapLayer,
@@ -23,7 +24,7 @@ import {
   type Spot,
   type Style,
 } from "../map-layer";
-import { doubtNote, marginRange } from "../uncertainty";
+import { doubtNote, plainRange } from "../uncertainty";
 
 type Properties = {
   name?: string;
@@ -93,8 +94,8 @@ class Zones implements MapLayer {
       : { estimate: message("Visits per zone"), margin: message("Margin (±) of visits per zone") };
     return {
       title: t(heads[this.style.show]),
-      classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
-      words: t(margin ? "Larger is less certain" : "Stands out from noise"),
+      classes: legendClasses(this.edges, rampSteps(this.edges.length)),
+      words: margin ? t("Larger is less certain") : "",
       keys: margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
       note: this.marginWords(),
     };
@@ -186,7 +187,7 @@ class Zones implements MapLayer {
   private marginWords(): string {
     const margins = this.zones.map(({ feature }) => feature.properties.margin ?? 0);
     if (this.shows.length === 1 || margins.length === 0) return "";
-    return t("Each zone is {range} {counting}.", { range: marginRange(margins), counting: t(this.scene.counting) });
+    return t("Every zone is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.scene.counting) });
   }
 }
 
