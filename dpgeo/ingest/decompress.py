@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -93,7 +94,7 @@ def unpack(
             room = _limit(packed_bytes) - written
             target = folder / _target(number if len(chosen) > 1 else None, member)
             with archive.open(member) as content:
-                written += _copy(content, target, lambda room=room: room, tick, enough)
+                written += _copy(content, target, partial(int, room), tick, enough)
             parts.append(Part(target, member.filename.rpartition("/")[2]))
     return [each for each in parts if each.path.suffix == ".shp"] if outlines else parts
 
