@@ -1,8 +1,7 @@
 """preview.png: a picture of a release with its legend.
 
-It shows the layer on which the site's map opens, with the same unit and the same classes
-(`postprocess.opening`). Only features that stand out from the noise are coloured; the others are
-grey.
+It shows what the site's map opens on, in the same unit and classes (`postprocess.opening`): only
+features that stand out from the noise are coloured; the others are grey.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ TIDE: tuple[Colour, ...] = (
     (2, 59, 109),
     (17, 27, 71),
 )
-"""The colour ramp of the site's map: the hue changes, and each colour is darker than the last."""
+"""The colour ramp of the site's map: changing hue, darker at each step."""
 
 
 FROM = "from_people_per_km2"
-"""Name of the column with the lowest density of each band between two contour lines."""
+"""Column of the density at which a band between contour lines begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +79,21 @@ class _Frame:
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Convert positions in degrees to pixels, shape (n, 2).
-
-        They are measured from the north-west corner of the map: x to the east, y to the south.
-        """
+        """Convert positions in degrees to pixels (n, 2) from the map's north-west corner."""
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The layer that is drawn. A box's value is a count per square with sides of `metres`."""
+    """The layer that is drawn, with the side of the square that its values are stated for."""
 
     layer: Layer
     metres: int
     values: NDArray[np.float64]
-    """Shape (n,): the value of each feature, which determines its colour."""
+    """(n,) what the colours stand for."""
     edges: tuple[float, ...]
-    """The lower limits of the colour classes; empty if the layer has no classes."""
+    """Lower edges of the classes."""
     coloured: NDArray[np.bool_]
 
     @classmethod
@@ -115,7 +111,7 @@ class _View:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the layer on which the map of a release opens; `shown` are all layers of the map."""
+    """Draw what the map of a release opens on; `shown` are all its layers."""
     from PIL import Image, ImageDraw
 
     view = _View.opening(shown)
@@ -139,7 +135,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _looks(view: _View) -> NDArray[np.uint8]:
-    """Return the colour of every feature, shape (n, 3)."""
+    """Return the colour (n, 3) of every feature."""
     layer, edges = view.layer, view.edges
     if not edges:
         plain = NOISE if layer.value is not None else TIDE[4]
@@ -154,7 +150,7 @@ def _looks(view: _View) -> NDArray[np.uint8]:
 def _paint_boxes(
     pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
 ) -> None:
-    """Give every pixel whose centre lies in a box the colour of that box."""
+    """Give every pixel the colour of the box that holds its centre."""
     grid = layer.grid
     x = frame.west + (np.arange(WIDTH) + 0.5) / frame.scale
     y = frame.north - (np.arange(MAP_HEIGHT) + 0.5) / frame.scale
@@ -224,7 +220,7 @@ def _write_words(pen: Any, released: Released, view: _View) -> None:
 
 
 def _unit_words(released: Released, view: _View) -> str:
-    """Return what the legend's figures count, in the words of the site's legend."""
+    """Return what the figures of the legend count, as the site's legend says it."""
     counted = nouns_of(released).one.capitalize()
     if isinstance(view.layer, BoxLayer):
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
@@ -236,10 +232,7 @@ def _unit_words(released: Released, view: _View) -> str:
 
 
 def _draw_key(pen: Any, view: _View, top: int) -> int:
-    """Draw a swatch for every class, with the limit between two classes below where they meet.
-
-    Returns the x of the first pixel to the right of them that is free.
-    """
+    """Draw a swatch for every class, edges where two meet; return where they end."""
     edges = view.edges
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
@@ -253,7 +246,7 @@ def _draw_key(pen: Any, view: _View, top: int) -> int:
 
 
 def _margin(layer: Layer) -> str:
-    """Return the phrase on the margin of error of each value; empty if the layer has none."""
+    """Return a phrase on the margin of error of a value."""
     if layer.margin is None or not layer.margin.size:
         return ""
     low, high = float(layer.margin.min()), float(layer.margin.max())
