@@ -7,6 +7,7 @@ import { toMercator } from "../geometry/mercator";
 import { type Bounds, fit, fitBeside, PADDING, type Place, placeOf, roundView, type View, viewOf } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
+import { installFindPlace } from "./find-place";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
 import { installZoomButtons } from "./zoom-buttons";
@@ -72,6 +73,7 @@ export class InteractiveStage implements Stage {
     const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
     this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
     installZoomButtons(frame, map);
+    installFindPlace(frame, map);
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });
