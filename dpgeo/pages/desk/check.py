@@ -27,7 +27,8 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.services import PLACE, dataset_update
 from dpgeo.datasets.uploads import (
-    suggested_columns,
+    declared_columns,
+    offered_columns,
     upload_confirm,
     upload_preview,
     upload_understand,
@@ -116,9 +117,9 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
     """Return the form with what was sent, or with the likeliest columns."""
     dataset = upload.dataset
-    chooses = may_choose_columns(upload)
-    fixed = Columns.from_json(dataset.columns)
-    offered = suggested_columns(dataset, preview) if chooses else fixed
+    # Of a file that lacks the fixed columns, others may be chosen; the service compares them.
+    chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
+    offered = offered_columns(upload, preview)
     return ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
