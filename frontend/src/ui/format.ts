@@ -15,6 +15,11 @@ export function formatNumber(value: number): string {
   return text === "-0" ? "0" : text.replace("-", "\u2212");
 }
 
+/** A text that begins with a capital letter. */
+export function capital(text: string): string {
+  return text.charAt(0).toLocaleUpperCase(language()) + text.slice(1);
+}
+
 /** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
 export function formatMetres(metres: number): string {
   const rounded = Number(metres.toPrecision(2));

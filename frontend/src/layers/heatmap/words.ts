@@ -1,45 +1,38 @@
 /** Texts of the heatmap: its legend, and the figures of a cell or box. */
-import type { BoxLayer, ReleaseArray } from "../../data/release-array";
+import type { BoxLayer, Nouns } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
-import { formatMargin, formatMetres, formatNumber } from "../../ui/format";
+import { capital, formatMargin, formatMetres, formatNumber } from "../../ui/format";
 import { message, t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { plainRange } from "../uncertainty";
 
-type Counting = ReleaseArray["counting"];
+const TITLES: Record<Show, string> = {
+  estimate: message("{noun} per {side} square"),
+  margin: message("Margin (±) of {noun} per {side} square"),
+};
 
-const PER_SQUARE: Record<Counting, string> = {
-  people: message("people per {side} square"),
-  visits: message("visits per {side} square"),
-};
-const TITLES: Record<Show, Record<Counting, string>> = {
-  estimate: { people: message("People per {side} square"), visits: message("Visits per {side} square") },
-  margin: {
-    people: message("Margin (±) of people per {side} square"),
-    visits: message("Margin (±) of visits per {side} square"),
-  },
-};
-const IN_SQUARE: Record<Counting, string> = {
-  people: message("People in a {side} square"),
-  visits: message("Visits in a {side} square"),
-};
+/** Somebody counts once in a cell, and may count in each of several. */
+function nounOf(nouns: Nouns, cells: number): string {
+  return t(cells > 1 ? nouns.sum : nouns.one);
+}
 
 /** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
-export function legendTitle(show: Show, counting: Counting, square: Square, { slice, title, boxes }: BoxLayer): string {
+export function legendTitle(show: Show, nouns: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
   const asCounted = show === "estimate" && square.cells === 1 && !boxes;
-  const name = asCounted ? IN_SQUARE[counting] : TITLES[show][counting];
-  return t(name, { side: square.side }) + (slice ? `, ${t(title)}` : "");
+  const name = asCounted ? message("{noun} in a {side} square") : TITLES[show];
+  return capital(t(name, { noun: nounOf(nouns, square.cells), side: square.side })) + (slice ? `, ${t(title)}` : "");
 }
 
 /** The margins of the counts that are coloured, in a sentence. */
-export function marginSentence(layer: BoxLayer, margins: readonly number[], counting: Counting, square: Square): string {
+export function marginSentence(layer: BoxLayer, margins: readonly number[], nouns: Nouns, square: Square): string {
+  const single = square.cells === 1 && !layer.boxes;
   const values = {
     range: plainRange(margins.length ? margins : layer.noise.map(({ margin }) => margin)),
-    counting: t(counting),
+    counting: t(single ? nouns.one : nouns.sum),
     how: provenance(layer.noise[0]!.label),
   };
-  return square.cells === 1 && !layer.boxes
+  return single
     ? t("Every figure is give or take {range} {counting}{how}.", values)
     : t("Every count of a square or box is give or take {range} {counting}{how}.", values);
 }
@@ -57,25 +50,26 @@ export type Spoken = { figure: string; margin: string; note: string };
  * The figure of a cell or box in the unit of the map, and what was counted in it. `cell` is the side
  * of a cell of the grid in metres.
  */
-export function speak(reading: Reading, layer: BoxLayer, counting: Counting, square: Square, cell: number): Spoken {
+export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: Square, cell: number): Spoken {
   const { value, noise, standsOut } = reading;
   const place = placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
     (layer.slice ? `, ${t(layer.title)}` : "");
-  const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
+  const noun = nounOf(nouns, reading.cells);
+  const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), noun, place };
   if (!standsOut) {
     const note = value < 0
-      ? t("{count} {margin} {place}; noise can push a count below zero", counted)
-      : t("{count} {margin} {place}", counted);
+      ? t("{count} {margin} {noun} {place}; noise can push a count below zero", counted)
+      : t("{count} {margin} {noun} {place}", counted);
     return { figure: t("Too few to tell from none"), margin: "", note };
   }
   if (reading.cells === square.cells) {
-    return { figure: counted.count, margin: `${counted.margin} ${t(counting)}`, note: place };
+    return { figure: counted.count, margin: `${counted.margin} ${noun}`, note: place };
   }
   const each = formatNumber((value / reading.cells) * square.cells);
   return {
     figure: t("About {count}", { count: each }),
-    margin: t(PER_SQUARE[counting], { side: square.side }),
-    note: t("{count} {margin} {place}", counted),
+    margin: t("{noun} per {side} square", { noun: nounOf(nouns, square.cells), side: square.side }),
+    note: t("{count} {margin} {noun} {place}", counted),
   };
 }
 
