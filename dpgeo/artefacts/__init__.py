@@ -1,1 +1,1 @@
-"""The Released codec and one encoder per file format. Never sees private data."""
+"""The codec of Released objects, and one encoder per file format; no private data."""

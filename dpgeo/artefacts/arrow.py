@@ -1,8 +1,8 @@
 """Layers as Arrow tables, from which the binary formats are written.
 
-Boxes and points are built directly from arrays: a box is 93 bytes of well-known binary, of which
-only ten numbers vary, so a million cells take a fraction of the time of building geometries one by
-one.
+The well-known binary (WKB) of boxes and points is built directly from arrays: a box has 93 bytes,
+of which only ten numbers vary. For a million cells, this takes a fraction of the time of building
+geometries one by one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BOX = np.dtype(
     [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
 )
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]]
-"""For each corner, counterclockwise: which of west, south, east and north is its x and its y."""
+"""Indices into (west, south, east, north) of the x and y of each corner, counterclockwise."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
 
 def fields(layer: Layer) -> list[Any]:
-    """Return the Arrow fields of a layer: columns, margin label and, last, geometry."""
+    """Return the Arrow fields of a layer: its columns, margin label and geometry."""
     import pyarrow as pa
 
     schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer).items()]
@@ -38,7 +38,7 @@ def fields(layer: Layer) -> list[Any]:
 
 
 def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Return the features of a slice as Arrow arrays, one for each field; geometry is WKB."""
+    """Return the features in a slice as Arrow arrays, one for each of `fields`."""
     import pyarrow as pa
 
     box_bounds = bounds(layer, part)
@@ -52,7 +52,7 @@ def arrays(layer: Layer, part: slice) -> list[Any]:
 
 
 def parts(layer: Layer) -> Iterator[slice]:
-    """Yield slices of CHUNK features that make up a layer."""
+    """Yield slices of at most CHUNK features that together cover a layer."""
     for start in range(0, len(layer), CHUNK):
         yield slice(start, min(start + CHUNK, len(layer)))
 
@@ -75,7 +75,7 @@ def _kind(values: NDArray[Any]) -> Any:
 
 
 def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> Any:
-    """Return geometries as a binary Arrow array of little-endian well-known binary."""
+    """Return the geometries in a slice as an Arrow array of little-endian WKB."""
     import pyarrow as pa
 
     if isinstance(layer, BoxLayer):
@@ -93,7 +93,7 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
 
 
 def _binary(records: NDArray[Any]) -> Any:
-    """Return a structured array (n,) as a binary Arrow array, one value for each record."""
+    """Return a structured array (n,) as a binary Arrow array with one value for each record."""
     import pyarrow as pa
 
     offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize

@@ -1,9 +1,9 @@
-"""Codec of Released objects: deterministic encoding to bytes and back.
+"""Codec of Released objects: deterministic encoding to bytes, and decoding.
 
-The bytes are a zip archive that `numpy.load(..., allow_pickle=False)` opens as an .npz. Its first
-member, "header", holds UTF-8 JSON as uint8; each further member is one array of the content. The
-header names the format and its version, and nothing in the archive depends on the clock, the
-machine or the order of mappings.
+The bytes are a zip archive that `numpy.load(..., allow_pickle=False)` opens as an .npz file. Its
+first member, "header", is UTF-8 JSON as a uint8 array; it contains the name and the version of the
+format. Each further member is one array of the content. The archive does not depend on the clock,
+the machine or the order of mappings.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ FORMAT = "dpgeo-released"
 VERSION = 1
 
 MAX_HEADER_BYTES = 32 * 1024**2
-"""Enough for a study area of a million corners."""
+"""Largest size of the header in bytes, enough for a study area of a million corners."""
 
 _SUFFIX = ".npy"
 
 _PLAIN = (str, int)
 
 _MALFORMED = (
-    ValueError,  # also for invalid JSON, Unicode and study areas
+    ValueError,  # Also raised for invalid JSON, Unicode and study areas.
     TypeError,
     LookupError,
     AttributeError,
     ArithmeticError,
     EOFError,
-    NotImplementedError,  # a compression method or zip version that dpgeo never writes
-    RuntimeError,  # an encrypted member, or JSON nested without end
+    NotImplementedError,  # A compression method or zip version that dpgeo never writes.
+    RuntimeError,  # An encrypted member, or JSON that is nested too deeply.
     zipfile.BadZipFile,
     zlib.error,
 )
 
 
 class UnreadableRelease(DpgeoError):
-    """Bytes that are not a release of a version and size this software can read."""
+    """Bytes are not a release file of a version and size that this software can read."""
 
 
 class UnwritableRelease(DpgeoError):
-    """This installation cannot write a content type, whatever its values."""
+    """This installation cannot write a type of content, whatever its values."""
 
 
 class DamagedRelease(UnreadableRelease):
-    """Bytes that are an incomplete or altered release file."""
+    """Bytes are an incomplete or altered release file."""
 
 
 def encode(released: Released) -> bytes:
     """Encode a Released object; equal objects give equal bytes.
 
-    Raises TypeError when an array does not have its field's declared dtype, and UnreadableRelease
-    for arrays that `decode` would refuse for their size.
+    Raises TypeError if an array does not have the declared dtype of its field, and
+    UnreadableRelease if the arrays are too large for `decode`.
     """
     fields, arrays = _split(released.content)
     size = sum(array.nbytes for array in arrays.values())
@@ -98,7 +98,7 @@ def encode(released: Released) -> bytes:
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
     members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     buffer = io.BytesIO()
-    # Level 1: noise does not compress further at higher levels.
+    # Level 1 is enough: noise does not compress better at higher levels.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in members.items():
             _write_member(archive, name, array)
@@ -106,11 +106,11 @@ def encode(released: Released) -> bytes:
 
 
 def decode(data: bytes) -> Released:
-    """Invert `encode`; arrays come back read-only.
+    """Decode the bytes of `encode`; the arrays are read-only.
 
-    Raises DamagedRelease for garbage and truncated or altered archives, UnreadableRelease for an
-    unknown version or content, and for headers beyond MAX_HEADER_BYTES and contents beyond their
-    type's `most_bytes` when unpacked.
+    Raises DamagedRelease for truncated or altered archives and any other bytes. Raises
+    UnreadableRelease for an unknown version or type of content, and if the unpacked size of the
+    header exceeds MAX_HEADER_BYTES or that of the content its type's `most_bytes`.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -125,9 +125,9 @@ def decode(data: bytes) -> Released:
 
 
 def check_encodable() -> None:
-    """Raise UnwritableRelease if a content type has a field the codec cannot write.
+    """Raise UnwritableRelease if a type of content has a field that the codec cannot write.
 
-    It reads the fields' declared types, never values, so it can be called before noise is drawn.
+    Only the declared types of fields are read, so this can be called before noise is drawn.
     """
     for kind in CONTENT_TYPES:
         for name, hint in _fields(kind).items():
@@ -147,7 +147,7 @@ def _is_header_field(hint: Any) -> bool:
 
 
 def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Divide the fields of a content into header fields and arrays."""
+    """Return the fields of a content that go into the header, as JSON, and its arrays."""
     header: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     for name, hint in _fields(type(content)).items():
@@ -168,7 +168,7 @@ def _fields(cls: type[Any]) -> dict[str, Any]:
 
 
 def _to_document(value: Any, hint: Any) -> Any:
-    """Convert a field of the content that is no array to JSON, for the header."""
+    """Convert the value of a header field to JSON; `hint` is the field's declared type."""
     if hint in _PLAIN:
         return value
     if typing.get_origin(hint) is tuple:
@@ -186,10 +186,10 @@ def _from_document(document: Any, hint: Any) -> Any:
 
 
 def _dtype(hint: Any) -> np.dtype[Any] | None:
-    """Return the dtype of a field declared as NDArray[...], None for any other field.
+    """Return the dtype of a field declared as NDArray[...], or None for any other field.
 
-    Since NumPy 2.5 on Python 3.12, `NDArray` is a type alias that keeps its argument; in earlier
-    versions it is ndarray[shape, dtype[...]].
+    Since NumPy 2.5 on Python 3.12, `NDArray` is a type alias with the dtype as its argument; in
+    earlier versions it is ndarray[shape, dtype[...]].
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is np.ndarray:
@@ -201,7 +201,7 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # A member opened by name is dated 1980, whatever the clock.
+    # A member opened by name gets a date in 1980, whatever the clock.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))
@@ -233,7 +233,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
-    # A release written before a field existed gets the field's default value.
+    # Fields that did not exist when the release was written get their default values.
     there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
     later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = kind.most_bytes
@@ -257,7 +257,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """Read one array; unpack its header and at most `limit` bytes of values."""
+    """Read one array. Raises UnreadableRelease if its values take more than `limit` bytes."""
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")
@@ -297,6 +297,6 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
 
 
 def _read_guarantee(document: Mapping[str, Any]) -> Guarantee:
-    """Read the guarantee; epsilon is per metre for perturbed points."""
+    """Read the guarantee; for geo-indistinguishability, epsilon is per metre."""
     notion = Notion(document["notion"])
     return guarantee(notion, Fraction(document["epsilon"]), Unit(document["unit"]))

@@ -1,7 +1,7 @@
 """CSV files: one line for each feature, with its position in degrees.
 
-Every cell is a number, a fixed word, or a publisher's text; such text is quoted, and is prefixed by
-an apostrophe where a spreadsheet would interpret it as a formula.
+Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted; it also
+gets an apostrophe as a prefix if a spreadsheet would interpret it as a formula.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in chunks; each number is the shortest text that reads back exactly."""
+    """Write a layer; each number is the shortest text that reads back exactly."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -37,7 +37,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _part(released: Released, layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
-    """Return the columns of some features, by name."""
+    """Return the columns of the features in a slice, by name."""
     values = {name: _safe(column[part]) for name, column in columns(layer).items()}
     count = len(range(*part.indices(len(layer))))
     counted = nouns_of_features(released, layer)

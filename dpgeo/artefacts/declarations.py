@@ -1,9 +1,9 @@
-"""Public layers and study area of a release: where they come from, and when they were declared.
+"""Provenance of a release's public layers and study area.
 
-A release carries both as JSON texts in `Released.about`, so that its statement and its page say the
-same for ever. What they claim is what the software can know: the order of declarations and uploads,
-and that it made a layer itself from a published release. A public source is repeated as named.
-Releases that were drawn before version 0.2 do not carry them.
+A release stores it as JSON texts in `Released.about`, so that its statement and its page always say
+the same. It states only what the software can know: whether a layer was declared before the first
+upload, and whether the software itself made it from a published release. A public source is quoted
+as the publisher named it. Releases drawn before version 0.2 have no such texts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NOT_COVERED = (
     "What a public layer itself gives away: the guarantee holds for what is drawn from the data "
     "whatever the layers are, and public_layers says what is known of where each comes from."
 )
-"""What the guarantee does not hide where a layer may follow the data."""
+"""Sentence on what the guarantee does not hide, for layers that may depend on the data."""
 
 EXCHANGED = translatable(
     "After a file had been uploaded, and before its columns were confirmed, the study area was "
@@ -66,7 +66,7 @@ EXCHANGED = translatable(
 
 
 def layers_used(released: Released) -> list[LayerUsed] | None:
-    """Return the public layers that a release used; None if it carries no such list."""
+    """Return the public layers that a release used; None if it was drawn before version 0.2."""
     text = released.about.get(LAYERS)
     if text is None:
         return None
@@ -78,7 +78,7 @@ def layers_used(released: Released) -> list[LayerUsed] | None:
 
 
 def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
-    """Return sentences on a layer's declaration and provenance."""
+    """Return sentences on the declaration and the provenance of a layer."""
     before = layer["declared_before_upload"]
     order = UNKNOWN if before is None else BEFORE if before else AFTER
     declared = Phrase(order, day=layer["declared_on"])
@@ -91,7 +91,7 @@ def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
 
 
 def _from_release(release: Mapping[str, Any]) -> Phrase:
-    """Return the sentence on the release that a layer was made from, and who paid for it."""
+    """Return the sentence on the release from which a layer was made, and on its cost."""
     facts = {"title": release["title"], "release": release["id"], "cost": release["cost"]}
     if release["same_budget"]:
         return Phrase(SAME_BUDGET, **facts)
@@ -99,14 +99,17 @@ def _from_release(release: Mapping[str, Any]) -> Phrase:
 
 
 def not_covered(released: Released) -> list[str]:
-    """Return a sentence on what layers may give away, unless all are from releases without any."""
+    """Return a sentence on what public layers may reveal about the data, in a list.
+
+    The list is empty if every layer was made from a release that used no layers itself.
+    """
     layers = json.loads(released.about.get(LAYERS, "[]"))
     paid_for = [layer["release"] and not layer["release"]["used_layers"] for layer in layers]
     return [] if all(paid_for) else [NOT_COVERED]
 
 
 def area_exchange(released: Released) -> AreaExchange | None:
-    """Return how the study area was exchanged after the first upload; None if it was not."""
+    """Return the facts of a change of the study area after the first upload; None if none."""
     text = released.about.get(EXCHANGE)
     if text is None:
         return None
@@ -117,7 +120,7 @@ def area_exchange(released: Released) -> AreaExchange | None:
 
 
 def exchange_words(exchange: Mapping[str, Any]) -> Phrase:
-    """Return the sentence on an exchange of the study area."""
+    """Return the sentence on a change of the study area."""
     return Phrase(
         EXCHANGED,
         place=exchange["place"],

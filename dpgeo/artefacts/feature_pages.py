@@ -1,8 +1,7 @@
-"""Selected features of a GeoParquet file, by page or by box.
+"""Selection of features of a GeoParquet file, by page or by box.
 
-The files are those that `geoparquet` writes. They have a covering column "bbox", and their row
-groups follow the order of the layer. So row groups whose statistics lie outside the boxes are
-skipped.
+The files are written by `geoparquet` and have a covering column "bbox". Row groups whose statistics
+lie outside all boxes of a request are skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NOT_PROPERTIES = ("geometry", "bbox")
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One feature: its row in the file, its geometry as GeoJSON text, and its values."""
+    """A feature: its row in the file, its geometry as GeoJSON text, and its properties."""
 
     row: int
     geometry: str
@@ -35,34 +34,37 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """Consecutive features, and the first row of the next page; None on the last page."""
+    """A page of features, and the first row of the next page, None on the last page."""
 
     features: list[Feature]
     next_row: int | None
 
 
 class FeatureFile:
-    """A GeoParquet file open for reading, local or in a remote store."""
+    """A GeoParquet file that is open for reading, local or in remote storage."""
 
     def __init__(self, file: IO[bytes]) -> None:
         import pyarrow.parquet
 
-        # Contiguous ranges are read at once, since each read from a remote store has latency.
+        # Read contiguous ranges at once, since each read from remote storage has a latency.
         self._parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=True)
         metadata = self._parquet.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts: NDArray[np.int64] = np.cumsum([0, *sizes])
 
     def __len__(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return int(self._starts[-1])
 
     def page(self, start: int, limit: int, boxes: Sequence[Box] = ()) -> FeaturePage:
-        """Return up to `limit` features from row `start` on that intersect the boxes, if any."""
+        """Return up to `limit` features from row `start` on.
+
+        With `boxes`, only features that intersect at least one of them are returned.
+        """
         features: list[Feature] = []
         for group, rows in self._found(start, boxes):
             wanted = rows[: limit + 1 - len(features)]
-            # `wanted` may have one row beyond the page, which shows that there is a next page.
+            # One row beyond the page shows that there is a next page.
             taken = wanted[: limit - len(features)]
             features += self._features(group, taken)
             if len(wanted) > len(taken):
@@ -70,13 +72,13 @@ class FeatureFile:
         return FeaturePage(features, None)
 
     def feature(self, row: int) -> Feature | None:
-        """Return one feature by its row, None where the file has no such row."""
+        """Return the feature in this row; None if the file has no such row."""
         if not 0 <= row < len(self):
             return None
         return self.page(row, 1).features[0]
 
     def _found(self, start: int, boxes: Sequence[Box]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield row groups with matching rows, and these rows, counted within the group."""
+        """Yield each row group with matching rows, and these rows, counted within the group."""
         for group in range(len(self._starts) - 1):
             first, end = self._starts[group], self._starts[group + 1]
             if end <= start or (boxes and not self._may_touch(group, boxes)):
@@ -88,7 +90,7 @@ class FeatureFile:
                 yield group, rows
 
     def _may_touch(self, group: int, boxes: Sequence[Box]) -> bool:
-        """Return whether a row group's statistics allow a feature in one of the boxes."""
+        """Return whether a row group may contain a feature in a box, by its statistics."""
         metadata = self._parquet.metadata.row_group(group)
         statistics: dict[str, Any] = {}
         for index in range(metadata.num_columns):
@@ -107,7 +109,7 @@ class FeatureFile:
     def _touches(
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
-        """Return which rows' geometries intersect a box; bounds are tested first."""
+        """Return whether the geometry of each row intersects a box; bounds are tested first."""
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
         west, south, east, north = (bounds.field(side).to_numpy()[rows] for side in SIDES)
         near = np.zeros(rows.size, dtype=np.bool_)
@@ -134,5 +136,5 @@ class FeatureFile:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value as JSON allows it: null for infinities and NaN."""
+    """Return a value for JSON: None for infinities and NaN, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

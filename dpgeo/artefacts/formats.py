@@ -1,4 +1,4 @@
-"""Description of a file format for layers."""
+"""Descriptions of file formats for layers, and of the files written."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from dpgeo.postprocess.layers import Layer
 
 
 def every_layer(layer: Layer) -> bool:
-    """Accept any layer, for formats without restrictions."""
+    """Return True, for formats that can store any layer."""
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerFormat:
-    """A format that stores one layer in a file named `{layer}{suffix}`.
+    """A format for files with one layer, named `{layer}{suffix}`.
 
-    `title` and `use` tell readers what it is and what it is for. `write` writes the same bytes for
-    the same release every time. Layers that the format does not hold (`holds`), or with more than
-    `max_features`, are not written in it.
+    `title` is the format's name for readers, and `use` says what it is for. `write` always writes
+    the same bytes for the same release. `holds` returns whether the format can store a layer. Files
+    are written only for layers that it can store and, unless `max_features` is None, with at most
+    that many features.
     """
 
     suffix: str
@@ -35,7 +36,7 @@ class LayerFormat:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFile:
-    """A file made from a release."""
+    """A file written from a release."""
 
     name: str
     media_type: str

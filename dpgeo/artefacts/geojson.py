@@ -1,7 +1,7 @@
-"""GeoJSON files (RFC 7946), one feature a line, longitude first.
+"""GeoJSON files (RFC 7946), with one feature per line and longitudes first.
 
-Text is joined from columns of strings, since a dictionary for each feature takes ten times as long.
-There is no crs member.
+The text is joined from columns of strings, since dictionaries would take ten times as long. There
+is no member "crs", which RFC 7946 removed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
-"""Largest number of features: browsers and editors fail on more. GeoParquet holds any number."""
+"""Largest number of features: browsers and editors fail on more. GeoParquet has no limit."""
 
 BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
 POINT = '{"type":"Point","coordinates":[%s,%s]}'
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer as a FeatureCollection, one feature a line."""
+    """Write a layer as a FeatureCollection with one feature per line."""
     places = decimals(layer.grid) if isinstance(layer, BoxLayer) else POINT_DECIMALS
     collection = {
         "type": "FeatureCollection",
@@ -54,7 +54,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _features(layer: Layer, part: slice) -> Iterator[str]:
-    """Yield the text of features; each number is the shortest that reads back exactly."""
+    """Yield the texts of features; each number is the shortest text that reads back exactly."""
     table = columns(layer)
     properties = [f'"{name}":%s' for name in table]
     if layer.margin is not None:
@@ -73,7 +73,7 @@ def _texts(values: NDArray[Any]) -> list[Any]:
 
 
 def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
-    """Return a template of a geometry's text, and the columns of values that fill it."""
+    """Return a template of a geometry's text, and the columns of values to fill it with."""
     if isinstance(layer, BoxLayer):
         west, south, east, north = (side.tolist() for side in sides(layer, part))
         return BOX, [west, south, east, south, east, north, west, north, west, south]

@@ -12,17 +12,17 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 MAX_FEATURES = 1_000_000
-"""Largest number of features, which take a quarter of a gigabyte.
+"""Largest number of features; a file of that many takes a quarter of a gigabyte.
 
-GeoParquet holds any number, in a twentieth of the space.
+GeoParquet has no limit and takes a twentieth of the space.
 """
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
-"""Fixed date of last change, so that the same release always gives the same bytes."""
+"""Fixed date of the last change, so that the same release always gives the same bytes."""
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer; a feature's id is its row in the other formats, counted from 1."""
+    """Write a layer; a feature's id is its row in files of other formats, counted from 1."""
     import pyarrow as pa
     import pyogrio
 

@@ -1,4 +1,4 @@
-"""GeoParquet 1.1 files: features in EPSG:4326 with a bbox covering column, zstd."""
+"""GeoParquet 1.1 files in EPSG:4326, zstd-compressed, with a covering column."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
 """Cloud-optimised GeoTIFF of grid cells, with the bands estimate and margin.
 
-It is written here rather than by GDAL, whose raster part would be as large as all other readers
-together. The layout is the one that GDAL's COG driver requires: a classic little-endian TIFF, all
-directories before all pixels, the full image first and then overviews of half its size each, in
-square tiles. Pixels are doubles in Web Mercator (EPSG:3857), deflated, so values stay exact; cells
-that are not listed are NaN. Every pixel of an overview is one cell of the full image with its own
-margin, not an average of several, which would have another noise.
+It is written here because GDAL's raster library would be as large an installation as all other
+readers together. The layout is the one that GDAL's COG driver requires: a classic little-endian
+TIFF with square tiles and all directories before all pixels; the directory of the full image comes
+first, then those of overviews, each half the size of the one before. Pixels are deflated doubles in
+Web Mercator (EPSG:3857), so values are exact; cells that are not listed are NaN. Each pixel of an
+overview is a single cell of the full image with its own margin, since an average of several cells
+would have different noise.
 
-TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0 (21-026).
+Specifications: TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0
+(21-026).
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer
 
 TILE = 256
-"""Pixels along the side of a tile."""
+"""Number of pixels along the side of a tile."""
 
 MAX_CELLS = 1 << 24
-"""Largest grid of an image. Finer grids list only cells that stand out, so that an image would be
-mostly empty."""
+"""Largest number of cells of an image. Finer grids list only cells that stand out from the noise,
+so their images would be mostly empty."""
 
 BANDS = ("estimate", "margin")
 
 HEADER = 8
-"""Bytes before the first directory."""
+"""Number of bytes before the first directory."""
 
 _SHORT, _LONG, _DOUBLE, _ASCII = 3, 4, 12, 2
 _WIDTH = {_SHORT: 2, _LONG: 4, _DOUBLE: 8, _ASCII: 1}
@@ -70,7 +72,7 @@ class _Image:
 
 
 def holds(layer: Layer) -> bool:
-    """Return whether a layer can be an image: counts of cells, at most MAX_CELLS of them."""
+    """Return whether a layer can be an image: counts of cells, on at most MAX_CELLS cells."""
     return isinstance(layer, BoxLayer) and layer.is_cells and layer.grid.size <= MAX_CELLS
 
 
@@ -85,7 +87,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         _directory_size(each, len(of)) for each, of in zip(tags, tiles, strict=True)
     )
     places: dict[int, list[int]] = {}
-    # Tiles of the smallest overview come first, since readers fetch them first.
+    # The tiles of the smallest overview come first, since readers fetch them first.
     for index in reversed(range(len(images))):
         sizes = [len(tile) for tile in tiles[index]]
         places[index] = [position + before for before in (0, *itertools.accumulate(sizes[:-1]))]
@@ -101,7 +103,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _bands(layer: BoxLayer) -> NDArray[np.float64]:
-    """Return estimate and margin of every cell of the grid (2, rows, columns)."""
+    """Return the estimates and margins of all cells of the grid, (2, rows, columns)."""
     bands = np.full((len(BANDS), *layer.grid.shape), np.nan)
     row, column = layer.boxes[:, 0], layer.boxes[:, 2]
     bands[0, row, column] = layer.value
@@ -110,7 +112,7 @@ def _bands(layer: BoxLayer) -> NDArray[np.float64]:
 
 
 def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
-    """Return the full image and overviews of half size each, down to a single tile."""
+    """Return the full image and its overviews, halving the size down to a single tile."""
     images = [_Image(bands, 1)]
     while max(images[-1].bands.shape[1:]) > TILE:
         images.append(_Image(images[-1].bands[:, ::2, ::2], images[-1].step * 2))
@@ -118,7 +120,7 @@ def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
 
 
 def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
-    """Return the entries of an image's directory except the tiles' offsets."""
+    """Return the entries of an image's directory, except the offsets and sizes of its tiles."""
     rows, columns = image.bands.shape[1:]
     shorts = {
         259: [_DEFLATE],
@@ -142,7 +144,7 @@ def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
 
 
 def _place(layer: BoxLayer) -> list[Tag]:
-    """Return the georeference: cell size, north-west corner, coordinate system."""
+    """Return the georeferencing tags: cell size, north-western corner, coordinate system."""
     grid = layer.grid
     keys = [
         *(1, 1, 1, 4),
@@ -177,14 +179,17 @@ def _pack(kind: int, values: Sequence[float]) -> bytes:
 
 
 def _directory_size(tags: list[Tag], tiles: int) -> int:
-    """Return the bytes of a directory with its out-of-line values, a multiple of 8."""
+    """Return the size in bytes of a directory with the values beside it, a multiple of 8.
+
+    `tags` do not include the two entries for the image's tiles.
+    """
     beside = [len(data) for _, _, data in tags] + [tiles * _WIDTH[_LONG]] * 2
     size = 2 + 12 * len(beside) + 4
     return _up_to_8(size) + sum(_up_to_8(each) for each in beside if each > 4)
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Encode a directory that starts at this position, and the values it points to."""
+    """Encode a directory at the position `start`, followed by the values that it points to."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

@@ -1,9 +1,10 @@
 """map.bin: compact typed arrays from which browsers draw a release.
 
-"DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from the
-start of the data, which is a multiple of 8; all little-endian. Values are rounded to a step below
-a quarter of the noise scale; the download files stay exact. Shapes are drawn from their GeoJSON
-file, which the header names.
+The file consists of "DPGM", the version (uint32), the length of the header (uint32), a JSON header,
+and arrays. The arrays start at a multiple of 8 bytes, and the header gives their offsets from
+there; all numbers are little-endian. Values are rounded to a step below a quarter of the noise
+scale; the download files are exact. Shapes are drawn from their GeoJSON file, which the header
+names.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ NAME = "map.bin"
 MEDIA_TYPE = "application/octet-stream"
 
 MAX_NOISES = 256
-"""Largest number of distinct noises, limited by uint8."""
+"""Largest number of distinct noise levels of a layer, since their indices are uint8."""
 
 MAX_MASK = 1 << 24
-"""Largest grid for which the picture has a mask of the study area. Layers of finer grids list
-single cells, and the header's outline shows the area."""
+"""Largest number of cells for which the file has a mask of the study area. Layers of finer grids
+list single cells, and the study area is drawn from the outline in the header."""
 
 MAX_POINTS = 200_000
-"""Largest number of points in a picture.
+"""Largest number of points of a layer.
 
-Where there are more, it shows points at even distances in their published order.
+If there are more, every k-th point in their published order is taken.
 """
 
 DEGREE = 10_000_000
-"""Units of position in a degree; one unit is about a centimetre."""
+"""Number of units in a degree for positions; a unit is about a centimetre."""
 
 _ALIGNMENT = 8
 
 
 class _Data:
-    """The arrays so far, each aligned to 8 bytes."""
+    """The arrays added so far, each aligned to 8 bytes."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -88,7 +89,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return which cells touch the area; None if all do, or if the grid is too large."""
+    """Return which cells touch the study area; None if all do, or if the grid is too large."""
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -131,7 +132,10 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
 
 
 def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
-    """Store positions, values and names; the entry "of" is the number before selection."""
+    """Add a layer of points, and return its entry in the header.
+
+    "length" is the number of points stored, "of" the number of points in the layer.
+    """
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])
@@ -153,14 +157,17 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
 
 
 def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values in the smallest signed type that holds them."""
+    """Return the values in the smallest signed integer type that can represent them."""
     largest = int(np.abs(values).max(initial=0))
     kinds = (np.int8, np.int16, np.int32)
     return values.astype(next(kind for kind in kinds if largest <= np.iinfo(kind).max))
 
 
 def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """Return an image of all cells, 0 where there is no value."""
+    """Return an array of all cells (size,), with 0 for cells without a value.
+
+    `place` (n,) are the indices of the cells with `values` (n,).
+    """
     image = np.zeros(size, dtype=values.dtype)
     image[place] = values
     return image
@@ -169,15 +176,15 @@ def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArra
 def _noises(
     margin: NDArray[np.float64], threshold: NDArray[np.float64], label: str
 ) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
-    """Return the distinct noises of a layer, and the index of each box's noise.
+    """Return the distinct pairs of a margin and a threshold, and the index of each box's pair.
 
-    If there are more than MAX_NOISES, noises of similar size are merged. Each group gets its
-    largest margin and threshold, so that neither is too small for any box.
+    If there are more than MAX_NOISES pairs, similar ones are merged. Each group gets its largest
+    margin and largest threshold, so that neither is too small for any box.
     """
     if not margin.size:
         # Clients expect a noise even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
-    # As complex numbers the pairs are sorted much faster than as rows.
+    # Pairs are sorted much faster as complex numbers than as rows.
     distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)
     pairs = np.column_stack([distinct.real, distinct.imag])
     if len(pairs) > MAX_NOISES:

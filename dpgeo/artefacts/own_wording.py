@@ -1,7 +1,4 @@
-"""Wording in statements that only one type of content needs, registered by type.
-
-Most types of content need none.
-"""
+"""Sentences in statements that only some types of content need, by type."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return sentences on what a release does not hide: `facts`, adapted to its content."""
+    """Return the sentences on what a release does not hide: `facts`, adapted to its content."""
     return facts
 
 
@@ -57,7 +54,7 @@ def steps(content: Content, released: Released) -> list[str]:
 def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
     """Adapt the sentences to padding and to public attributes.
 
-    Padding hides how many reports a person has, which the first sentence calls visible.
+    The first sentence says that the number of a person's reports is visible; padding hides it.
     """
     if content.padded:
         across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
@@ -85,7 +82,7 @@ def _points_steps(content: PointsRelease, released: Released) -> list[str]:
 
 
 def _across(grid: Grid) -> Fraction:
-    """Return the largest distance within a grid's frame in metres, rounded up."""
+    """Return an upper bound on the distance across a grid, in whole metres."""
     _, south, _, north = grid.bounds
     widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
     return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))

@@ -1,4 +1,4 @@
-"""Tables of layers, from which the file formats for analysts are written."""
+"""Tables of layers, from which files in the various formats are written."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 
 CHUNK = 65_536
-"""Rows written at a time, which bounds memory for files with millions of rows."""
+"""Number of rows written at a time, which bounds memory for files with millions of rows."""
 
 POINT_DECIMALS = 7
-"""Decimals of a degree for a precision of a centimetre."""
+"""Decimal places of degrees for a precision of a centimetre."""
 
 
 def columns(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return a layer's columns (n,) except geometry and margin label.
+    """Return a layer's columns (n,) by name, except geometry and margin label.
 
-    `row` and `column` count from the north-west corner; `rows`, `columns` and `cells` give the size
-    of a box where a layer does not consist of single cells.
+    The columns "row" and "column" count from the north-western corner. If boxes may have several
+    cells, the columns "rows", "columns" and "cells" give their sizes.
     """
     place = _place(layer)
     further = {name: values for name, values in layer.columns.items() if name not in place}
@@ -50,12 +50,12 @@ def _place(layer: Layer) -> dict[str, NDArray[Any]]:
 
 
 def is_text(values: NDArray[Any]) -> bool:
-    """Return whether a column holds text rather than numbers."""
+    """Return whether the values of a column are texts rather than numbers."""
     return values.dtype.kind in "OU"
 
 
 def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
-    """Return west, south, east and north (n, 4) of some features, in degrees."""
+    """Return the bounds (n, 4) of the features in a slice: west, south, east, north in degrees."""
     if isinstance(layer, BoxLayer):
         return layer.grid.box_bounds(layer.boxes[part])
     if isinstance(layer, PointLayer):
@@ -67,9 +67,9 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
 
 
 def extent(released: Released, layer: Layer) -> list[float]:
-    """Return west, south, east and north in degrees of a layer.
+    """Return the extent of a layer: west, south, east and north in degrees.
 
-    The extent of an empty layer is that of its grid, or of the study area.
+    An empty layer has the extent of its grid or, if it has no grid, of the study area.
     """
     if isinstance(layer, BoxLayer):
         [total] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
@@ -81,7 +81,7 @@ def extent(released: Released, layer: Layer) -> list[float]:
 
 
 def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the box (4,) around all boxes of a layer, or around the grid if it has none."""
+    """Return the box (4,) around all boxes of a layer; the whole grid if there are none."""
     if not len(layer.boxes):
         return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
     top, bottom, left, right = layer.boxes.T
@@ -89,16 +89,16 @@ def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
 
 
 def decimals(grid: Grid) -> int:
-    """Return the number of decimals of a degree that resolves 1/1000 of a cell, and 1 cm."""
+    """Return the decimal places of degrees that resolve both 1/1000 of a cell and 1 cm."""
     west, south, east, north = grid.bounds
     finest = min((east - west) / grid.columns, (north - south) / grid.rows)
     return min(12, max(POINT_DECIMALS, math.ceil(3 - math.log10(finest))))
 
 
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines.
+    """Return the longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines.
 
-    They are rounded; neighbouring cells share an edge to the last digit.
+    They are rounded, so that the common edge of neighbouring cells is the same to the last digit.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,
@@ -109,14 +109,14 @@ def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
-    """Return west, south, east and north (n,) of some boxes, rounded for text."""
+    """Return west, south, east and north, each (n,), of the boxes in a slice, rounded for text."""
     longitude, latitude = edges(layer.grid)
     top, bottom, left, right = layer.boxes[part].T
     return longitude[left], latitude[bottom], longitude[right], latitude[top]
 
 
 def summary(released: Released, layer: Layer) -> dict[str, str]:
-    """Return a file's self-description, so that it can be understood on its own."""
+    """Return the facts that a file states about itself, so that it can be understood on its own."""
     about = released.about
     return {
         "title": about.get("title", ""),

@@ -1,10 +1,10 @@
 """Vector tiles (Mapbox Vector Tile 2.1) in one PMTiles 3 archive, for web maps.
 
-GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: a
-feature is a row of numbers that become protocol-buffer varints. A feature's id is its row in the
-other files. Its estimate, margin and threshold are exact at every zoom; only shapes are rounded, to
-the 4096th part of a tile. Nothing is dropped or merged at any zoom, so zooms at which a tile would
-be too full are omitted.
+GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: each
+feature becomes a row of numbers, which are encoded as protocol-buffer varints. A feature's id is
+its row in the other files. Its estimate, margin and threshold are exact at every zoom; only shapes
+are rounded, to 1/4096 of a tile. No feature is dropped or merged at any zoom; instead, zooms at
+which a tile would have too many features are omitted.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
-"""Largest number of features: more would take longer to write than all other files."""
+"""Largest number of features of an archive; more would take longer than all other files."""
 
 MAX_IN_TILE = 50_000
-"""Largest number of features of a tile, beyond which browsers stall."""
+"""Largest number of features of a tile; with more, browsers stall."""
 
 EXTENT = 4096
-"""Units along the side of a tile."""
+"""Number of units along the side of a tile."""
 
 BUFFER = 64
-"""Units beyond a tile's edge to which shapes are kept, so that cut edges are not visible."""
+"""Units by which clipped shapes extend beyond a tile, so that clipped edges are not visible."""
 
 TILES_ACROSS = 16
-"""Tiles across the layer at the largest zoom: shapes are exact to 1/65,536 of its extent."""
+"""Tiles across the layer at the largest zoom: shapes are accurate to 1/65,536 of its extent."""
 
 FINEST_CELLS = 64
-"""Cells across a tile at the largest zoom; clients enlarge such a tile without loss."""
+"""Cells across a tile at the largest zoom; clients can enlarge such a tile without loss."""
 
 GREATEST_ZOOM = 22
 
 EMPTY = gzip.compress(b"", mtime=0)
-"""A tile without layers, since an archive must hold at least one tile."""
+"""A tile without layers, for archives that would otherwise have no tile, which is not allowed."""
 
 WORLD = 2 * math.pi * MERCATOR_RADIUS_METRES
 
@@ -63,7 +63,10 @@ Numbers = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A property: name, encoded distinct values, and the value index (n,)."""
+    """A property of features: its name, its distinct values as encoded bytes, and indices (n,).
+
+    `index` is the index in `values` of each feature's value.
+    """
 
     name: str
     values: list[bytes]
@@ -72,14 +75,14 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """Rows of different lengths: the numbers of all rows in turn, and each length (n,)."""
+    """Rows of different lengths: the numbers of all rows one after another, and lengths (n,)."""
 
     numbers: Numbers
     counts: NDArray[np.int64]
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer as an archive of tiles, in the order of their ids."""
+    """Write a layer as an archive of tiles, ordered by tile id."""
     place = _mercator(layer)
     shown = [_column(name, values) for name, values in _properties(layer).items()]
     tiles: dict[int, bytes] = {}
@@ -102,7 +105,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
-    """Return the layer's TileJSON metadata."""
+    """Return the layer's metadata, as in TileJSON."""
     described = summary(released, layer)
     kinds = {
         name: "String" if is_text(values) else "Number"
@@ -120,14 +123,14 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
 
 
 def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return the columns (n,) of tiles: values, their noise, and texts."""
+    """Return the columns (n,) stored in tiles: estimates, margins, thresholds and texts."""
     every = columns(layer)
     names = ("estimate", "margin", "threshold")
     return {name: each for name, each in every.items() if name in names or is_text(each)}
 
 
 def _mercator(layer: Layer) -> NDArray[np.float64]:
-    """Return bounds (n, 4) as fractions of the world: west, north, east, south."""
+    """Return the bounds (n, 4) of features as fractions of the world: west, north, east, south."""
     box = bounds(layer, slice(None))
     west, south = to_mercator(box[:, 0], box[:, 1])
     east, north = to_mercator(box[:, 2], box[:, 3])
@@ -136,7 +139,7 @@ def _mercator(layer: Layer) -> NDArray[np.float64]:
 
 
 def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
-    """Return the zooms from the first at which no tile is too full."""
+    """Return the zooms to write: from the first at which no tile has more than MAX_IN_TILE."""
     west, south, east, north = extent(released, layer)
     (left, right), (low, top) = to_mercator([west, east], [south, north])
     side = max(right - left, top - low) / WORLD
@@ -152,10 +155,10 @@ def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> rang
 
 
 def _members(place: NDArray[np.float64], zoom: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield each tile of a zoom that has features, and their rows in ascending order."""
+    """Yield x, y and the features' rows, ascending, of each tile of a zoom that has features."""
     tiles = 1 << zoom
     first = np.clip(np.floor(place[:, :2] * tiles).astype(np.int64), 0, tiles - 1)
-    # A feature that ends on the edge of a tile does not reach into the next.
+    # A feature that ends on the edge of a tile is not in the next tile.
     last = np.clip(np.ceil(place[:, 2:] * tiles - 1e-9).astype(np.int64) - 1, first, tiles - 1)
     wide, high = (last - first + 1).T
     copies = wide * high
@@ -180,7 +183,7 @@ def _tile(
     y: int,
     rows: NDArray[np.int64],
 ) -> bytes:
-    """Return a compressed tile of one layer; b"" where rounding leaves no features."""
+    """Return a compressed tile of one layer; b"" if rounding leaves no features."""
     kind, rows, geometry = _geometry(layer, place, zoom, x, y, rows)
     if not rows.size:
         return b""
@@ -196,7 +199,7 @@ def _tile(
 def _features(
     rows: NDArray[np.int64], tags: Numbers, kind: NDArray[np.uint64], geometry: _Ragged
 ) -> bytes:
-    """Encode all features of a tile, each as field 2 with id, tags, type and geometry."""
+    """Encode all features of a tile, each as a field 2 with id, tags, type and geometry."""
     lengths = np.add.reduceat(_widths(geometry.numbers), _starts(geometry.counts))
     packed = _widths(tags).sum(axis=1)
     ids = rows.astype(np.uint64)
@@ -213,7 +216,7 @@ def _features(
 
 
 def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
-    """Interleave the rows of `heads` (n, k) and `tails` into one array."""
+    """Return one array in which each row of `heads` (n, k) is followed by its row of `tails`."""
     width = heads.shape[1]
     starts = _starts(tails.counts) + np.arange(len(heads)) * width
     line = np.empty(heads.size + tails.numbers.size, dtype=np.uint64)
@@ -228,7 +231,7 @@ def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
 def _geometry(
     layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Return types (n,), rows and commands of the parts of features in a tile."""
+    """Return the geometry types (n,), rows (n,) and commands of the features in a tile."""
     corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
     if isinstance(layer, BoxLayer):
         units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)
@@ -262,7 +265,10 @@ def _box_commands(units: NDArray[np.int64]) -> _Ragged:
 def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Encode shapes, cut at the tile's buffer; shapes that round to nothing are left out."""
+    """Encode shapes, clipped to the tile and its buffer.
+
+    Shapes of which rounding leaves nothing are left out.
+    """
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         across, up = to_mercator(degrees[:, 0], degrees[:, 1])
@@ -288,7 +294,7 @@ def _shape_commands(
 
 
 def _commands(shape: Any) -> tuple[list[int], int]:
-    """Return the commands and type of a shape in units, if rounding leaves any."""
+    """Return the commands and the type of a shape in units; no commands if rounding leaves none."""
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
     parts = [part for part in parts if not part.is_empty]
     greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")
@@ -305,7 +311,7 @@ _GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
 
 
 class _Pen:
-    """Writes rings and lines as commands, each relative to where the one before ended."""
+    """Writes rings and lines as commands, each relative to the end of the one before."""
 
     def __init__(self) -> None:
         self.commands: list[int] = []
@@ -326,7 +332,7 @@ class _Pen:
             self.commands.append(_command(_CLOSE, 1))
 
     def line(self, points: NDArray[np.int64]) -> None:
-        """Write a line, unless rounding makes it a single point."""
+        """Write a line, unless rounding reduces it to a single point."""
         points = points[np.any(np.diff(points, axis=0, prepend=points[:1] - 1) != 0, axis=1)]
         if len(points) > 1:
             self._draw(points)
@@ -339,10 +345,10 @@ class _Pen:
 
 
 def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the corners of a closed ring, leaving out points equal to the one before.
+    """Return the corners of a closed ring, without points that repeat the one before.
 
-    Plain slices have less overhead for each call than NumPy's helper functions, which counts here:
-    ten thousand zones have tens of thousands of short rings.
+    Plain slices are used, since NumPy's helper functions have a larger overhead per call, and ten
+    thousand zones have tens of thousands of short rings.
     """
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]
@@ -364,7 +370,7 @@ def _column(name: str, values: NDArray[Any]) -> _Column:
 
 
 def _value(value: str | int | float) -> bytes:
-    """Encode a value of a layer: text, a double or a zigzag integer."""
+    """Encode a property value: a text, a double or a zigzag integer."""
     if isinstance(value, str):
         return _field(1, value.encode())
     if isinstance(value, float):
@@ -373,7 +379,7 @@ def _value(value: str | int | float) -> bytes:
 
 
 def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, list[bytes]]:
-    """Return tags (n, 2k) of features, pairs of key and value, and the tile's values."""
+    """Return the features' tags (n, 2k), pairs of a key and a value index, and the values."""
     tags: list[NDArray[Any]] = []
     values: list[bytes] = []
     for key, column in enumerate(shown):
@@ -386,7 +392,7 @@ def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, l
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """Encode a message field that holds bytes."""
+    """Encode a length-delimited protocol-buffer field."""
     return bytes([number << 3 | 2]) + _varint(len(data)) + data
 
 
@@ -407,7 +413,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many bytes each number takes as a varint."""
+    """Return the number of bytes of each number as a varint."""
     values = values.astype(np.uint64)
     widths = np.ones(values.shape, dtype=np.int64)
     for bits in range(7, 64, 7):
@@ -426,7 +432,7 @@ def _varint(value: int) -> bytes:
 
 
 def _varints(numbers: Numbers) -> bytes:
-    """Encode numbers as protocol-buffer varints: seven bits a byte, lowest first."""
+    """Encode numbers as protocol-buffer varints: seven bits per byte, lowest bits first."""
     widths = _widths(numbers)
     starts = _starts(widths)
     out = np.zeros(int(widths.sum()), dtype=np.uint8)

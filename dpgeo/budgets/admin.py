@@ -22,7 +22,7 @@ class EntryInline(TabularInline):
         return entry.ledger.words(entry.units)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
-        """Allow whoever may see the ledger."""
+        """Allow all users who may view the ledger."""
         return True
 
     def _refuse(self, request: object, obj: object = None) -> bool:
@@ -33,7 +33,7 @@ class EntryInline(TabularInline):
 
 @admin.register(Ledger)
 class LedgerAdmin(OrganisationScoped):
-    """Ledgers, with each budget and what is left of it."""
+    """Ledgers, with the total, spent and remaining budget of each."""
 
     list_display = ["name", "total", "spent", "left"]
     fields = readonly_fields = (
@@ -51,17 +51,17 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Format the lifetime figure, exactly."""
+        """Format the exact bound on everything ever spent."""
         return ledger.words(ledger.lifetime_units)
 
     @admin.display(description="Spent", ordering="spent_units")
     def spent(self, ledger: Ledger) -> str:
-        """Format the spent amount, exactly."""
+        """Format the exact amount spent."""
         return ledger.words(ledger.spent_units)
 
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
-        """Format the unspent amount, exactly."""
+        """Format the exact amount left."""
         return ledger.words(ledger.left_units)
 
 

@@ -10,7 +10,7 @@ from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
 
 COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
-"""Columns of the file. In entries of a budget for points, `epsilon` is per metre."""
+"""Columns of the file; for a budget for points, `epsilon` is per metre."""
 
 
 class Writable(Protocol):
@@ -21,9 +21,9 @@ class Writable(Protocol):
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:
-    """Write every debit and refund, oldest first.
+    """Write all entries of a ledger as CSV, oldest first.
 
-    The file is private, since it also shows what drafts cost.
+    The file is private, since it also shows the cost of drafts.
     """
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -35,5 +35,5 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
 
 
 def as_text(value: str) -> str:
-    """Return a cell that spreadsheets do not read as a formula."""
+    """Return the text of a CSV cell, escaped so that spreadsheets do not read it as a formula."""
     return f"'{value}" if value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value

@@ -1,13 +1,13 @@
-"""Merging of ledgers that turned out to be about the same people.
+"""Merging of two ledgers that turn out to be about the same people.
 
-The entries of both stay. The merged ledger is closed by an entry over what it had spent, and that
-amount is entered in the other: what was spent is added up, and the smaller total holds from then
-on. So more may be spent than the total, and the figure that bounds the loss of the people is then
-the larger of both (`Ledger.lifetime_units`). A merger is never undone.
+The entries of both ledgers stay. The source ledger is closed by an entry that moves its spent
+amount to the target ledger. So the spent amounts add up, and the smaller of the two totals applies
+from then on. More may then be spent than the total; the bound on the privacy loss of the people is
+the larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
 
-Budgets for points belong to the same people, so they are merged as well, one with the other, and
-never with those for counts. If only one side has one, and releases of the other promise that there
-are no points, it is closed.
+Budgets for points belong to the same people, so they are merged with each other as well, but never
+with budgets for counts. If only one side has a budget for points, and releases of the other side
+promise that no points are published, that budget is closed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from dpgeo.core.errors import Conflict
 
 
 def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
-    """Merge a budget for counts, and the one for points beside it, into another; return that one.
+    """Merge a budget for counts, with its budget for points, into another; return the latter.
 
-    Every row that a merger changes is locked in the order of the ids, so that two at once wait for
-    each other. Raises Conflict if one of both was merged before, if the budgets for points have
-    different radii, or if a published release of one side promises that there are no points and the
-    other has an unused budget for them.
+    Every row that a merger changes is locked, in the order of ids, so that concurrent mergers wait
+    for each other. Raises Conflict if one of the ledgers was merged before, if their budgets for
+    points have different radii, or if a published release of one side promises that no points are
+    published while the other side has an unused budget for points.
     """
     with transaction.atomic():
         concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
@@ -45,7 +45,7 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
 
 
 def ledger_lock(ledger: Ledger) -> Ledger:
-    """Lock a ledger, or the one that continues it, until the transaction ends; return it."""
+    """Lock a ledger, or the one it was merged into, until the transaction ends; return it."""
     while True:
         stored = Ledger.objects.select_for_update().get(pk=current_ledger(ledger).pk)
         if stored.merged_into_id is None:
@@ -53,7 +53,7 @@ def ledger_lock(ledger: Ledger) -> Ledger:
 
 
 def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
-    """Merge the budgets for points of two ledgers for counts, which are not merged yet."""
+    """Merge the budgets for points of two ledgers for counts, before these are merged."""
     points, other = points_ledger(source), points_ledger(target)
     if points and other:
         if points.radius != other.radius:
@@ -74,11 +74,11 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 
 
 def _close_points(points: Ledger, promised_at: datetime) -> None:
-    """Let a budget for points pay for nothing more; what it has paid for is still counted.
+    """Close a budget for points: it can pay for nothing more, but its past debits still count.
 
-    `promised_at` is when a release of the other side was published, which promises that there are
-    no points. The total becomes the least there is, not what is spent: a refund would make room for
-    other points. Raises Conflict if the budget never paid for anything.
+    At `promised_at`, a release of the other side was published that promises that no points are
+    published. The total becomes 1 unit, not the spent amount, since a refund would otherwise make
+    room for other points. Raises Conflict if the budget never paid for anything.
     """
     debited = debited_units(points)
     if not debited:
@@ -94,7 +94,7 @@ def _close_points(points: Ledger, promised_at: datetime) -> None:
 
 
 def _merge(source: Ledger, target: Ledger, who: str) -> None:
-    """Close one ledger with an entry and continue it in another of the same notion."""
+    """Close `source` by an entry, and add its spent amount to `target`, of the same notion."""
     for ledger, units, what in (
         (source, -source.spent_units, target.name),
         (target, source.spent_units, source.name),
@@ -107,7 +107,7 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
             what=what,
             who=who[:200],
         )
-    debited = debited_units(source) + debited_units(target)  # net spending would show refunds
+    debited = debited_units(source) + debited_units(target)  # Net amounts would reveal refunds.
     target.spent_units += source.spent_units
     target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:

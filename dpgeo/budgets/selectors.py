@@ -1,4 +1,4 @@
-"""Queries for what was spent on the people of a ledger, under every notion of privacy."""
+"""Queries for what was spent on the people of a ledger, by notion of privacy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpgeo.core.guarantees import Notion
 
 
 def entries_of(ledger: Ledger) -> QuerySet[Entry]:
-    """Return the entries of a budget for counts and of its people's budget for points.
+    """Return the entries of a budget for counts and of the same people's budget for points.
 
-    The entries of ledgers that were merged into these are among them.
+    They include the entries of ledgers that were merged into these budgets.
     """
     own = Q(ledger=ledger) | Q(ledger__beside=ledger)
     merged = Q(ledger__merged_into=ledger) | Q(ledger__merged_into__beside=ledger)
@@ -23,15 +23,15 @@ def entries_of(ledger: Ledger) -> QuerySet[Entry]:
 
 
 def current_ledger(ledger: Ledger) -> Ledger:
-    """Return the stored ledger, or the one into which it was merged."""
+    """Reload a ledger from the database; return the ledger it was merged into, if any."""
     stored = Ledger.objects.select_related("merged_into").get(pk=ledger.pk)
     return stored.merged_into or stored
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:
-    """Return the budget for points that belongs to a budget for counts, if any.
+    """Return the budget for points that belongs to a budget for counts; None if there is none.
 
-    No query is needed if `ledger` was selected together with its budget for points.
+    This needs no query if `ledger` was selected together with its budget for points.
     """
     beside: Any = Ledger._meta.get_field("geo")
     if beside.is_cached(ledger):
@@ -41,9 +41,10 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 
 
 def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
-    """Return the ledger that pays for a notion of privacy, for the same people.
+    """Return the ledger that pays for releases under a notion of privacy.
 
-    `ledger` is their budget for counts. Raises Conflict if no budget for points was declared.
+    `ledger` is the budget for counts of the same people. Raises Conflict if a budget for points is
+    needed and none was declared.
     """
     if notion is Notion.PURE_DP:
         return ledger
@@ -58,34 +59,34 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
 
 
 def paying_id(job: UUID) -> UUID:
-    """Return the id under which the ledger holds the debit of a job's draw.
+    """Return the id under which the ledger stores the debit of a job's draw.
 
-    It is the job's own id or, once that debit was refunded, a second id derived from it. The ledger
-    holds at most one debit and one refund for each id. A restored database may have refunded a job
-    before the job's draw is recovered, so the draw then has to be debited again.
+    It is the job's own id or, if the debit under that id was refunded, a second id derived from it.
+    The ledger stores at most one debit and one refund for each id. In a restored database, a job
+    may be refunded before its draw is recovered; the draw then has to be debited again.
     """
     given_back = Entry.objects.filter(job=job, kind=EntryKind.REFUND).exists()
     return _after_refund(job) if given_back else job
 
 
 def is_debited(paying: UUID) -> bool:
-    """Whether the ledger holds a debit under an id."""
+    """Return whether there is a debit under an id."""
     return Entry.objects.filter(job=paying, kind=EntryKind.DEBIT).exists()
 
 
 def units_paid(job: UUID) -> int:
-    """Return what is spent on a job's draw, debits less refunds, in whole units."""
+    """Return what was spent on a job's draw, debits minus refunds, in ledger units."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
     return total
 
 
 def debited_units(ledger: Ledger) -> int:
-    """Return everything that was ever debited, in whole units: refunds are not subtracted.
+    """Return the sum of all debits, in ledger units, without subtracting refunds.
 
-    Programs see and are held to this sum. A refund would tell them that a job failed before it drew
-    noise, which may depend on the private data. A merger carries over what is spent net of refunds,
-    so those of merged ledgers count as well.
+    API keys see this sum and are limited by it. A refund would show them that a job failed before
+    it drew noise, which may depend on the private data. Mergers add net amounts to
+    `ledger.spent_units`, so refunds of merged ledgers have to be added back as well.
     """
     ledgers = Q(ledger=ledger) | Q(ledger__merged_into=ledger)
     refunds = Entry.objects.filter(ledgers, kind=EntryKind.REFUND)
@@ -94,7 +95,7 @@ def debited_units(ledger: Ledger) -> int:
 
 
 def left_units(ledger: Ledger, *, refunds: bool) -> int:
-    """Return what is left in whole units; without `refunds`, as if nothing had been refunded."""
+    """Return what is left, in ledger units; without `refunds`, as if nothing were refunded."""
     if refunds:
         return ledger.left_units
     return max(ledger.total_units - debited_units(ledger), 0)

@@ -20,7 +20,15 @@ from dpgeo.config.urls import SERVICES, handler500
 PREFIXES = {code.removesuffix("-gb"): code for code, _ in settings.LANGUAGES}
 """The languages' names in addresses, with their codes."""
 
-NOT_PAGES = ("/admin/", "/api/", "/healthz", "/ogc/", "/readyz", f"/{settings.STATIC_URL}")
+NOT_PAGES = (
+    "/admin/",
+    "/api/",
+    "/ground/",
+    "/healthz",
+    "/ogc/",
+    "/readyz",
+    f"/{settings.STATIC_URL}",
+)
 """Where the addresses begin that answer in the language of the site."""
 
 

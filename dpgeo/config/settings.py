@@ -21,12 +21,13 @@ PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
+GROUND_DIR = VAR_DIR / "ground"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
 # Create outer folders before inner ones. Only the server's own user may open the folders: the
 # database holds keys and private reports. `collectstatic` opens the one of scripts to everybody.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
-    *(QUEUE_DIR, QUEUE_DIR / "messages"),
+    *(QUEUE_DIR, QUEUE_DIR / "messages", GROUND_DIR),
 ):
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from dpgeo.api.health import healthz, readyz
-from dpgeo.pages import seo
+from dpgeo.pages import ground, seo
 
 SERVICES: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
@@ -12,6 +12,8 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("readyz", readyz, name="readyz"),
     path("api/", include("dpgeo.api.urls")),
     path("ogc/", include("dpgeo.api.ogc.urls")),
+    path("ground/<str:key>/outlines/<int:number>", ground.outline, name="ground-outline"),
+    path("ground/<str:key>/<int:zoom>/<int:column>/<int:row>", ground.tile, name="ground-tile"),
     path("sitemap.xml", seo.sitemap, name="sitemap"),
     path("robots.txt", seo.robots, name="robots"),
 ]

@@ -1,1 +1,1 @@
-"""Privacy concepts without Django: epsilon, spends, guarantees, releases."""
+"""Privacy concepts, independent of Django: epsilon, spends, guarantees, releases."""

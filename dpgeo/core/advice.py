@@ -1,13 +1,13 @@
 """Advice on the contribution bound, from the publisher's public guesses.
 
-The count of one place has two errors: a small contribution bound l leaves visits out, a large one
-increases the noise. Let n people have M places each, and let the place be the share p of all these.
-Of a person's M places l are kept at random, so about n p (M - l) of the place's count are missing,
-with variance n (M - l) p (1 - p), and the noise has a variance of about 2 l^2/epsilon^2. Relative
-to the true count, the mean square error is
+The count of a place has two errors: a small contribution bound l leaves visits out, and a large one
+increases the noise. Let n people have M visits each, and let a share p of all visits be to this
+place. Of a person's M visits, l are kept at random. So the count of the place is too low by about
+n p (M - l), with variance n (M - l) p (1 - p), and the noise has a variance of about
+2 l^2/epsilon^2. The mean square error with respect to the true count is
     MSE(l) = n (M - l) p (1 - p) + n^2 p^2 (M - l)^2 + 2 l^2/epsilon^2    for l <= M,
 which is smallest at
-    l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to 1 and M.
+    l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to [1, M].
 (Fan and Jin 2015, whose equation 22 mis-states the first term.) No private data are read.
 """
 
@@ -24,9 +24,11 @@ MOST_RECORDS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """Public guesses: number of people, places per person, and one busy place's share.
+    """Public guesses about the data.
 
-    Raises InvalidInput, whose `field` is the guess at fault.
+    `people` is the number of people, `records` the number of visits of each person, and `share` the
+    share of all visits that are to one busy place. Raises InvalidInput, with the name of the guess
+    as its `field`, for a guess out of range.
     """
 
     people: int
@@ -57,7 +59,10 @@ class Guess:
 
 
 def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
-    """Return the square root of MSE(l), the typical error of the busy place's count."""
+    """Return the square root of MSE(l), the typical error of the busy place's count.
+
+    `bound` is l.
+    """
     missing = max(guess.records - bound, 0)
     mean = guess.people * guess.share * missing
     spread = guess.people * missing * guess.share * (1 - guess.share)

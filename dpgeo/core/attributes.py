@@ -1,8 +1,8 @@
-"""Public attributes: values of every report that are not secret.
+"""Public attributes: columns of reports whose values are not secret.
 
-A publisher declares a column whose values are public already and do not follow from a position,
-such as the version of an app, and lists the few values to be distinguished. Any other value, or
-none, becomes OTHER, so that a row can only have values of a public list.
+A publisher declares a column whose values are already public and do not depend on positions, such
+as the version of an app, and lists the few values to distinguish. Any other value, and a missing
+value, becomes OTHER, so that a row can only have values from a public list.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 OTHER = "other"
-"""Stands for every value that is not declared, and for a missing one."""
+"""Value that replaces every undeclared value and every missing value."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Most combinations of attribute values; a report stores the index of its own combination."""
+"""Most combinations of attribute values; a report stores the index of its combination."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A column that is declared public, and its values in order, without OTHER."""
+    """A column that is declared public, and its declared values in order, without OTHER."""
 
     column: str
     values: tuple[str, ...]
@@ -40,17 +40,17 @@ class Attribute:
 
 
 def combinations(attributes: Sequence[Attribute]) -> int:
-    """Count the combinations of all attributes' values; each attribute includes OTHER."""
+    """Return the number of combinations of the attributes' values, including OTHER for each."""
     return math.prod(_shape(attributes))
 
 
 def combine(
     codes: Sequence[NDArray[np.int64]], attributes: Sequence[Attribute]
 ) -> NDArray[np.int32]:
-    """Return the number of each report's combination of attribute values, int32 (n,).
+    """Return the index of each report's combination of attribute values, int32 (n,).
 
-    `codes` holds, for each attribute, the reports' values as indices, int64 (n,); the last index
-    stands for OTHER.
+    `codes` has an array, int64 (n,), for each attribute: the index of each report's value among the
+    attribute's values. The index after the last one stands for OTHER.
     """
     numbers = np.ravel_multi_index(tuple(codes), _shape(attributes))
     return np.asarray(numbers, dtype=np.int32)
@@ -59,7 +59,10 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Invert `combine`: return the values of each column as text (n,)."""
+    """Invert `combine`: return each column's values (n,), as text, by the column's name.
+
+    `numbers` (n,) are indices of combinations.
+    """
     codes = np.unravel_index(numbers, _shape(attributes))
     return {
         attribute.column: np.array([*attribute.values, OTHER], dtype=object)[code]

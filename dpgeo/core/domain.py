@@ -1,9 +1,8 @@
-"""Domain: public declarations about where people may be.
+"""Domain: public declarations about a dataset, made before any row is read.
 
-They are made before any row is read. A domain holds a study area, the time zone of its times, named
-layers (zones to count in, places to choose among, densities known beforehand) and the public
-attributes of reports. Mechanisms have parameters for the names of the layers they use. All of it is
-public input, chosen from maps and never from the data.
+A domain has a study area, a time zone, named layers (zones to count in, places to choose from,
+densities known beforehand) and the public attributes of reports. Mechanisms have parameters for the
+names of the layers they use. All of this is public input, chosen from maps and never from the data.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dpgeo.spatial.zones import Zones
 
 
 class LayerKind(StrEnum):
-    """Kinds of declared layer; the values are their names in forms and the API."""
+    """Kind of a declared layer; the values are the names in forms and the API."""
 
     ZONES = "zones"
     PLACES = "places"
@@ -45,9 +44,9 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A study area, the declared layers by name, and public attributes.
+    """A study area, the declared layers by name, a time zone, and public attributes.
 
-    `time_zone` is the zone of local times, "" where no column of times is declared.
+    `time_zone` is the zone of local times, "" if no time column is declared.
     """
 
     area: StudyArea
@@ -65,7 +64,7 @@ class Domain:
 
 
 def no_such_layer(name: str, known: list[str]) -> Phrase:
-    """Return the message for a layer that is not among the declared ones in `known`."""
+    """Return the message for a name that is not among `known`, the names of declared layers."""
     if not known:
         return Phrase("None is declared yet; declare one on the dataset's page first.")
     return Phrase("{name!r} is not declared; choose from {known}.", name=name, known=listed(known))

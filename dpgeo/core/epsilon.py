@@ -1,4 +1,4 @@
-"""Exact epsilon: a Fraction in code, whole micro-epsilon in the database."""
+"""Exact epsilon: a Fraction in code, an integer of micro-epsilon in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MICRO = 1_000_000
 """Number of micro-epsilon in an epsilon of 1."""
 
 MAX_EPSILON = 1000
-"""Largest accepted epsilon; a larger one gives no protection and must be a typing error."""
+"""Largest accepted epsilon; a larger one protects nobody and must be a typing error."""
 
 LEAST = Decimal(1) / MICRO
 
@@ -22,9 +22,10 @@ TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it 
 
 
 def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
-    """Read a positive epsilon of at most six decimals.
+    """Read a positive epsilon with at most six decimals.
 
-    Raises InvalidInput for anything else, also for an epsilon above MAX_EPSILON.
+    Raises InvalidInput for any other value, and for an epsilon above MAX_EPSILON. `field` is the
+    name of the input to report.
     """
     try:
         number = value if isinstance(value, Fraction) else Decimal(number_text(value))
@@ -45,8 +46,8 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Refuse the number before exact arithmetic: as a fraction, 1e-999999999 has a billion
-        # digits.
+        # Refused before the exact arithmetic below: the fraction of 1e-999999999 would have a
+        # billion digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)
     if (exact * MICRO).denominator != 1:
@@ -55,7 +56,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
 
 
 def to_micro(epsilon: Fraction) -> int:
-    """Convert to whole micro-epsilon. Raises ValueError if that is not exact."""
+    """Convert to micro-epsilon. Raises ValueError if the result is not an integer."""
     micro = epsilon * MICRO
     if micro.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")
@@ -63,7 +64,7 @@ def to_micro(epsilon: Fraction) -> int:
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """Format as the shortest exact decimal ("0.25"), else as a fraction ("1/3")."""
+    """Format as the shortest exact decimal ("0.25"), or as a fraction ("1/3") if there is none."""
     decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
     if Fraction(decimal) != epsilon:
         return f"{epsilon.numerator}/{epsilon.denominator}"

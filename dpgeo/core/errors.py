@@ -1,4 +1,4 @@
-"""Errors that people can correct; `dpgeo.api` maps them to HTTP statuses."""
+"""Errors that users can correct; `dpgeo.api` maps them to HTTP statuses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dpgeo.phrases import Phrase, Value
 
 
 class DpgeoError(Exception):
-    """An error that says what is wrong, where, and what to do about it.
+    """Base class of errors whose message says what is wrong, where, and what to do about it.
 
-    `template` is a constant English sentence and `values` fill its fields (`dpgeo.phrases`).
-    `field` is the name of the input at fault, or "" when no single input is.
+    `template` is a constant English sentence whose placeholders are filled with `values`
+    (`dpgeo.phrases`). `field` is the name of the input at fault, "" if there is no single one.
     """
 
     def __init__(self, template: str | Phrase, /, *, field: str = "", **values: Value) -> None:
@@ -21,12 +21,12 @@ class DpgeoError(Exception):
 
     @property
     def template(self) -> str:
-        """The sentence with unfilled fields, which is the key of its translations."""
+        """The sentence with its placeholders, which is the key of its translations."""
         return self.phrase.template
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """The values that fill the sentence's fields."""
+        """The values that fill the sentence's placeholders."""
         return self.phrase.values
 
     @property
@@ -52,7 +52,4 @@ class Conflict(DpgeoError):
 
 
 class PrivacyError(DpgeoError):
-    """A request that breaks a privacy rule, such as an undeclared measurement.
-
-    No noise was drawn for it.
-    """
+    """A request breaks a privacy rule, such as an undeclared measurement; no noise was drawn."""

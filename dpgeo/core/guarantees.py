@@ -14,7 +14,7 @@ from dpgeo.phrases import shown_by_scripts, translatable
 
 
 class Unit(StrEnum):
-    """Privacy units; neighbouring datasets differ by one unit, added or removed."""
+    """Privacy unit; neighbouring datasets differ by one privacy unit, added or removed."""
 
     PERSON = translatable("person")
     RECORD = translatable("record")
@@ -28,7 +28,7 @@ class Counting(StrEnum):
 
 
 class Bounding(StrEnum):
-    """Contribution bounding: which places are kept of a person who has too many."""
+    """Contribution bounding: how to choose the places that count of a person with too many."""
 
     RANDOM = "random"
     POPULAR = "popular"
@@ -42,12 +42,12 @@ class Notion(StrEnum):
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Number of ledger units in an epsilon of 1, or of 1 per metre for geo-indistinguishability."""
+"""Number of ledger units in an epsilon of 1 (1 per metre for geo-indistinguishability)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PureDP:
-    """epsilon-differential privacy for adding or removing one privacy unit."""
+    """Pure epsilon-differential privacy for adding or removing one privacy unit."""
 
     notion: ClassVar[Notion] = Notion.PURE_DP
 
@@ -64,10 +64,10 @@ class PureDP:
 class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
-    The odds are those of any output, when each report of one privacy unit is moved by at most that
-    many metres. So n reports of a privacy unit, each perturbed with epsilon e, cost n e together.
-    The guarantee hides where a report was made, but neither that it was made nor how many there
-    are. Epsilon is stored in whole pico-epsilon per metre.
+    If every report of one privacy unit is moved by at most that many metres, the odds of any output
+    change by at most that factor. So n reports of a privacy unit, each perturbed with epsilon e,
+    cost n e together. The guarantee hides the positions of reports, but not that reports were made
+    or how many. Epsilon is stored as an integer number of pico-epsilon per metre.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND
@@ -90,9 +90,9 @@ Guarantee = PureDP | GeoInd
 
 
 def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """Build a guarantee of a notion.
+    """Build the guarantee of a notion.
 
-    Raises ValueError for an epsilon per metre that is not a whole number of pico-epsilon.
+    Raises ValueError for an epsilon per metre that is not an integer number of pico-epsilon.
     """
     if notion is Notion.PURE_DP:
         return PureDP(epsilon, unit)
@@ -100,7 +100,7 @@ def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
 
 
 def whole_units(notion: Notion, epsilon: Fraction) -> int:
-    """Convert an epsilon to ledger units. Raises ValueError if that is not exact."""
+    """Convert an epsilon to ledger units. Raises ValueError if the result is not an integer."""
     units = epsilon * SCALE[notion]
     if units.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of the ledger's units")

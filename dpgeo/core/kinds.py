@@ -1,4 +1,4 @@
-"""Registry of the kinds of release, by which pages filter and name releases."""
+"""Registry of the kinds of map, by which pages filter and name releases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dpgeo.phrases import translatable
 class Kind:
     """A kind of map that mechanisms release.
 
-    `title` is the heading of one such map and `plural` that of several. `cells` says that people
-    are counted in the cells of a grid; then publishers can preview the noise on invented data, and
-    tasks can be planned on the map. The task planner lists kinds with `for_planning` first.
+    `title` is the heading of one such map, and `plural` the heading of several. `cells` is true if
+    people are counted in the cells of a grid: publishers can then preview the noise on invented
+    data, and tasks can be planned on the map. The task planner lists kinds with `for_planning`
+    first.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Noise distributions, their margins of error and thresholds; all public."""
+"""Public noise distributions, with their margins of error and thresholds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Smallest epsilon / sensitivity; its noise stays below 2^63 except with probability e^-128."""
+"""Smallest epsilon / sensitivity; such noise reaches 2^63 only with probability e^-128."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
     """Integer noise with P(k) = (1-a)/(1+a) a^|k| and a = exp(-epsilon/sensitivity).
 
-    Adding it to an integer vector of that L1 sensitivity is epsilon-differentially private
-    (Ghosh, Roughgarden and Sundararajan 2009).
+    Adding independent noise to each entry of an integer vector with that L1 sensitivity is
+    epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009).
     """
 
     epsilon: Fraction
@@ -40,27 +40,27 @@ class DiscreteLaplace:
 
     @property
     def rate(self) -> Fraction:
-        """epsilon / sensitivity, the factor in the exponent."""
+        """The factor in the exponent, epsilon / sensitivity."""
         return self.epsilon / self.sensitivity
 
     @property
     def variance(self) -> float:
-        """2a / (1-a)^2, computed without cancellation."""
+        """The variance 2a / (1-a)^2, computed without cancellation."""
         rate = float(self.rate)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def margin(self, confidence: float = 0.95) -> int:
-        """Return the smallest whole m with P(|noise| <= m) >= confidence, up to rounding."""
+        """Return the smallest integer m with P(|noise| <= m) >= confidence, up to rounding."""
         # P(|noise| > m) = 2 a^(m+1) / (1+a)
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """Return the smallest t >= 1 that empty cells reach with probability <= `chance`."""
+        """Return the smallest t >= 1 that an empty cell reaches with probability <= `chance`."""
         # P(noise >= t) = a^t / (1+a) for t >= 1
         return max(1, self._least(math.log(chance)))
 
     def list_threshold(self, cells: int, percent: int) -> int:
-        """Return the threshold max(1, ceil(eta ln(cells)/rate)), eta = percent/100.
+        """Return the threshold max(1, ceil(eta ln(cells)/rate)) with eta = percent/100.
 
         The rate includes the contribution bound. If all `cells` are empty, about cells^(1 - eta)/2
         of them are expected to reach the threshold.
@@ -77,7 +77,7 @@ class DiscreteLaplace:
         return k
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the two parameters, epsilon as an exact fraction."""
+        """Return epsilon, as an exact fraction, and the sensitivity."""
         return {"epsilon": str(self.epsilon), "sensitivity": self.sensitivity}
 
     @classmethod
@@ -87,55 +87,55 @@ class DiscreteLaplace:
 
 
 WGS84_STRETCH = Fraction(10057, 10000)
-"""Upper bound on the length of a path on the mean sphere divided by its length on WGS84.
+"""Upper bound on a path's length on the mean sphere divided by its length on WGS84.
 
 The sphere's radius is at most 1.00562 times the ellipsoid's radius of curvature along a meridian
-(6,335,439 m at the equator), and along a parallel the ratio is smaller; hence the bound holds for
-any path.
+(6,335,439 m at the equator). Along a parallel the ratio is smaller, so the bound holds for any
+path.
 """
 
 PLACEMENT_ULPS = 128
-"""Rounding errors in placing a point, in units of 2^-53 of the earth's radius.
+"""Upper bound on rounding errors in computing a point, in units of 2^-53 of the Earth's radius.
 
-`PlanarLaplace` lists them.
+The docstring of `PlanarLaplace` lists these errors.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PlanarLaplace:
-    """Noise of positions: density exp(-rate * metres) on the sphere, then a grid.
+    """Noise of positions: density proportional to exp(-rate * metres) on the sphere, then a grid.
 
-    `epsilon` is declared and charged for all reports of one privacy unit together, in epsilon per
-    WGS84 metre; each of `sensitivity` reports gets an equal share, the property `declared`.
+    `epsilon`, in epsilon per WGS84 metre, is declared and charged for all reports of one privacy
+    unit together. Each of `sensitivity` reports gets an equal share, the property `declared`.
     Positions are snapped to a public `GroundGrid` of `input_step` millimetres, perturbed, and
-    snapped to another one of `step` metres. Releases before 0.2 have an `input_step` of 0: both
-    grids then have the step `step`.
+    snapped to a second grid of `step` metres. Releases before 0.2 have an `input_step` of 0: both
+    of their grids have the step `step`.
 
     Guarantee for positions as reported. Snapping moves a position by at most 0.75 input steps, so
-    two positions at distance d are at most d + 1.5 input steps apart after snapping. The odds
-    change by at most exp(declared (d + 1.5 input steps)) per report, for every d. (Two positions
-    that are snapped to the same point are not told apart at all. A bound in d alone cannot hold:
-    two positions on either side of an edge of the grid may be as close as you like.) That holds
-    between 85 degrees north and south, where all study areas lie. Nearer to the poles, where a row
-    may have a single point, snapping moves a position by at most 1.25 input steps, which makes at
-    most 2.5 for two positions.
+    two positions at distance d are at most d + 1.5 input steps apart after snapping. For every d,
+    the odds change by at most exp(declared (d + 1.5 input steps)) per report. (Two positions that
+    are snapped to the same point cannot be distinguished at all. A bound in d alone cannot hold,
+    since two positions on either side of an edge of the grid may be arbitrarily close.) That holds
+    between 85 degrees north and 85 degrees south, where all study areas lie. Nearer to the poles a
+    row may have a single point. There snapping moves a position by at most 1.25 input steps, and
+    two positions by at most 2.5 together.
 
-    Finite precision. Let e be the largest distance between a computed point and the ideal one. It
-    is at most PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle
-    (13 units at the antipode), of sines, cosines and arcs (32) and of finding the nearest grid
-    point (16), plus 16 units of 2^-53 of the scale 1/rate, for the logarithm. Let C be the region
-    of points that are snapped to one output. A computed point can lie in C only if the ideal one
-    lies in C widened by e, and it does lie in C if the ideal one lies in C narrowed by e. C is at
-    least 0.6 and at most 1.5 steps wide, so widening adds at most the share
-    eta = 7 e/step exp(2.2 rate step) of its mass (7 bounds circumference by area in steps, the
-    exponential bounds the density at the rim relative to the middle); 2^-50 is added to eta for
-    rounding of the acceptance. So the odds of any output change by at most a factor of
-    (1 + eta)/(1 - eta) beyond the ideal ones (cf. Andres et al. 2013, theorem 4.1). Two different
-    snapped positions are at least 0.6 input steps apart, so the loss per metre is at most
-    ln((1 + eta)/(1 - eta))/(0.6 input steps), the property `correction`. The sampler runs at the
-    rate (declared - correction)/WGS84_STRETCH.
+    Finite precision. Let e be the largest distance between a computed point and the ideal point. It
+    is at most PLACEMENT_ULPS units of 2^-53 of the Earth's radius plus 16 units of 2^-53 of the
+    scale 1/rate. The former cover errors of the angle (13 units at the antipode), of sines, cosines
+    and arcs (32) and of finding the nearest grid point (16), the latter those of the logarithm. Let
+    C be the region of points that are snapped to one output. A computed point lies in C only if the
+    ideal point lies in C widened by e, and it certainly lies in C if the ideal point lies in C
+    narrowed by e. C is at least 0.6 and at most 1.5 steps wide. So widening adds at most the share
+    eta = (7 e/step) exp(2.2 rate step) of its mass: 7 bounds the ratio of circumference to area in
+    steps, and the exponential bounds the density at the rim relative to the middle. 2^-50 is added
+    to eta for rounding in the acceptance test. So the odds of any output change by at most a factor
+    of (1 + eta)/(1 - eta) beyond the ideal odds (cf. Andres et al. 2013, theorem 4.1). Two
+    different snapped positions are at least 0.6 input steps apart, so the additional loss per metre
+    is at most ln((1 + eta)/(1 - eta))/(0.6 input steps), the property `correction`. The sampler
+    uses the rate (declared - correction)/WGS84_STRETCH.
 
-    Raises InvalidInput (field "level") where the correction is at least half of `declared`.
+    Raises InvalidInput (field "level") if the correction is at least half of `declared`.
     """
 
     epsilon: Fraction
@@ -161,30 +161,30 @@ class PlanarLaplace:
 
     @property
     def declared(self) -> Fraction:
-        """Declared epsilon per WGS84 metre of one report."""
+        """Declared epsilon per WGS84 metre for one report."""
         return self.epsilon / self.sensitivity
 
     @property
     def snapping(self) -> float:
-        """Step in metres of the grid to which positions are snapped before perturbation."""
+        """Step, in metres, of the grid to which positions are snapped before perturbation."""
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
-        """Return the largest distance in metres, after snapping, of two places `metres` apart."""
+        """Return the largest distance in metres between two snapped positions `metres` apart."""
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
-        """Return the largest log-odds of an output, for positions `metres` apart."""
+        """Return the largest log-ratio of an output's odds for two positions `metres` apart."""
         return self.declared * self.snapped_apart(metres)
 
     @property
     def _growth(self) -> float:
-        """Largest log-ratio of the density within a cell of outputs."""
+        """Largest log-ratio of densities within the region of points snapped to one output."""
         return 2.2 * float(self.declared) * self.step
 
     @property
     def correction(self) -> float:
-        """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
+        """Upper bound on the epsilon per metre that finite precision costs."""
         rate = float(self.declared)
         error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
         eta = 7 * error / self.step * math.exp(min(self._growth, 700)) + 2**-50
@@ -194,20 +194,20 @@ class PlanarLaplace:
 
     @property
     def rate(self) -> float:
-        """Rate of the sampler per metre on the sphere, rounded down."""
+        """Rate of the sampler, per metre on the sphere, rounded down."""
         return (float(self.declared) - self.correction) / float(WGS84_STRETCH) * (1 - 2**-40)
 
     @property
     def axis_deviation(self) -> float:
-        """Standard deviation along one axis in metres, for short distances."""
+        """Standard deviation of displacements along one axis, in metres, ignoring curvature."""
         return math.sqrt(3) / self.rate
 
     def radius(self, share: float) -> float:
-        """Return the radius in metres that holds a `share` of displacements.
+        """Return the radius in metres within which a `share` of displacements lies.
 
-        Integration by parts on the sphere gives P(r > s) = (exp(-rate s) (rate R sin(s/R) +
-        cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). It is solved for s by bisection, to a
-        millimetre.
+        With R the radius of the sphere, integration by parts gives P(r > s) = (exp(-rate s) (rate R
+        sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). This is solved for s by
+        bisection, to a millimetre.
         """
         low, high = 0.0, math.pi * EARTH_RADIUS_METRES
         while high - low > 1e-3:
@@ -222,7 +222,7 @@ class PlanarLaplace:
         return (tail + end) / (1 + end)
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the numbers that define the distribution, epsilon as an exact fraction."""
+        """Return the fields that define the distribution, with epsilon as an exact fraction."""
         document: dict[str, str | int] = {
             "epsilon": str(self.epsilon),
             "sensitivity": self.sensitivity,

@@ -1,13 +1,13 @@
-"""Numbers as people write them, which is less than Python's own parsers accept."""
+"""Text of numbers as people write them; Python's own parsers accept more."""
 
 from __future__ import annotations
 
 
 def number_text(value: object) -> str:
-    """Return a number's text without surrounding blanks, for parsing.
+    """Return the text of a number without surrounding spaces, ready for parsing.
 
-    Raises ValueError for text that int, float or Decimal would accept but people do not write:
-    "1_0" for 10, and digits of other scripts.
+    Raises ValueError for text that int, float or Decimal would accept but people do not write, such
+    as "1_0" for 10, or digits of other scripts.
     """
     text = str(value).strip()
     if "_" in text or not text.isascii():

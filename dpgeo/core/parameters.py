@@ -1,4 +1,4 @@
-"""Public parameters of mechanisms, for generated forms, schemas and docs."""
+"""Public parameters of mechanisms, the source of forms, schemas and docs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ P = TypeVar("P")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a mechanism. Its `kind` is int, bool or str.
+    """One parameter of a mechanism; its `kind` is int, bool or str.
 
-    A parameter of kind str is one of three: the name of a declared layer of the kind `layer`, which
-    may be empty if `optional`; a text that `read` accepts, described by the regular expression
-    `pattern`; or one of `choices`. `deprecated` lists former names that are still accepted.
+    The value of a parameter of kind str is the name of a declared layer of the kind `layer`, which
+    may be empty if `optional`; or, if `layer` is None, a text that `read` accepts, described by the
+    regular expression `pattern`; or, if `read` is None too, one of `choices`. `low` and `high` are
+    the inclusive bounds of an int; `beyond` is advice for users who need more than `high`.
+    `deprecated` are former names that are still accepted.
     """
 
     name: str
@@ -54,12 +56,10 @@ def param(
     pattern: str = "",
     deprecated: Sequence[str] = (),
 ) -> Any:
-    """Declare a field of a parameter dataclass; bounds are inclusive.
+    """Declare a field of a parameter dataclass; see `Parameter` for the arguments.
 
-    `beyond` is advice for users who ask for more than `high`. With `layer`, the value is the name
-    of a declared layer of that kind; an empty name means the only such layer of the dataset, or
-    none if `optional`. `read` normalises a text and raises InvalidInput for an invalid one.
-    `deprecated` lists former names of the parameter.
+    With `layer`, an empty name means the dataset's only layer of that kind, or no layer if
+    `optional`. `read` normalises a text, and raises InvalidInput for an invalid one.
     """
     metadata = {
         "description": description,
@@ -77,7 +77,7 @@ def param(
 
 
 def parameters(cls: type[Any]) -> list[Parameter]:
-    """List the parameters of a dataclass made of `param` fields, in order."""
+    """Return the parameters of a dataclass of `param` fields, in their order."""
     hints = typing.get_type_hints(cls)
     return [
         Parameter(
@@ -100,10 +100,11 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 
 
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
-    """Read parameters from JSON or form strings; missing ones take their defaults.
+    """Read parameters from JSON or form strings; missing parameters take their defaults.
 
-    A parameter may also be given under a deprecated name. Raises InvalidInput, whose `field` is the
-    parameter at fault: unknown, given under two names, of the wrong type, or out of its bounds.
+    A parameter may also be given by a deprecated name. Raises InvalidInput, with the parameter's
+    name as its `field`, if the parameter is unknown, given by two names, of the wrong type, or out
+    of bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
     current = deprecated_names(cls)
@@ -121,12 +122,12 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
 
 
 def deprecated_names(cls: type[Any]) -> dict[str, str]:
-    """Map each deprecated name of a parameter to its present name."""
+    """Return a map from deprecated names of parameters to their current names."""
     return {old: each.name for each in parameters(cls) for old in each.deprecated}
 
 
 def layers_named(params: Any) -> list[str]:
-    """List the names of the declared layers that parameters refer to."""
+    """Return the names of the declared layers that parameters refer to."""
     names = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
     return [name for name in names if name]
 
@@ -134,9 +135,9 @@ def layers_named(params: Any) -> list[str]:
 def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
     """Fill in each empty layer name if the dataset has only one layer of its kind.
 
-    `known` maps the names of the dataset's declared layers to their kinds. An empty name that is
-    optional stays empty. Raises InvalidInput, which lists the declared layers of the right kind,
-    for a name that is not declared, and for an empty name unless exactly one layer fits.
+    `known` maps the names of the dataset's declared layers to their kinds. An empty optional name
+    stays empty. Raises InvalidInput, listing the layers of the right kind, for an undeclared name,
+    and for an empty name if the dataset has no such layer or several.
     """
     settled: dict[str, str] = {}
     for parameter in parameters(type(params)):
@@ -152,10 +153,10 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """Return a JSON Schema (draft 2020-12) of the parameters; it refuses unknown ones.
+    """Return a JSON Schema (draft 2020-12) of the parameters, which allows no other parameters.
 
-    For a parameter that takes the name of a declared layer, `x-layer` is the layer's kind. Former
-    names are listed as deprecated.
+    For a parameter whose value is the name of a declared layer, `x-layer` is the layer's kind.
+    Former names are marked as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
     for parameter in parameters(cls):

@@ -1,6 +1,6 @@
-"""Released: the results of mechanisms, which are paid for and may be public.
+"""Results of mechanisms, which have been paid for and may be public.
 
-Everything shown of a dataset is a deterministic function of one `Released`.
+Everything that is shown of a release is a deterministic function of its `Released` object.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Content:
-    """What a mechanism releases: a frozen dataclass of arrays and plain fields.
+    """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec that stores it needs nothing but the annotations of its fields. Layers, range answers
-    and special wording are registered by its type.
+    The codec stores it by the type annotations of its fields. Layers, range answers and special
+    wording are registered by the type of the content.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
-    """Limit in bytes on all decompressed arrays together: four int64 grids of 4096 x 4096 cells."""
+    """Limit in bytes on the total size of all decompressed arrays.
+
+    It is the size of four int64 grids of 4096 x 4096 cells.
+    """
 
     product: ClassVar[Product] = "Summary statistics"
     """Type of data product, a term of the Differential Privacy Deployments Registry."""
@@ -42,9 +45,9 @@ class Content:
 class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
-    `counts` is int64 of the grid's shape, raw (negatives included). Cells that do not touch the
-    study area are exactly 0 without noise, since they are publicly known to be empty. If
-    `threshold` is above 0, a second layer shows the counts with those below the threshold set to 0.
+    `counts` is int64 of the grid's shape: the noisy counts as drawn, which may be negative. Cells
+    that do not touch the study area are exactly 0, without noise, since they are publicly known to
+    be empty. If `threshold` is above 0, a second layer shows counts below the threshold as 0.
     """
 
     grid: Grid
@@ -57,9 +60,9 @@ class GridRelease(Content):
 class SlicesRelease(Content):
     """A noisy count for every cell in every slice of local time.
 
-    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, in the order of the slices.
-    `keys` (s,) are the slices' names in files, `titles` (s,) those for readers, and `time_zone` is
-    the zone of their times.
+    `counts` is int64 (s, rows, columns): for each of s slices, counts as in `GridRelease`. `keys`
+    (s,) are the names of the slices in files, `titles` (s,) their titles on pages, and `time_zone`
+    the time zone in which they are defined.
     """
 
     grid: Grid
@@ -91,13 +94,13 @@ class PartitionRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeRelease(Content):
-    """Noisy counts of a tree of boxes; its disjoint leaves cover the area.
+    """Noisy counts of a tree of boxes, whose disjoint leaves cover the study area.
 
-    Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each holds a
-    cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent` is int32
+    Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`; each box contains
+    a cell that touches the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
     (n,), the index of the parent node, -1 for a root. `measured`, bool (n,), marks the nodes that
-    have a noisy count of their own; all leaves do. `counts` is int64 (n,), 0 for the other nodes.
-    `noises` holds the noise of each level's counts.
+    have a noisy count of their own, as all leaves have. `counts` is int64 (n,), 0 for nodes that
+    were not measured. `noises` is the noise of each level's counts.
     """
 
     grid: Grid
@@ -114,12 +117,12 @@ class PhasedRelease(Content):
     """Noisy counts of boxes in several phases, and a surface inferred from them.
 
     The boxes of one phase are disjoint and cover all cells that touch the study area; each box
-    holds at least one such cell. The boxes were chosen from the counts of earlier phases alone.
-    `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` int32 (n,), ascending from 0, `counts`
-    int64 (n,) raw; `noises` holds the noise of each phase. `surface` is float64 of the grid's
-    shape: the expected count of each cell given all phases, 0 in cells that do not touch the study
-    area. It is stored and not recomputed, so that a release does not change when the inference
-    improves.
+    contains at least one such cell. The boxes of a phase were chosen by the counts of earlier
+    phases alone. `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` int32 (n,), ascending
+    from 0, and `counts` int64 (n,), as drawn. `noises` is the noise of each phase. `surface` is
+    float64 of the grid's shape: the expected count of each cell given all phases, 0 in cells that
+    do not touch the study area. It is stored instead of recomputed, so that a release does not
+    change when the inference method is improved.
     """
 
     grid: Grid
@@ -134,8 +137,9 @@ class PhasedRelease(Content):
 class SparseRelease(Content):
     """The cells whose noisy counts reach a public threshold.
 
-    `cells` is int64 (n,): the numbers, row * columns + column, of cells that touch the study area,
-    in ascending order. `counts`, int64 (n,), are their noisy counts, each at least `threshold`.
+    `cells`, int64 (n,), are the indices, row * columns + column, of these cells in ascending order;
+    all of them touch the study area. `counts`, int64 (n,), are their noisy counts, each at least
+    `threshold`.
     """
 
     grid: Grid
@@ -149,9 +153,8 @@ class SparseRelease(Content):
 class ClustersRelease(Content):
     """Cluster centres and the noisy number of records nearest to each.
 
-    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,) raw. Every position
-    of the study area is assigned to its nearest centre on the sphere, so each record is in one
-    count.
+    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,), as drawn. Every
+    record is counted once, at the centre nearest to it on the sphere.
     """
 
     longitude: NDArray[np.float64]
@@ -173,10 +176,10 @@ class ZonesRelease(Content):
 class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
-    `counts` is int64 of the grid's shape as in `GridRelease`. `surface` is float64 of the same
-    shape: expected counts, never negative and 0 in cells that do not touch the study area. It is
-    stored and not recomputed, for the reason given in `PhasedRelease`. `lines` is float64 (m,),
-    ascending: the densities of the contours in people per square kilometre of ground.
+    `counts` is int64 of the grid's shape, as in `GridRelease`. `surface` is float64 of the same
+    shape: expected counts, never negative, and 0 in cells that do not touch the study area. It is
+    stored instead of recomputed, for the reason given in `PhasedRelease`. `lines`, float64 (m,),
+    are the densities of the contours, ascending, in people per square kilometre of ground.
     """
 
     grid: Grid
@@ -187,26 +190,26 @@ class ContourRelease(Content):
 
 
 NO_TIME = -(1 << 63)
-"""Value of a missing report time: the smallest int64."""
+"""Time of a report that has no time: the smallest int64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointsRelease(Content):
     """Perturbed reports, and the density estimated from them by deconvolution.
 
-    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
-    sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since 1970,
-    rounded as declared, NO_TIME where a report has none, and of size 0 where times are dropped.
-    `prior` is the name of the public layer used for remapping, "" without remapping. If `padded` is
-    not 0, reports were made up so that every privacy unit has exactly `padded` points; 0 means no
-    padding. `attributes` are the attributes declared public (columns and their values), the same
-    for all reports. `combination` is int32 (n,): for each report, the number of its combination of
-    values (`core.attributes.combine`); of size 0 without attributes. `density` is float64 of the
-    grid's shape and adds up to n; `updates` is the number of iterations that estimated it. It is
-    stored and not recomputed, for the reason given in `PhasedRelease`.
+    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. All points are in the study
+    area, sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since
+    1970, rounded as declared, and NO_TIME for a report without a time; it is empty if times are
+    dropped. `prior` is the name of the public layer used for remapping, "" without remapping. If
+    `padded` is not 0, padding reports were added so that every privacy unit has exactly `padded`
+    points. `attributes` are the published attributes with their declared values. `combination`,
+    int32 (n,), is the index of each report's combination of values (`core.attributes.combine`); it
+    is empty without attributes. `density` is float64 of the grid's shape and adds up to n;
+    `updates` is the number of iterations that estimated it. The density is stored instead of
+    recomputed, for the reason given in `PhasedRelease`.
     """
 
-    most_bytes = 8 * 1024**3  # some 10^9 points of 8 bytes, or half as many with times
+    most_bytes = 8 * 1024**3  # about 10^9 points of 8 bytes, or half as many with times
     product = "Dataset"
 
     longitude: NDArray[np.int32]
@@ -227,17 +230,18 @@ class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts by unit and cluster.
 
     Candidate places (m,), all public: `longitude` and `latitude`, float64, in degrees; `unit` and
-    `cluster`, int32, the indices of a place's unit and cluster. `levels` are the visible levels of
-    the hierarchy. `unit_paths` gives, for each unit of the finest visible level, the names of the
-    units that contain it, widest first, and then its own name.
+    `cluster`, int32, the indices of each place's unit and cluster. `levels` are the names of the
+    visible levels of the hierarchy. `unit_paths` gives, for each unit of the finest visible level,
+    the names of the units that contain it, the widest first, followed by its own name.
 
     Clusters (k,): `centre_longitude` and `centre_latitude`, float64, in degrees.
 
     Bins (b,), one for each pair of a unit and a cluster that have a place in common: `bin_unit` and
-    `bin_cluster`, int32, are the pair, and `counts`, int64, is the raw noisy count of records.
+    `bin_cluster`, int32, are the indices of the pair, and `counts`, int64, the noisy numbers of
+    records, as drawn.
 
-    Draws (e,), one for each place drawn for a virtual user: `person`, int32, is the user's fresh
-    label, from 0 to `people` - 1, in ascending order, and `place`, int32, the index of the place.
+    Draws (e,), one for each place drawn for a virtual user: `person`, int32, is the virtual user's
+    new label, from 0 to `people` - 1, ascending, and `place`, int32, the index of the place.
     """
 
     product = "Synthetic data"
@@ -278,11 +282,11 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 class Released:
     """The immutable result of one run of a mechanism.
 
-    `bound` is the contribution bound. Where people are counted, it is the largest number of cells
-    in which one privacy unit counts; where visits are counted, the largest number of its records
-    that count. `bounding` says how these are chosen for a privacy unit that has more. `trace` lists
-    what was spent and the noise it paid for. `about` is the publisher's description (title,
-    dataset, publisher, licence, ...), so that every file can be regenerated from this object alone.
+    `bound` is the contribution bound: the most cells (if people are counted) or records (if visits
+    are counted) of one privacy unit that are counted. `bounding` is the method of choosing them for
+    a privacy unit that has more. `trace` lists the epsilons spent and the noise drawn for each.
+    `about` is the publisher's description (title, dataset, publisher, licence and so on); with it,
+    every file can be generated from this object alone.
     """
 
     mechanism: str

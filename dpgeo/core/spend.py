@@ -1,4 +1,4 @@
-"""Spends: the measurements a mechanism declares, and the trace of those made."""
+"""Spends, the declared measurements of a mechanism, and the trace of actual ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpgeo.core.noise import Noise, noise_from_json
 class Spend:
     """One declared measurement: a label, unique in its plan, and its epsilon.
 
-    An `unallocated` spend pays for several measurements instead of one. Its epsilon is divided
-    among them exactly, in fractions computed from earlier noisy answers.
+    The epsilon of an `unallocated` spend is divided exactly among several measurements later, by
+    fractions that may be computed from earlier noisy answers.
     """
 
     label: str
@@ -28,10 +28,11 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One line of the trace: the epsilon spent, and the noise it paid for.
+    """One line of the trace: an epsilon that was spent, and the noise that was drawn for it.
 
-    `noise` is None where the epsilon bought no noisy counts or points: it was charged unused, or it
-    paid for random decisions to split boxes (`splits`) or random choices of places (`choices`).
+    `noise` is None if there are no noisy counts or points: the epsilon was charged although it was
+    not used, or it paid for random decisions to split boxes (`splits`) or for random choices of
+    places (`choices`).
     """
 
     label: str

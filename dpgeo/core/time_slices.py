@@ -1,4 +1,4 @@
-"""Time slices: public ways to divide the local week."""
+"""Time slices: public divisions of the local week."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class TimeSlices:
-    """Slices of the local week, numbered from 0.
+    """Slices of the local week.
 
-    `keys` (s,) are their names in files, and `titles` (s,) their names for readers.
-
-    `of_hour` (168,) is the number of the slice that each hour of the week, from Monday 00:00 on,
-    belongs to, so every time is in exactly one slice. Raises ValueError where a slice has no hour,
-    an hour has no slice, or a key has no title.
+    `keys` (s,) are the names of the slices in files, and `titles` (s,) their titles on pages.
+    `of_hour` (168,) is the index of the slice of each hour of the week, from Monday 00:00 on, so
+    every time is in exactly one slice. Raises ValueError if a slice has no hour, an hour has no
+    slice, or the numbers of keys and titles differ.
     """
 
     keys: tuple[str, ...]
@@ -41,9 +40,9 @@ class TimeSlices:
 
 @dataclass(frozen=True, slots=True)
 class SlicedGrid:
-    """The cells of a grid in every slice of local time, numbered slice by slice.
+    """The cells of a grid in every time slice, indexed slice by slice.
 
-    Times are local to `time_zone`; a record without a time is in no slice.
+    Slices are in local time of `time_zone`; a record without a time is in no slice.
     """
 
     grid: Grid
@@ -52,7 +51,7 @@ class SlicedGrid:
 
     @property
     def size(self) -> int:
-        """Number of cells in all slices together."""
+        """Total number of cells of all slices."""
         return len(self.slices) * self.grid.size
 
     @property
@@ -72,7 +71,7 @@ def _hours(length: int) -> TimeSlices:
 
 
 def _days(keys: tuple[str, ...], titles: tuple[str, ...], of: Callable[[int], int]) -> TimeSlices:
-    """Divide the week into whole days; `of` maps a day, Monday being 0, to its slice."""
+    """Divide the week into whole days; `of` maps a day, from 0 for Monday, to its slice's index."""
     return TimeSlices(keys, titles, tuple(of(hour // 24) for hour in range(HOURS_A_WEEK)))
 
 
@@ -92,4 +91,4 @@ TIME_SLICES: Mapping[str, TimeSlices] = {
         lambda day: int(day >= 5),
     ),
 }
-"""The ways to divide a week, by their names in forms and the API."""
+"""The divisions of a week, by their names in forms and the API."""

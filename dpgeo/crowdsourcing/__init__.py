@@ -1,1 +1,1 @@
-"""Campaigns of tasks, planned on public releases and never on private data."""
+"""Django app of task campaigns, planned on public releases, never on private data."""

@@ -1,4 +1,4 @@
-"""Stored campaigns: tasks and settings; plans are computed anew each time."""
+"""Stored campaigns, with tasks and settings; plans are computed when requested."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dpgeo.releases.models import Release, make_public_id
 class Campaign(models.Model):
     """Tasks to be planned on one release.
 
-    `settings` and `tasks` are stored as the API receives them, after validation. Anybody who knows
-    the unguessable id of a `shared` campaign may read it.
+    `settings` and `tasks` are stored as the API received them, after validation. If the campaign is
+    `shared`, anybody who knows its unguessable id may read it.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)

@@ -29,22 +29,22 @@ from dpgeo.releases.models import Release
 MOST_TASKS = 5_000
 
 MOST_GEOCASTS = 100
-"""Most tasks with regions in one request: each task may need hundreds of regions."""
+"""Most tasks of a request with task regions: each may consist of hundreds of regions."""
 
 MOST_SEARCHED = 10_000
-"""Most regions that are searched for the tasks of a request, about 0.3 s of a processor."""
+"""Most regions that may be searched for all tasks of a request: about 0.3 s of CPU time."""
 
 LONGEST_NAME = 200
 
 SQUARE_KILOMETRE = 1e6
 
 UNREADABLE_REWARD = -1.0
-"""Value for an unreadable reward, below any minimum, so that the plan states the reason."""
+"""Replaces an unreadable reward: it is below any minimum, so the plan says that it is too low."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """A parsed request, with names and tasks in the order in which they were sent."""
+    """A parsed request, with the names and the tasks in the order of the request."""
 
     names: Sequence[str]
     tasks: Tasks
@@ -60,9 +60,9 @@ def parse_plan_request(
     allocations: Sequence[str],
     geocast: bool = False,
 ) -> PlanRequest:
-    """Parse tasks and settings. Raises InvalidInput, which names the field.
+    """Parse tasks and settings. Raises InvalidInput, with the field at fault.
 
-    An unreadable task is not an error: the plan answers it with a reason.
+    An unreadable task is not an error: the plan states the reason why it is not planned.
     """
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
@@ -152,9 +152,9 @@ def _name(task: Any, number: int) -> str:
 
 
 def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """Build the answers to all tasks.
+    """Return a JSON object for each task, with its plan by each allocation.
 
-    Values are rounded column by column: for ten thousand tasks, one by one would be slow.
+    Values are rounded by column, since rounding them one by one would be slow for many tasks.
     """
     ways = {plan.allocation.value: _planned(plan) for plan in plans}
     columns = zip(
@@ -193,7 +193,7 @@ def _planned(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
-    """Return sums over the tasks that have a radius."""
+    """Return the number of tasks with and without a radius, and sums over those with one."""
     planned = plan.planned
     return {
         "planned": int(planned.sum()),
@@ -206,7 +206,7 @@ def _totals(plan: Plan) -> dict[str, Any]:
 
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
-    """Round numbers (n,) for JSON; NaN becomes None."""
+    """Round numbers (n,) for JSON; values that are not finite become None."""
     rounded = np.round(values, decimals).astype(object)
     rounded[~np.isfinite(values)] = None
     return list(rounded.tolist())
@@ -215,9 +215,9 @@ def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
 def _add_geocasts(
     release: Release, request: PlanRequest, plan: Plan, document: dict[str, Any]
 ) -> None:
-    """Add each task's geocast to the document, and sums over all geocasts.
+    """Add each task's geocast, and sums over all geocasts, to the document.
 
-    They use the rewards of `plan`; a task without a reward has None.
+    Geocasts use the rewards of `plan`. The geocast of a task without a reward is None.
     """
     casts = _geocasts(release, request, plan)
     for row, cast in zip(document["tasks"], casts, strict=True):
@@ -235,7 +235,10 @@ def _add_geocasts(
 
 
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
-    """Return each task's regions as JSON, or None for a task without a reward."""
+    """Return the geocast of each task as a JSON object, or None for a task without a reward.
+
+    Raises InvalidInput if the search would take too long.
+    """
     partition = regions_of(release)
     documents: list[Any] = []
     searched = 0

@@ -1,4 +1,4 @@
-"""Queries for campaigns and for the density surfaces they are planned on."""
+"""Queries for campaigns, and for the density surfaces on which they are planned."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
 SURFACES_KEPT = 4
-"""Surfaces that a process caches, of at most 24 MB each."""
+"""Number of density surfaces that a process caches, each of at most 24 MB."""
 
 
 def campaigns_of(user: Visitor) -> QuerySet[Campaign]:
-    """Return the campaigns of the organisations of a user or key."""
+    """Return the campaigns of the organisations of a user or an API key."""
     return Campaign.objects.filter(organisation__in=organisations_of(user)).select_related(
         "organisation", "release"
     )
 
 
 def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
-    """Return one campaign: the user's own, or a shared one with a published release.
+    """Return a campaign of the user's organisations, or a shared one on a public release.
 
-    Raises Campaign.DoesNotExist.
+    Raises Campaign.DoesNotExist if there is none that the user may see.
     """
     mine = Q(organisation__in=organisations_of(user))
     shared = Q(shared=True, release__state__in=PUBLIC)
@@ -40,7 +40,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
 
 
 def release_to_plan_on(release_id: str) -> Release:
-    """Return a published release. Raises InvalidInput for any other."""
+    """Return the published release with this id. Raises InvalidInput if there is none."""
     release = release_public(release_id)
     if release is None:
         raise InvalidInput(
@@ -65,7 +65,7 @@ def regions_of(release: Release) -> Partition:
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
-    """Build a surface; cached under the blob's checksum, because a blob never changes."""
+    """Build a release's surface; the checksum is a cache key, since it changes with the blob."""
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area
 

@@ -1,4 +1,4 @@
-"""Writes on campaigns, by members of an organisation and their API keys."""
+"""Changes of campaigns, by members of an organisation and their API keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Most campaigns of one organisation: with 5,000 tasks each they take half a gigabyte."""
+"""Most campaigns of an organisation; with 5,000 tasks each, they take half a gigabyte."""
 
 
 def campaign_create(
@@ -26,7 +26,11 @@ def campaign_create(
     shared: bool,
     created_by: User,
 ) -> Campaign:
-    """Store a campaign. Raises InvalidInput, and NotAllowed for non-members."""
+    """Store a campaign.
+
+    Raises InvalidInput for invalid tasks, settings or names, or too many campaigns, and NotAllowed
+    if the user is not a member of the organisation.
+    """
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed(
             "Only members of an organisation can save campaigns for it; ask an administrator "
@@ -52,7 +56,11 @@ def campaign_create(
 
 
 def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) -> Campaign:
-    """Rename or share a campaign. Raises the errors of `campaign_create`."""
+    """Change the name of a campaign, and whether it is shared.
+
+    Raises InvalidInput for an invalid name, and NotAllowed if the user is not a member of the
+    campaign's organisation.
+    """
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
         raise NotAllowed("Only members of its organisation can change a campaign; ask one of them.")
     campaign.name = _read_name(name)
@@ -62,14 +70,14 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
 
 
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
-    """Delete a campaign. Raises NotAllowed unless the user is a member."""
+    """Delete a campaign. Raises NotAllowed if the user is not a member of its organisation."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
         raise NotAllowed("Only members of its organisation can delete a campaign; ask one of them.")
     campaign.delete()
 
 
 def _read_name(name: str) -> str:
-    """Validate a campaign's name. Raises InvalidInput."""
+    """Return a campaign's name without surrounding spaces. Raises InvalidInput if it is invalid."""
     name = name.strip()
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")

@@ -1,1 +1,1 @@
-"""Reading, bounding and counting of canonical files with DuckDB, without noise."""
+"""Reading, contribution bounding and counting of canonical files with DuckDB."""

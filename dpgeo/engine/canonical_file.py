@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 SALT_BYTES = 16
 
 MEMORY_BYTES = 1 << 30
-"""DuckDB's memory limit; the process as a whole needs some 300 MB more."""
+"""DuckDB's memory limit; the process as a whole needs about 300 MB more."""
 
 SPILL_BYTES = 64 << 30
-"""Limit on DuckDB's temporary files."""
+"""Limit on the total size of DuckDB's temporary files."""
 
 Parameters = dict[str, str | int | float | list[int]]
 
@@ -28,9 +28,8 @@ Parameters = dict[str, str | int | float | list[int]]
 class CanonicalFile:
     """The file at `path` and the settings with which it is read.
 
-    `salt` is 16 secret bytes. Data that do not fit into `memory_bytes` are spilled to `folder`,
-    or to the system's temporary folder if `folder` is None. Raises ValueError for a salt of another
-    length.
+    `salt` is 16 secret bytes; another length raises ValueError. Data that do not fit in
+    `memory_bytes` are spilled to `folder`, or to the system's temporary folder if it is None.
     """
 
     path: Path
@@ -45,13 +44,13 @@ class CanonicalFile:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Create a scratch folder that is removed afterwards."""
+        """Create a temporary folder that is removed at the end of the block."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self.folder) as name:
             yield Path(name)
 
     @contextmanager
     def connected(self, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a connection that spills to `scratch` and loads no extensions."""
+        """Open a DuckDB connection that spills to `scratch` and loads no extensions."""
         import duckdb
 
         connection = duckdb.connect(
@@ -71,7 +70,7 @@ class CanonicalFile:
             connection.close()
 
     def salt_words(self) -> Parameters:
-        """Return the salt as the two 64-bit parameters of queries."""
+        """Return the salt as two 64-bit query parameters."""
         half = SALT_BYTES // 2
         return {
             "salt_high": int.from_bytes(self.salt[:half]),
@@ -80,5 +79,5 @@ class CanonicalFile:
 
 
 def as_pattern(path: Path) -> str:
-    """Escape `path` for `read_parquet`, which expands stars and brackets."""
+    """Escape `path` for `read_parquet`, which expands wildcards."""
     return glob.escape(str(path))

@@ -1,27 +1,28 @@
 """Private view of a canonical Parquet file, bounded and counted by DuckDB.
 
-Contribution bounding. Items are sampled: the rows where visits are counted, the distinct pairs of
-person and cell where people are counted. Every item gets a key, whose high bits are a hash of the
-salt, the person and the item's own content, and whose low bits are the number of its cell. A
-person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin 2015), and the
-cells are read back from these keys. Where zones are counted, a zone takes the place of the cell: a
-row in two zones makes two items, so that a person adds at most `bound` to overlapping zones as
-well. With `popular` bounding, the rank of the place precedes the hash (`privacy.bounding`).
+Contribution bounding. The items to be sampled are rows if visits are counted, and distinct pairs of
+a person and a cell if people are counted. Every item gets a key: its high bits are a hash of the
+salt, the person and the item's own content, and its low bits are the index of its cell. A person's
+sample is the `bound` items with the smallest keys (simple random sampling, Fan and Jin 2015); their
+cells are read back from the keys. If zones are counted, zones replace cells: a row in two zones
+makes two items, so that a person adds at most `bound` to overlapping zones as well. With `popular`
+bounding, keys start with the popularity rank of the place (`privacy.bounding`).
 
-Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
+Privacy argument. For a fixed salt, the sample of a person is a function of that person's own rows:
 given the ranks, which are public, a key does not depend on other rows, on their order or on their
 number. Removing a person therefore removes that person's sample, which adds at most `bound` to the
-counts, and changes nobody else's, whatever the quality of the hash: the L1 sensitivity is `bound`.
-Grouping is by all 128 bits of the person, so two people never share a sample.
+counts, and does not change any other sample. This holds whatever the quality of the hash: the L1
+sensitivity is `bound`. Rows are grouped by all 128 bits of the person, so two people never share a
+sample.
 
-Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the hash
-(34 on a grid of 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person
-agree in 40 bits with probability 2^-40. The cell's number then decides, which is still a function
-of the person's own rows: only the uniformity of the choice suffers, and as little as that.
+Ties. A key has 64 bits. The cells of a grid of 4096 x 4096 take 24 of them, so 40 are left for the
+hash (34 on a grid of 32768 x 32768), or about 12 fewer with ranks. Two items of one person agree in
+40 bits with probability 2^-40. The index of the cell then decides, which is still a function of the
+person's own rows; it only makes the choice slightly less uniform.
 
-Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
-three items is the same one half of the time; the outer hash mixes again, which makes the choice
-uniform (tested).
+Utility. DuckDB's hash of several values is an XOR of their single hashes. With that hash alone, the
+same one of three items would be the smallest in half of all cases. The outer hash mixes the bits
+again, which makes the choice uniform (tested).
 """
 
 from __future__ import annotations
@@ -55,16 +56,16 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured bytes of each of the `bound` keys for which `min(key, bound)` reserves space."""
+"""Measured bytes per key that `min(key, bound)` reserves; it reserves `bound` keys per person."""
 
 LIST_BYTES = 40
-"""Measured bytes of one key in `list(key)`, including the key's place in the sorted copy."""
+"""Measured bytes per key of `list(key)`, including the sorted copy of the list."""
 
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
 
-# This query computes with the float64 operations of `Grid.locate`, in the same order, so that both
-# give the same cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
+# The float64 operations are those of `Grid.locate`, in the same order, so that both give the same
+# cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
 _IN_CELLS = """
 WITH located AS (
     SELECT *,
@@ -114,9 +115,9 @@ _PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# Zones counted where records are the privacy unit: the person columns then hold the record's number
-# in the file (`zoned.write_zoned`). The hash leaves that number out. If it used the number, the
-# zones sampled for a record would depend on the records before it in the file.
+# For counts of zones if records are the privacy unit. The person columns then hold the record's
+# index in the file (`zoned.write_zoned`). The hash must not use that index: the zones sampled for a
+# record would otherwise depend on the records before it in the file.
 _RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
@@ -127,7 +128,7 @@ _RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
 )"""
 
-# The index into the table of ranks is computed as in `RankTable.of_cells`, in whole numbers.
+# The index into the table of ranks is computed in integers, as in `RankTable.of_cells`.
 _POPULAR = """, keyed AS (
     SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
     FROM items JOIN ranks ON ranks.place =
@@ -167,11 +168,11 @@ SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Method of sampling rows, which affects time and memory, but not the counts.
+    """Method of sampling, which affects time and memory but not the counts.
 
     With `heap`, a person's smallest keys are kept in memory that is reserved in advance; otherwise
-    all keys are listed and sorted. DuckDB can spill neither heaps nor lists to disk, so the file is
-    read `passes` times, each time for another part of the people.
+    all keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
+    `passes` times, each time for a different part of the people.
     """
 
     heap: bool
@@ -181,11 +182,11 @@ class Sampling:
 def choose_sampling(
     counting: Counting, *, rows: int, people: int, bound: int, memory: int, threads: int
 ) -> Sampling:
-    """Choose the sampling and the number of passes that fit half of `memory`.
+    """Choose the method of sampling and the number of passes that fit in half of `memory` bytes.
 
-    Every thread reserves its own heap for each person whose rows it reads. Where people are
-    counted, the distinct pairs of person and cell are collected first, in as much memory as a list
-    of all keys would take.
+    Every thread reserves its own heap for each person whose rows it reads. If people are counted,
+    the distinct pairs of a person and a cell are collected first; they take as much memory as a
+    list of all keys.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -198,12 +199,14 @@ class DuckDBView:
     """A `PrivateView` of the canonical file at `path`.
 
     The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
-    metres) and time (int64 or null). `salt` is 16 secret bytes, fresh for each job, so that all
-    measurements of a job use the same sample. `progress(done, total)` is called after each pass.
-    Data that do not fit into memory are spilled to `folder`, or to the system's temporary folder.
+    metres) and time (int64 or null). `salt` is 16 secret bytes, new for each job and the same for
+    all measurements of a job. `progress(done, total)` is called after each pass. `threads` is the
+    number of processors if it is None, and `sampling` is chosen by the size of the file if it is
+    None. Data that do not fit in memory are spilled to `folder`, or to the system's temporary
+    folder if it is None.
 
-    Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the privacy unit
-    is a record, and ValueError for a salt of another length.
+    Raises InvalidInput (field "bound") for a bound below 1, or other than 1 if the privacy unit is
+    a record, and ValueError for a salt of another length.
     """
 
     def __init__(
@@ -248,7 +251,7 @@ class DuckDBView:
 
     @property
     def domain(self) -> Domain:
-        """The public study area, which contains all positions, and the named layers."""
+        """The public domain: the study area, which contains all positions, and its named layers."""
         return self._domain
 
     @property
@@ -263,24 +266,24 @@ class DuckDBView:
 
     @property
     def bound(self) -> int:
-        """Contribution bound of a privacy unit.
+        """Contribution bound: the most cells or records of a privacy unit that are counted.
 
-        It limits the number of its cells where people are counted, of its records where visits are.
+        It bounds the number of cells if distinct people are counted, of records if visits are.
         """
         return self._bound
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
+        """Count by cell; the counts have the grid's shape and the L1 sensitivity `bound`."""
         counts = np.zeros(grid.size, dtype=np.int64)
         for cells, amounts in self._counted(grid):
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by slice and cell (s, rows, columns), with L1 sensitivity `bound`.
+        """Count by time slice and cell, (s, rows, columns), with L1 sensitivity `bound`.
 
-        Raises InvalidInput (field "slices") for a time zone unknown to DuckDB, before any row is
-        read: an error must not reveal whether there are rows.
+        Raises InvalidInput (field "slices") for a time zone that DuckDB does not know. This is
+        checked before any row is read, since an error must not reveal whether there are rows.
         """
         self._check_zone(sliced.time_zone)
         counts = np.zeros(sliced.size, dtype=np.int64)
@@ -303,7 +306,7 @@ class DuckDBView:
                 ) from None
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count the cells that are not empty, with L1 sensitivity `bound`."""
+        """Count by cell, for occupied cells only, with L1 sensitivity `bound`."""
         passes = list(self._counted(grid))
         cells, index = np.unique(
             np.concatenate([cells for cells, _ in passes]), return_inverse=True
@@ -313,9 +316,10 @@ class DuckDBView:
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return at most `bound` cells of each person, grouped by person.
+        """Return pairs of a privacy unit and a cell, at most `bound` for each privacy unit.
 
-        People are numbered in the order in which they are read, which no measurement may reveal.
+        People are numbered in the order in which they are read. That order must not affect any
+        measurement.
         """
         persons, cells, people = [], [], 0
         for person, cell in self._columns(grid, "person", "cell"):
@@ -327,16 +331,16 @@ class DuckDBView:
         )
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone (n,), with L1 sensitivity `bound` over all zones together."""
+        """Count by zone, (n,), with L1 sensitivity `bound` over all zones together."""
         counts = np.zeros(len(zones), dtype=np.int64)
         for numbers, amounts in self._counted(zones):
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count people by region (n,).
+        """Count privacy units by region, (n,), with L1 sensitivity 1.
 
-        Each person counts once, in the region of one of their places, which is chosen at random.
+        Each privacy unit is counted once, at one of its places, chosen at random.
         """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
@@ -345,7 +349,7 @@ class DuckDBView:
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> DuckDBView:
-        """Return a view that keeps each person's places in the most popular regions."""
+        """Return a view whose bounding keeps each person's places in the most popular regions."""
         view = copy.copy(self)
         view._popularity = popularity
         return view
@@ -353,9 +357,9 @@ class DuckDBView:
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit, in chunks.
+        """Return at most `bound` reports of each privacy unit of a shard.
 
-        `dpgeo.engine.reports` says how they are sampled.
+        The sampling is described in `dpgeo.engine.reports`.
         """
         return BoundedReports(
             self._file,
@@ -370,14 +374,14 @@ class DuckDBView:
     def _counted(
         self, regions: CountedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the numbers of occupied regions and their bounded counts, pass by pass."""
+        """Yield the indices of occupied regions and their bounded counts, pass by pass."""
         for columns in self._columns(regions, "cell", "amount"):
             yield columns[0], columns[1]
 
     def _columns(self, regions: CountedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield columns (n,) of results: "cell" and "amount", or "person" and "cell".
+        """Yield the named columns, each (n,), of the result of each pass over the file.
 
-        There is one result for each pass over the file.
+        `names` are "cell" and "amount", or "person" and "cell".
         """
         with self._file.scratch() as folder:
             path = self._file.path
@@ -412,7 +416,7 @@ class DuckDBView:
         *,
         by_person: bool,
     ) -> tuple[str, int]:
-        """Build the query of one pass and choose the number of passes."""
+        """Return the SQL query of a pass and the number of passes; add the query's `parameters`."""
         located = _ZONED
         if not isinstance(regions, Zones):
             located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
@@ -444,10 +448,10 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """Build the SQL that computes an item's key, and add its inputs to `parameters`.
+        """Return the SQL that computes the keys of items, and add its inputs to `parameters`.
 
-        A key consists of the rank of the item's place (with popular bounding only), the hash and
-        the cell.
+        From its high bits to its low bits, a key consists of the popularity rank of the item's
+        place (only with popular bounding), the hash, and the index of the cell or zone.
         """
         size = len(regions) if isinstance(regions, Zones) else regions.size
         cell_bits = (size - 1).bit_length()
@@ -475,7 +479,10 @@ class DuckDBView:
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:
-    """Register a table `ranks` of each place's rank, shifted to a key's high bits."""
+    """Register a table `ranks` with the rank of each place, shifted left by `shift` bits.
+
+    The shift puts the rank into the high bits of a key.
+    """
     import pyarrow as pa
 
     ranks = table.ranks.astype(np.uint64)

@@ -1,17 +1,18 @@
 """Contribution bounding of reports by DuckDB, for positions to be perturbed.
 
-A person's reports are sampled time by time, in the order of a hash of the salt, the person and the
-time, until there are as many as the bound. Of the reports of the time at which the bound is reached
-(or without a time), those with the smallest random words are kept, fresh words of the operating
-system for each row.
+A person's times are ordered by a hash of the salt, the person and the time. All reports of the
+first time are kept, then those of the second, and so on until the bound is reached. If not all
+reports of the last such time fit, those with the smallest random words are kept; every such report
+gets a new word from the operating system. Reports without a time count as reports of one time.
 
-So which are kept never follows from positions, nor from places in the file, which may be sorted by
-position: pair each report with itself where it was moved to, and give both the same word. The times
-are the same, so the same reports are kept, whatever the words; and a word is as likely to be given
-to any row. How many are kept of a person is the smaller of the bound and their number.
+So the choice never depends on positions, nor on the order of rows in the file, which may be sorted
+by position. Proof: take two datasets in which some reports have moved. Pair each report with its
+moved copy and give both the same word. Their times are equal, so the same reports are kept,
+whatever the words; and every assignment of words to rows is equally likely. The number of reports
+kept of a person is the smaller of the bound and the number of the person's reports.
 
-A person's shard follows from their keyed hash itself, the same in every version of DuckDB; where
-records are the privacy unit, a record's shard follows from its place in the file.
+A person's shard follows from their keyed hash alone, so it is the same in every version of DuckDB.
+If records are the privacy unit, a record's shard follows from its index in the file.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _ORDER = """
 
 _SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
-# Selects the reports of each person's time at which the bound is exceeded. RANGE counts reports of
-# equal time together, and reports without a time (NULL) as if they had one time in common.
+# Selects the reports of the time at which a person exceeds the bound. RANGE counts reports of equal
+# time together, and treats reports without a time (NULL) as reports of one time.
 _DIVIDED = f"""
 SELECT row FROM (
     SELECT file_row_number AS row,
@@ -70,14 +71,14 @@ SELECT coalesce(sum($bound - least($bound, reports)), 0) FROM (
 )"""  # noqa: S608 - no text of a user
 
 REPORTS = 131_072
-"""Reports in a chunk."""
+"""Number of reports in a chunk."""
 
 
 class BoundedReports:
-    """At most `bound` reports of each privacy unit in `shard`; can be read repeatedly.
+    """At most `bound` reports of each privacy unit in `shard`; they can be read repeatedly.
 
-    Times are rounded down to multiples of `time_step` seconds, or left out where it is None. The
-    numbers that stand for public attributes are included if `attributes` is true.
+    Times are rounded down to multiples of `time_step` seconds, or left out if it is None. If
+    `attributes` is true, the indices of combinations of public attributes are included.
     `progress(done, total)` is called after each chunk.
     """
 
@@ -107,13 +108,13 @@ class BoundedReports:
         self._words: pa.Table | None = None
 
     def private(self) -> PrivatePositions:
-        """Return the reports, to be perturbed by the Meter only."""
+        """Return the reports as positions that only the Meter can read."""
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Count how many more reports a shard would have if each person had `bound`.
+        """Return how many reports must be added so that each person in the shard has `bound`.
 
-        The number is 0 where records are the privacy unit.
+        The number is 0 if records are the privacy unit.
         """
         if self._unit is Unit.RECORD:
             return 0
@@ -129,10 +130,10 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random word for each report that may or may not be kept.
+        """Return a random word for each report whose time does not decide whether it is kept.
 
         These are the reports of the times at which people exceed the bound. The words are drawn
-        once, so that every reading keeps the same reports.
+        only once, so that the same reports are kept each time the file is read.
         """
         import pyarrow as pa
 

@@ -1,7 +1,7 @@
 """Assignment of positions to declared zones.
 
-Rows are read in chunks and each position is located by itself, so the output does not depend on
-where the file was divided. To limit memory, chunks are smaller where many zones overlap; their size
+Rows are read in chunks, but each position is located on its own, so the output does not depend on
+the size of the chunks. To limit memory, chunks are smaller if many zones overlap; their size
 follows from the zones alone, which are public.
 """
 
@@ -16,14 +16,14 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 PAIRS = 500_000
-"""Number of pairs of position and nearby zone held in memory, at some 200 bytes each."""
+"""Most pairs of a position and a nearby zone in memory; each takes about 200 bytes."""
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
-    """Write a row for each pair of a position and a zone that contains it.
+    """Write to `target` a row for each pair of a position in `source` and a zone that contains it.
 
-    A row of `target` is the row of `source` with the zone's number added as its cell. Where the
-    privacy unit is a record, the record's number in the file replaces the person. That number must
+    A row of `target` is the row of `source` with the zone's index in a new column "cell". If the
+    privacy unit is a record, the record's index in the file replaces the person. That index must
     not affect any sampling, since it depends on the records before it.
     """
     import pyarrow as pa

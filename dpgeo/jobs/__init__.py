@@ -1,1 +1,1 @@
-"""Leases, progress and public times of jobs; free space and outages (Django app)."""
+"""Django app of background jobs: leases, progress, public times, outages."""

@@ -1,4 +1,4 @@
-"""Read-only admin page of background jobs, whose times and failures are private."""
+"""Read-only admin page of background jobs, with private times and failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.jobs.models import Job
 
 @admin.register(Job)
 class JobAdmin(OrganisationScoped):
-    """The jobs of uploads and releases."""
+    """Admin page of the jobs of uploads and releases."""
 
     list_display = ["task", "state", "step", "attempts", "created_at", "finished_at"]
     list_filter = ["state", "task"]

@@ -1,9 +1,9 @@
-"""Celery transport in a folder, for one machine, without partial messages.
+"""Celery transport that exchanges messages as files in a folder, on one machine.
 
-kombu's own filesystem transport lets a worker take a message after its file is created and before
-its content is written, which ends the worker. It also moves messages through the system's temporary
-folder. Here a message is renamed to its name once it is complete, and a worker claims it by a
-rename within the same folder.
+With kombu's own filesystem transport, a worker may take a message whose file was created but not
+yet written, which ends the worker. It also moves messages through the system's temporary folder.
+Here a message file gets its final name only when it is complete, and a worker claims it by renaming
+it within the same folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kombu.transport import filesystem
 
 
 class Channel(filesystem.Channel):  # type: ignore[misc]
-    """A channel whose messages are complete files as soon as they are visible."""
+    """Channel whose message files are complete as soon as they are visible."""
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:
         folder = Path(self.data_folder_out)
@@ -29,14 +29,14 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         hidden.rename(folder / f"{unique}.{queue}.msg")
 
     def _get(self, queue: str) -> Any:
-        """Take the oldest message. Raises queue.Empty."""
+        """Take the oldest message. Raises queue.Empty if there is none."""
         folder = Path(self.data_folder_in)
         for message in sorted(folder.glob(f"*.{queue}.msg")):
             claimed = message.with_suffix(f".{uuid.uuid4()}")
             try:
                 message.rename(claimed)
             except FileNotFoundError:
-                continue  # another worker was faster
+                continue  # Another worker took it.
             text = claimed.read_text()
             claimed.unlink()
             return json.loads(text)

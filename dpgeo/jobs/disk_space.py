@@ -1,17 +1,17 @@
 """Free space on the file systems of this installation's folders.
 
-Below `DPGEO_LEAST_FREE` bytes nothing new is accepted and no job starts, so that what was accepted
-can be finished, the database can still be written, and an operator can still sign in.
+If less than `DPGEO_LEAST_FREE` is free, nothing new is accepted and no job starts. What was already
+accepted can then be finished, the database can still be written, and an operator can still sign in.
 
-Privacy argument. How much is free depends on the size of private files. Whether a request is
-refused for want of space, and how long a job waits, must not let anybody measure that. A reading is
-therefore lowered by a fresh secret amount, the mean of four uniform ones between 0 and the least
-free space L, and kept for a minute; every decision of a process in that minute uses it. Whoever
-finds out readings exactly, by announcing files of many sizes, has to average over some
-L^2 / (48 d^2) of them to see a difference of d bytes: at the default, for the 10 kB of one person's
-rows, a century of one reading a minute. (The mean is smooth at its ends: the largest of many
-readings does not give the free space away either, as it would with one uniform amount.) This does
-not hide a change by many megabytes, such as the arrival of a large file; the documents say so.
+Privacy argument. The free space depends on the sizes of private files. Nobody may measure it by
+whether requests are refused for lack of space, or by how long jobs wait. A reading is therefore
+reduced by a new secret amount: the mean of four uniform random numbers between 0 and the least free
+space L. It is kept for a minute, and every decision of the process in that minute uses it. Suppose
+that somebody learns readings exactly, by announcing files of many sizes. To see a difference of d
+bytes, they have to average about L^2 / (48 d^2) readings: with the default L and one person's rows
+(10 kB), a century of one reading per minute. (Unlike a single uniform number, the mean is rarely
+near its limits, so the largest of many readings does not reveal the free space either.) This does
+not hide changes of many megabytes, such as the arrival of a large file; the documentation says so.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from django.core.checks import CheckMessage, Error, register
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 60.0
-"""How long a reading is used."""
+"""Seconds for which a reading is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The space that may still be used, and whether all folders can be written.
+    """A reading of the space that may still be used, after the secret reduction.
 
-    `room` is in bytes, and negative when less than the least free space is left. `low` says that
-    this is near, for `/readyz`: readings of two processes differ by at most the least free space,
-    so where any of them is short, all are low.
+    `room` is in bytes; it is negative if less than the least free space is left. `low`, for
+    `/readyz`, means that `room` is less than the least free space. The readings of two processes
+    differ by at most that amount, so if one process is short of space, all processes read `low`.
+    `writable` is true if all folders are writable.
     """
 
     room: int
@@ -48,7 +49,7 @@ class Reading:
 
     @property
     def short(self) -> bool:
-        """Whether nothing new may be stored."""
+        """Whether new data must be refused."""
         return not self.writable or self.room < 0
 
 
@@ -68,7 +69,7 @@ def read_disk_space() -> Reading:
 
 @register()
 def check_least_free(**_: Any) -> list[CheckMessage]:
-    """Refuse a setting that is neither a number of bytes nor a percentage."""
+    """Check that DPGEO_LEAST_FREE is a number of bytes or a percentage."""
     try:
         least_free(0)
     except ValueError:
@@ -83,7 +84,10 @@ def check_least_free(**_: Any) -> list[CheckMessage]:
 
 
 def least_free(total: int) -> int:
-    """Return the least free space of a file system of `total` bytes. Raises ValueError."""
+    """Return the least free space, in bytes, of a file system of `total` bytes.
+
+    Raises ValueError for an invalid setting.
+    """
     text = str(settings.DPGEO_LEAST_FREE).strip()
     if text.endswith("%"):
         percent = float(text.removesuffix("%"))

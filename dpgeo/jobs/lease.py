@@ -26,34 +26,37 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
-"""Seconds between renewals: a quarter of the lease, so that three may be missed."""
+"""Seconds between renewals: a quarter of the lease, so that three renewals may fail."""
 
 LONGEST_HOLD_SECONDS = 12 * 3600.0
-"""Seconds after which the lease is not renewed any more, so that a hung worker is replaced."""
+"""Seconds after which the lease is no longer renewed, so that a hung worker is replaced."""
 
 POSTPONE_SECONDS = 5.0
-"""Seconds between two attempts to write that a job waits for space."""
+"""Seconds between two attempts to record in the database that a job waits for space."""
 
 REPORT_SECONDS = 1.0
 """Shortest time in seconds between two progress reports within one step."""
 
 
 WAITS = (Outage.SPACE, Outage.READ_ONLY)
-"""What a job waits for without a count of its attempts."""
+"""Outages for which a job waits without its attempts being counted."""
 
 
 class ProgressCallback(Protocol):
-    """Callback that shows each step on a terminal, in the process that runs the job."""
+    """Callback that shows the steps of a job, for example on a terminal.
+
+    It is called in the process that runs the job.
+    """
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
-        """Report progress; `total` is 0 if the length of the step is not known."""
+        """Show progress; `total` is 0 if the length of the step is unknown."""
 
 
 class JobLease:
-    """The lease of a job in this process, as a context manager.
+    """The lease that this process holds on a job, as a context manager.
 
-    While it is open, a thread renews the lease, so that a long query does not lose it. `step`
-    reports progress and raises LeaseLost once another worker has taken the job over.
+    Within the block, a thread renews the lease, so that it does not expire during a long query.
+    `step` reports progress, and raises LeaseLost if another worker has taken the job over.
     """
 
     def __init__(
@@ -62,13 +65,13 @@ class JobLease:
         self.job_id = job_id
         self.token = token
         self.unstored_draw = False
-        """Whether noise was drawn that is not stored yet: another attempt would draw again."""
+        """Whether noise was drawn but is not stored yet; another attempt would draw it again."""
         self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
         self._lost = False
         self._closed = threading.Event()
-        context = contextvars.copy_context()  # so that the thread's log lines name the job as well
+        context = contextvars.copy_context()  # The thread's log lines then contain the job's id.
         self._thread = threading.Thread(
             target=context.run, args=(self._keep_renewing,), name=f"lease {job_id}", daemon=True
         )
@@ -103,13 +106,13 @@ class JobLease:
     def renew(self) -> None:
         """Renew the lease. Raises LeaseLost.
 
-        Within a transaction the update also locks the job's row, so no other worker can take the
-        lease before the transaction ends.
+        In a transaction, this also locks the job's row, so that no other worker can take the lease
+        before the transaction ends.
         """
         services.job_renew(job_id=self.job_id, lease=self.token)
 
     def set_drawing(self) -> None:
-        """Record in the database that noise may be drawn from here on. Raises LeaseLost."""
+        """Record in the database that noise may be drawn from now on. Raises LeaseLost."""
         services.job_set_drawing(job_id=self.job_id, lease=self.token)
 
     def _keep_renewing(self) -> None:
@@ -122,8 +125,8 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # The database may only be busy, so the lease may still hold; the next renewal
-                    # tries again.
+                    # The database may only be busy: the lease may still be valid, and the next
+                    # renewal may succeed.
                     logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()
@@ -132,13 +135,13 @@ class JobLease:
 def job_run(
     *, job_id: UUID, work: Callable[[JobLease], None], on_progress: ProgressCallback | None = None
 ) -> bool:
-    """Lease a job and run it to its end or failure; return whether it could be leased.
+    """Lease a job and run it until it ends or fails; return whether it could be leased.
 
-    A DpgeoError, which a person can act on, fails the job, and its message is stored as the reason.
-    After any other error the job returns to the queue for another attempt. Only that error's type
-    and traceback are logged, because its message may quote private data. A job for which the disk
-    has no space waits in the queue, and its attempt is not counted; it would be if a draw was lost,
-    because attempts bound how often noise is drawn.
+    A DpgeoError, which a user can act on, fails the job, and its message is stored as the reason.
+    After any other error the job returns to the queue for another attempt. Only the type and the
+    traceback of that error are logged, because its message may contain private data. If the disk
+    lacks space, the job waits in the queue and the attempt is not counted. It is counted if noise
+    was drawn and lost, because the number of attempts bounds how often noise is drawn.
     """
     if read_disk_space().short:
         return False
@@ -156,7 +159,7 @@ def job_run(
 
 
 def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
-    """Run a job and record how it ended. Raises LeaseLost."""
+    """Run the work of a job and record how it ended. Raises LeaseLost."""
     names = {"job_id": lease.job_id, "lease": lease.token}
     try:
         work(lease)
@@ -180,7 +183,7 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
 
 
 def _postpone(lease: JobLease) -> None:
-    """Return a job to the queue, as soon as the database can be written. Raises LeaseLost."""
+    """Return a job to the queue as soon as the database is writable. Raises LeaseLost."""
     while True:
         try:
             services.job_postpone(job_id=lease.job_id, lease=lease.token)

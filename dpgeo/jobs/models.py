@@ -1,6 +1,6 @@
 """Table of background jobs, which is the authoritative queue.
 
-The message broker only wakes workers.
+The message broker is used only to wake workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpgeo.phrases import Phrase
 
 
 class JobState(models.TextChoices):
-    """States of a job; API keys see at most that it works or is done."""
+    """State of a job; API keys learn of its end only at public times, see `slots`."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -70,21 +70,24 @@ class Job(models.Model):
 
     @property
     def end_shown_at(self) -> datetime | None:
-        """When API keys learn that the job has ended; None while it has not."""
+        """Time at which API keys learn that the job has ended; None before its end."""
         return self.finished_at and slot_of(self.submitted_at, self.finished_at)
 
     @property
     def is_end_shown(self) -> bool:
-        """Whether API keys may know by now that the job has ended."""
+        """Whether API keys may already know that the job has ended."""
         shown_at = self.end_shown_at
         return shown_at is not None and shown_at <= timezone.now()
 
     @property
     def state_shown(self) -> JobState:
-        """The state for those who may not see private facts: it runs until its end is shown."""
+        """The state shown to users without access to private details.
+
+        It is `running` until the end is shown.
+        """
         return JobState(self.state) if self.is_end_shown else JobState.RUNNING
 
     @property
     def step_phrase(self) -> Phrase:
-        """The current step as a phrase, which can be shown in any language."""
+        """The current step as a phrase, which can be translated."""
         return read_phrase(self.step)

@@ -1,7 +1,7 @@
-"""Causes outside the program: a full disk, a locked or absent database, a read-only folder.
+"""Recognition of outages: full disk, read-only folder, locked or absent database.
 
-An error is recognised by the codes of the operating system and of the database, here and in what
-caused it, so that requests are answered with "try again" and jobs wait instead of failing.
+An error is recognised by its operating-system or database code, or by the code of an error that
+caused it. Requests are then answered with "try again", and jobs wait instead of failing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError
 
 
 class Outage(Enum):
-    """What is missing for the moment."""
+    """Resource that is temporarily unavailable."""
 
     SPACE = "space"
     READ_ONLY = "read-only"
@@ -38,7 +38,7 @@ OF_SQLITE = {
     sqlite3.SQLITE_BUSY: Outage.DATABASE,
     sqlite3.SQLITE_LOCKED: Outage.DATABASE,
 }
-"""Primary result codes. SQLite reports a full disk as an I/O error when a log cannot grow."""
+"""By primary result code. SQLite reports a full disk as an I/O error if its log cannot grow."""
 
 OF_SQLSTATE = {
     "53100": Outage.SPACE,  # disk_full
@@ -47,14 +47,17 @@ OF_SQLSTATE = {
     "55P03": Outage.DATABASE,  # lock_not_available
 }
 BEGINNINGS = ("08", "53", "57P")
-"""Further classes of PostgreSQL's states: no connection, no resources, stopped by an operator."""
+"""Prefixes of further PostgreSQL states, all treated as outages of the database.
+
+They mean: no connection, no resources, stopped by an operator.
+"""
 
 NO_SPACE = "No space left on device"
-"""The operating system's words in messages of libraries that do not pass its code on."""
+"""The operating system's message, as quoted by libraries that do not pass on its code."""
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """Return what was missing when an error was raised; None for any other error."""
+    """Return the outage that an error or one of its causes shows; None if there is none."""
     return next((each for link in _chain(error) if (each := _outage(link))), None)
 
 
@@ -67,7 +70,7 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # Those of SQLite and those with a state are decided by what caused them.
+        # If SQLite or an error with a state caused it, that cause decides.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

@@ -1,4 +1,4 @@
-"""Text column of phrases, which pages render in their own language."""
+"""Text column of phrases, which pages show in the reader's language."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ else:
     _TextField = models.TextField
 
 START = '{"template": '
-"""The beginning of every stored phrase; no plain sentence begins like this."""
+"""Prefix of every stored phrase; no plain sentence starts like this."""
 
 
 def read_phrase(text: str) -> Phrase:
-    """Read a stored phrase; make any other text a phrase that shows it unchanged.
+    """Read a stored phrase; turn any other text into a phrase that shows it unchanged.
 
-    Loading a job must never fail because of a text in its row: refunds depend on these rows.
+    This never raises an error: refunds depend on jobs, whose rows must load whatever their text.
     """
     if not text.startswith(START):
         return Phrase.from_json(text)
@@ -32,7 +32,7 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """Return a phrase as JSON; "" if empty, English if JSON cannot hold its values."""
+    """Return a phrase as JSON; "" if it is empty, English text if JSON cannot hold its values."""
     try:
         return json.dumps(phrase.to_json()) if phrase else ""
     except TypeError:
@@ -40,7 +40,7 @@ def store_phrase(phrase: Phrase) -> str:
 
 
 class PhraseField(_TextField):
-    """A column of phrases, which migrations treat as an ordinary text column."""
+    """Column of phrases; migrations treat it as an ordinary text column."""
 
     def from_db_value(self, value: str | None, *_: object) -> Phrase:
         return read_phrase(value or "")

@@ -1,8 +1,8 @@
-"""Writes on jobs, each a conditional UPDATE, so that concurrent workers are safe.
+"""Changes of jobs, by conditional UPDATEs that are safe with concurrent workers.
 
-A worker leases a job, and renews the lease as long as the worker lives. If the worker dies, the
-lease expires, and the reaper wakes another worker. A job whose noise may have been drawn
-(`drawing`) is never refunded.
+A worker leases a job and renews the lease while it works. If the worker dies, the lease expires,
+and the reaper wakes another worker. A job whose noise may have been drawn (`drawing`) is never
+refunded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONGEST_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of a job that waits in a long queue."""
 
 MAX_ATTEMPTS = 5
-"""Number of attempts after which a job that is still unfinished is failed."""
+"""Number of attempts after which an unfinished job is marked as failed."""
 
 DONE = Phrase("Done")
 WAITING_FOR_SPACE = Phrase("Waiting for free space")
@@ -50,23 +50,23 @@ CLEARED = {"lease": None, "lease_until": None}
 
 
 class LeaseLost(Exception):
-    """Another worker has taken the job over; the current one must stop at once."""
+    """This worker no longer holds the job's lease and must stop at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Numbers of jobs that one round of the reaper woke and failed."""
+    """Result of one round of the reaper: how many jobs it woke, and how many it failed."""
 
     woken: int
     failed: int
 
 
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
-    """Create a queued job; nothing runs before `job_wake`.
+    """Create a queued job, which does not run before `job_wake`.
 
-    `drawing` is set for a job that does a part of another job's work, such as a shard of a release,
-    once that other job can no longer be refunded. Raises IntegrityError if a job with that id
-    exists.
+    The job gets a random id if `job_id` is None. `drawing` is set for a job that does a part of
+    another job's work, such as a shard of a release, if that other job can no longer be refunded.
+    Raises IntegrityError if a job with that id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -74,17 +74,17 @@ def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) 
 
 
 def _log_queued(job: Job) -> None:
-    """Log one line with the id of the request and the id of the job that it queued."""
-    if "request_id" in get_contextvars():  # at a terminal there is no request
+    """Log the id of a request together with the id of the job that it queued."""
+    if "request_id" in get_contextvars():  # Commands at a terminal have no request.
         with bound_contextvars(job_id=str(job.pk)):
             logger.info("a job was queued")
 
 
 def job_wake(*, job: Job) -> None:
-    """Ask the workers to take the job once the transaction is committed.
+    """Send the workers a message to take the job, once the transaction is committed.
 
-    The message may be lost, delivered twice or not sent because the broker is down: the reaper
-    sends it again, and the lease admits only one worker.
+    The message may be lost, delivered twice, or not sent because the broker is down. The reaper
+    sends it again, and only one worker gets the lease.
     """
     Job.objects.filter(pk=job.pk).update(woken_at=timezone.now())
     transaction.on_commit(
@@ -94,7 +94,10 @@ def job_wake(*, job: Job) -> None:
 
 
 def job_lease(*, job_id: UUID) -> UUID | None:
-    """Lease a job that waits or whose lease has expired; return None for any other."""
+    """Lease a job that is queued or whose lease has expired, and return the lease's token.
+
+    Returns None for any other job, and for one that has used up its attempts.
+    """
     now = timezone.now()
     lease = uuid.uuid4()
     taken = (
@@ -112,7 +115,7 @@ def job_lease(*, job_id: UUID) -> UUID | None:
 
 
 def job_progress(*, job_id: UUID, lease: UUID, step: Phrase, done: int = 0, total: int = 0) -> None:
-    """Record a job's progress and renew its lease. Raises LeaseLost."""
+    """Record the progress of a leased job and renew its lease. Raises LeaseLost."""
     _update_leased(job_id, lease, step=_stored_step(step), progress_done=done, progress_total=total)
 
 
@@ -122,7 +125,7 @@ def job_renew(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_set_drawing(*, job_id: UUID, lease: UUID) -> None:
-    """Record, before noise is drawn, that the job is not refunded. Raises LeaseLost."""
+    """Record, before noise is drawn, that the job must not be refunded. Raises LeaseLost."""
     _update_leased(job_id, lease, drawing=True)
 
 
@@ -139,10 +142,10 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_postpone(*, job_id: UUID, lease: UUID) -> None:
-    """Return a job to the queue because space is missing; the attempt does not count.
+    """Return a job to the queue because the disk lacks space, without counting the attempt.
 
-    It counts as offered to the workers now, so that a job that needs more than there is fills the
-    disk again only at the growing intervals of the reaper. Raises LeaseLost.
+    The reaper offers it to the workers at growing intervals, so that a job that needs more space
+    than there is does not fill the disk all the time. Raises LeaseLost.
     """
     _release_lease(
         job_id,
@@ -155,16 +158,16 @@ def job_postpone(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
-    """Fail a job, and refund it if it drew no noise. Raises LeaseLost.
+    """Mark a job as failed, and refund it if it drew no noise. Raises LeaseLost.
 
-    `reason` is private: only users who may see the job's private details see it.
+    `reason` is private: it is shown only to users who may see the job's private details.
     """
     if not _end_unfinished(Job.objects.filter(pk=job_id, lease=lease), JobState.FAILED, reason):
         raise LeaseLost
 
 
 def job_cancel(*, job: Job) -> None:
-    """Cancel and refund a job that has not started. Raises Conflict if it has started."""
+    """Cancel and refund a job that has not started. Raises Conflict for any other job."""
     waiting = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, drawing=False)
     if not _end_unfinished(waiting, JobState.CANCELLED, Phrase("")):
         raise Conflict("The job has started or ended already; it can no longer be cancelled.")
@@ -172,9 +175,9 @@ def job_cancel(*, job: Job) -> None:
 
 
 def job_retry(*, job: Job) -> None:
-    """Retry a failed job that drew noise; it is not charged again.
+    """Queue a failed job again that was not refunded; it is not charged again.
 
-    Raises Conflict if the job did not fail, was refunded when it failed, or is retried already.
+    Raises Conflict if the job has not failed, was refunded when it failed, or is already retried.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
         state=JobState.QUEUED,
@@ -192,13 +195,13 @@ def job_retry(*, job: Job) -> None:
 
 
 def job_give_up(*, job: Job) -> bool:
-    """Fail an unleased job that used up its attempts; return whether it was failed."""
+    """Mark an unleased job as failed if it used up its attempts; return whether that was done."""
     given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 
 
 def jobs_reap() -> Reaped:
-    """Wake idle jobs, and fail those that used up their attempts."""
+    """Wake idle jobs, and mark jobs that used up their attempts as failed."""
     now = timezone.now()
     exhausted = _unleased(now).filter(attempts__gte=MAX_ATTEMPTS)
     failed = sum(job_give_up(job=job) for job in exhausted)
@@ -210,10 +213,10 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Whether to offer an idle job to the workers again; the intervals double.
+    """Return whether to offer an idle job to the workers again; the intervals double.
 
-    If the intervals between offers were constant, a long queue would fill the broker with messages
-    about jobs that only wait for a free worker.
+    With constant intervals, a long queue would fill the broker with messages about jobs that only
+    wait for a free worker.
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True
@@ -240,7 +243,10 @@ def _release_lease(job_id: UUID, lease: UUID, **changes: object) -> None:
 
 
 def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: Phrase) -> bool:
-    """Fail or cancel the only job in a queryset; refund it if no noise was drawn."""
+    """Move the only job in a queryset to a final state, and refund it if no noise was drawn.
+
+    Returns False if the queryset is empty, or the job changed meanwhile.
+    """
     ending = {**CLEARED, "state": state, "failure": reason, "finished_at": timezone.now()}
     job = jobs.first()
     if job is None:
@@ -271,6 +277,6 @@ def _exhausted(job: Job) -> Phrase:
 
 
 def _stored_step(step: Phrase) -> str:
-    """Return a step as stored: as JSON if that fits the column, else in English, cut short."""
+    """Return a step as JSON if that fits in the column, else as English text cut to its length."""
     stored = store_phrase(step)
     return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

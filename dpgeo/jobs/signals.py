@@ -3,4 +3,4 @@
 from django.dispatch import Signal
 
 job_failed = Signal()
-"""Sent with `job_id`, in the transaction in which a job fails for good or is cancelled."""
+"""Sent with `job_id`, in the transaction that marks a job as failed or cancelled."""

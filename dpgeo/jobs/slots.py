@@ -1,10 +1,10 @@
 """Public times at which API keys learn that a job has ended.
 
-How long a job takes, and whether it fails, may depend on the private data: on how many rows a file
-has, on memory, on a machine that breaks down. Asking for a job's state costs no epsilon and can be
-repeated without end. So its end is shown only at the first of some times that were fixed when the
-job was submitted: 1, 5, 15 and 60 minutes after that, then every full hour. Which of them it is
-tells the size class of the data, and nothing finer.
+The duration of a job, and whether it fails, may depend on the private data, for example through the
+number of rows or the memory needed. Requests for a job's state cost no epsilon and can be repeated
+without limit. So the end of a job is shown only at one of the times that were fixed when it was
+submitted: 1, 5, 15 and 60 minutes later, then every full hour. Which of these times it is reveals
+the size of the data only roughly.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from django.conf import settings
 
 
 def slot_of(submitted: datetime, ended: datetime) -> datetime:
-    """Return the first public time, counted from `submitted`, that is not before `ended`.
+    """Return the first public time at or after `ended`, for a job submitted at `submitted`.
 
-    Without slots (DPGEO_JOB_SLOTS is empty) that is `ended` itself.
+    If the setting DPGEO_JOB_SLOTS is empty, this is `ended` itself.
     """
     slots = [timedelta(minutes=each) for each in settings.DPGEO_JOB_SLOTS]
     if not slots:

@@ -32,6 +32,7 @@ from dpgeo.pages.catalogue import (
     releases_wanted,
 )
 from dpgeo.pages.citation import comparable, sharing
+from dpgeo.pages.ground import ground_under
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
@@ -170,7 +171,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     if shapes is None:
         shapes = basemap(release.dataset.area)
         cache.set(key, shapes, DAY)
-    response = JsonResponse(shapes)
+    response = JsonResponse(shapes | {"ground": ground_under(release.dataset.area)})
     public = release.rules.public
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response

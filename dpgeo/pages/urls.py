@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, planner, public_views
+from dpgeo.pages import embedding, ground, planner, public_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
+    path("places/", ground.places, name="places"),
     path("plan/", planner.plan, name="plan"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
     path("about/words/", public_views.about_words, name="about-words"),

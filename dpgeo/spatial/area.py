@@ -20,8 +20,8 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_merca
 class StudyArea:
     """A polygon or multipolygon in longitude and latitude (degrees, WGS84, EPSG:4326).
 
-    Raises ValueError when the shape is empty, invalid, outside Web Mercator's range or crosses the
-    antimeridian.
+    Raises ValueError if the shape is not a polygon, is empty or invalid, or exceeds longitudes of
+    180 degrees or latitudes of MAX_LATITUDE.
     """
 
     shape: Any
@@ -49,7 +49,7 @@ class StudyArea:
 
     @classmethod
     def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
-        """Build the box with these sides in degrees. Raises ValueError."""
+        """Build a box from its edges in degrees. Raises ValueError if they do not make a box."""
         if not all(map(math.isfinite, (west, south, east, north))):
             raise InvalidValue("The study area has a coordinate that is not a number; correct it.")
         if west >= east:
@@ -70,7 +70,7 @@ class StudyArea:
 
     @classmethod
     def from_geojson(cls, geometry: Mapping[str, Any]) -> Self:
-        """Read the area from a GeoJSON geometry or Feature. Raises ValueError."""
+        """Read the area from a GeoJSON geometry or Feature. Raises ValueError if it is invalid."""
         if geometry.get("type") == "Feature":
             geometry = geometry.get("geometry") or {}
         try:
@@ -106,13 +106,13 @@ class StudyArea:
 
     @property
     def ground_square_kilometres(self) -> float:
-        """Area on the ground."""
+        """Ground area in square kilometres."""
         return float(ground_square_kilometres(self.shape))
 
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
         """Return which positions (n,) in degrees are in the area or on its edge.
 
-        A position with a NaN coordinate is not.
+        The result is False for a position with a NaN coordinate.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
@@ -125,9 +125,9 @@ class StudyArea:
 
 
 def ground_square_kilometres(shapes: Any) -> Any:
-    """Compute areas on the ground of shapes in degrees: one or an array (n,).
+    """Compute the ground areas of one shape or an array (n,) of shapes, in degrees.
 
-    The shapes are measured in the equal-area cylindrical projection of the sphere.
+    They are measured in the cylindrical equal-area projection of the sphere.
     """
     flat = shapely.transform(
         shapes,

@@ -1,6 +1,6 @@
-"""Sums over boxes of cells, and images that give the box of each cell.
+"""Sums over boxes of cells, and arrays with the box of each cell.
 
-A box is int32 (first row, row after the last, first column, column after the last).
+A box is (first row, row after the last, first column, column after the last), int32.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """Compute the summed-area table of integer or boolean cells (rows, columns).
 
-    Its shape is (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j columns,
-    so that the sum of any box takes four lookups (Crow 1984). The table is int64, or int32 for
-    boolean cells.
+    Its shape is (rows + 1, columns + 1). Entry (i, j) is the sum of the cells in the first i rows
+    and the first j columns, so that the sum of any box takes four lookups (Crow 1984). The table is
+    int64, or int32 for at most 2^31 - 1 boolean cells.
     """
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
     number = np.int32 if small else np.int64
-    if cells.dtype == np.bool_ and cells.all():  # for example, all touch the study area
+    if cells.dtype == np.bool_ and cells.all():  # For example, if all touch the study area.
         return np.multiply.outer(
             np.arange(rows + 1, dtype=number), np.arange(columns + 1, dtype=number)
         )
@@ -33,10 +33,9 @@ def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
 
 
 def accumulate(table: NDArray[Any]) -> None:
-    """Add up numbers (rows, columns) along both axes, in place.
+    """Compute cumulative sums of a table (rows, columns) along both axes, in place.
 
-    Rows are added one by one: NumPy's own sum down a column strides through memory and takes many
-    times as long.
+    Rows are added one by one, which is many times faster than NumPy's cumulative sum down columns.
     """
     np.cumsum(table, axis=1, out=table)
     for above, row in itertools.pairwise(table):
@@ -44,20 +43,23 @@ def accumulate(table: NDArray[Any]) -> None:
 
 
 def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Sum boxes (n, 4) from a summed-area table: (n,)."""
+    """Return the sums (n,) of boxes (n, 4), given a summed-area table."""
     top, bottom, left, right = np.asarray(boxes).T
     sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
     return np.asarray(sums, dtype=np.int64)
 
 
 def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the index of the box of each cell, -1 if none; boxes are disjoint."""
+    """Return the index of each cell's box, of `shape`; -1 for a cell in no box.
+
+    The boxes (n, 4) must be disjoint.
+    """
     rows, columns = shape
     corners = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     top, bottom, left, right = np.asarray(boxes).T
     number = np.arange(1, len(boxes) + 1, dtype=np.int32)
-    # A box's number is added at its first and last corners and subtracted at the other two. Adding
-    # up along both axes then fills exactly the cells of the box with that number.
+    # Add a box's number at two opposite corners and subtract it at the other two. Cumulative sums
+    # along both axes then fill exactly the cells of the box with that number.
     np.add.at(corners, (top, left), number)
     np.add.at(corners, (bottom, right), number)
     np.subtract.at(corners, (top, right), number)
@@ -71,13 +73,12 @@ def tiles(
     parts: int | NDArray[np.int64],
     inside: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Divide every box into `parts` x `parts` tiles; return tiles and their boxes.
+    """Divide every box into `parts` x `parts` tiles; return the tiles and their boxes.
 
-    `parts` is one number for all boxes or one for each; a side with fewer cells is divided into its
-    cells. `inside` is the summed-area table of the study area's mask; tiles without a cell that
-    touches the area are left out. Tiles are int32 (n, 4), ordered by box and within a box by row,
-    then column; they are disjoint and lie in their boxes. The second array (n,) gives the box of
-    each tile.
+    `parts` is a number for all boxes, or one for each. If a side of a box has fewer cells than
+    parts, it is divided into its cells. `inside` is the summed-area table of the study area's mask;
+    tiles without a cell that touches the area are left out. Tiles are int32 (n, 4), ordered by box,
+    then row, then column. The second result (n,) is the index of each tile's box.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)

@@ -1,4 +1,4 @@
-"""Cell sets as runs of consecutive numbers, for grids too fine for a mask."""
+"""Sets of cells as runs of consecutive indices, for grids too fine for a mask."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class CellRuns:
-    """Runs of cells from `starts` to before `ends`, int64 (n,), ascending."""
+    """Set of cells as n ascending runs, each from its index in `starts` to before that in `ends`.
+
+    Both arrays are int64 (n,).
+    """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
-        """Number of cells in earlier runs, int64 (n + 1,)."""
+        """Number of cells before each run, and in all runs, int64 (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.ends - self.starts)])
 
     @property
     def size(self) -> int:
-        """Number of cells."""
+        """Number of cells in the set."""
         return int(self.before[-1])
 
     def numbers(self, ranks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the cells of these ranks (n,): the first cell of the set has rank 0."""
+        """Return the indices of the cells with these ranks (m,); the first cell has rank 0."""
         run = np.searchsorted(self.before, ranks, side="right") - 1
         return np.asarray(self.starts[run] + ranks - self.before[run], dtype=np.int64)
 
     def ranks(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the ranks of cells (n,), -1 for cells not in the set."""
+        """Return the ranks of cells given by index (m,); -1 for cells that are not in the set."""
         run = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = (run >= 0) & (numbers < self.ends[run])
         return np.where(inside, self.before[run] + numbers - self.starts[run], -1)

@@ -1,7 +1,7 @@
 """Cluster centres, nearest-centre assignment and areas of influence.
 
-All of it is public geometry. Distances are straight lines through the sphere, which order positions
-as great-circle distances do.
+Everything here is public geometry. Nearest centres are found by straight-line distances through the
+sphere, which order positions in the same way as great-circle distances.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ CHUNK = 1 << 15
 """Number of cells assigned at a time, so that arrays stay in the processor's cache."""
 
 CELLS_PER_CENTRE = 24
-"""Fewest cells of the study area for each centre that `spread_evenly` spreads over it."""
+"""Smallest number of cells per centre on which `spread_evenly` runs k-means."""
 
 SPREADING_ROUNDS = 10
-"""Rounds of k-means on the study area's own cells."""
+"""Number of rounds of k-means in `spread_evenly`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
-    """Centres in Web Mercator metres, float64 (k,) each, numbered by their order."""
+    """Positions of k centres in Web Mercator metres; `x` and `y` are float64 (k,)."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -49,18 +49,18 @@ class Centres:
         return to_degrees(self.x, self.y)
 
     def clamped(self, grid: Grid) -> Centres:
-        """Return the centres, each moved to the nearest position of the grid's frame."""
+        """Return the centres, each moved to the nearest position in the grid."""
         west, south, east, north = grid.mercator_bounds
         return Centres(np.clip(self.x, west, east), np.clip(self.y, south, north))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Unit vectors from the earth's centre to a grid's cells, computed from tables.
+    """Unit vectors from the Earth's centre to a grid's cells, computed from tables.
 
-    A cell's vector takes table lookups and two products, each correctly rounded. So it is the same
-    to the last bit, whichever other cells are computed with it. Sines computed anew for each array
-    might differ in the last bit, depending on the rest of the array.
+    A cell's vector is computed by table lookups and two products, each correctly rounded. So it is
+    the same to the last bit, whichever other cells are computed in the same call. Without tables, a
+    sine might differ in the last bit depending on the other entries of the array.
     """
 
     columns: int
@@ -80,7 +80,7 @@ class Directions:
         )
 
     def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Return three coordinates (n,) of the cells numbered `cells` (n,)."""
+        """Return the three coordinates, each (n,), of cells given by index (n,)."""
         row, column = np.divmod(cells, self.columns)
         flat = self.cos_latitude[row]
         return (
@@ -91,11 +91,12 @@ class Directions:
 
 
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
-    """Return the centre nearest on the ground to each cell (n,); the first wins a tie.
+    """Return the index of the centre nearest on the ground to each cell (n,).
 
-    The result for a cell depends on that cell and the centres alone. Every operation acts on one
-    cell and is correctly rounded. The rounding of matrix products may depend on the other entries,
-    which would break that independence, and with it the sensitivity of sums over clusters.
+    Of centres at the same distance, the first is chosen. The result for a cell depends on that cell
+    and the centres alone, because every operation acts on one cell and is correctly rounded. Matrix
+    products are not used: their rounding may depend on other entries, which would break that
+    independence, and with it the sensitivity of sums over clusters.
     """
     directions, targets = Directions.of(grid), np.column_stack(unit_vectors(centres))
     nearest_centre = np.empty(len(cells), dtype=np.int64)
@@ -114,16 +115,16 @@ def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[n
 
 
 def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
-    """Return three coordinates (k,) of the centres on the unit sphere."""
+    """Return the three coordinates, each (k,), of the centres on the unit sphere."""
     longitude, latitude = (np.radians(angle) for angle in centres.degrees)
     flat = np.cos(latitude)
     return flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)
 
 
 def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
-    """Compute great-circle metres between pairs of positions; shapes broadcast.
+    """Compute great-circle distances in metres between pairs of positions; shapes broadcast.
 
-    The haversine formula, which is used, stays accurate for short distances.
+    The haversine formula is used, since it is accurate for short distances.
     """
     (lon, lat), (to_lon, to_lat) = (
         [np.radians(angle) for angle in positions.degrees] for positions in (one, other)
@@ -135,9 +136,9 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """Spread `number` positions evenly over a study area, by k-means on its cells.
+    """Spread `number` positions evenly over a study area, by k-means on the cells that touch it.
 
-    The positions depend on public inputs alone, and the same inputs always give the same positions.
+    The positions are a deterministic function of public inputs.
     """
     grid, cells = _cells_of(area, CELLS_PER_CENTRE * number)
     row, column = np.divmod(cells, grid.columns)
@@ -156,11 +157,11 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
 
 
 def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
-    """Divide a study area by nearest centre: shapely shapes (k,) in degrees.
+    """Divide a study area by nearest centre; return shapely shapes (k,) in degrees.
 
-    Sides are straight on the map. Over a city, they differ from the true sides on the ground by
-    less than the width of a drawn line. Where centres coincide, the first has the area. A shape may
-    be empty.
+    Borders are straight on the map. Over a city, they differ from the true borders on the ground by
+    less than the width of a drawn line. If centres coincide, the first of them gets the whole
+    shape. A shape may be empty.
     """
     positions = np.column_stack([centres.x, centres.y])
     distinct = np.sort(np.unique(positions, axis=0, return_index=True)[1])
@@ -176,21 +177,21 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    # Sides between nearly coinciding centres can cross once they are rounded.
+    # Rounding can make the borders between nearly coinciding centres cross.
     whole = shapely.make_valid(in_degrees)
     shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes
 
 
 def _polygons(shape: Any) -> Any:
-    """Keep the polygons of a shape, counterclockwise."""
+    """Return the polygons of a shape, oriented counterclockwise."""
     parts = shapely.get_parts(shapely.get_parts(shape))
     parts = [each for each in parts if each.geom_type == "Polygon"]
     return shapely.orient_polygons(parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts))
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid with at least `least` cells that touch the area, and those cells."""
+    """Return a grid with at least `least` cells that touch the area, and these cells' indices."""
     side = 32
     while True:
         grid = Grid.over(area, side)
@@ -201,7 +202,7 @@ def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
 
 
 def _far_apart(x: NDArray[Any], y: NDArray[Any], number: int) -> list[int]:
-    """Return indices of points, each as far as possible from those before it."""
+    """Return the indices of `number` points, each as far as possible from those chosen before."""
     chosen = [0]
     distance = np.hypot(x - x[0], y - y[0])
     while len(chosen) < number:

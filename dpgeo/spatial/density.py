@@ -1,4 +1,4 @@
-"""Declared public density: people expected in each area, known beforehand.
+"""Declared public density: the number of people expected in each public region.
 
 Examples are a census grid, or the regions of a map published earlier.
 """
@@ -23,7 +23,7 @@ from dpgeo.spatial.zones import Zones
 Floats = NDArray[np.float64]
 
 AMOUNTS = ("people", "population", "estimate", "count", "value")
-"""Names of properties that can hold an area's number of people, in upper or lower case.
+"""Names of properties that are read as a region's number of people, in upper or lower case.
 
 Release files use "estimate".
 """
@@ -31,10 +31,10 @@ Release files use "estimate".
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """Areas with the number of people expected in each, float64 (n,).
+    """Regions, and the number of people expected in each: `zones` and `amounts`, float64 (n,).
 
-    Overlapping areas add up. Numbers below 0, as in noisy counts, are treated as 0. Raises
-    ValueError where no number is above 0.
+    If regions overlap, their people add up. Negative numbers, as in noisy counts, are treated as 0.
+    Raises ValueError if a number is not finite, or no number is above 0.
     """
 
     zones: Zones
@@ -53,8 +53,9 @@ class Density:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the density from a GeoJSON FeatureCollection of polygons.
 
-        `key` is the property that holds an area's number, by default one of AMOUNTS. Raises
-        ValueError.
+        `key` is the name of the property with a region's number of people; if it is empty, the
+        first of AMOUNTS that the first feature has is used. Raises ValueError for an invalid
+        document.
         """
         zones = Zones.from_geojson(document, name=name)
         properties = [feature.get("properties") or {} for feature in document["features"]]
@@ -71,9 +72,9 @@ class Density:
 
     @property
     def ground_metres(self) -> float:
-        """Median width of the areas in metres, weighted by people.
+        """Median width of the regions in metres, weighted by people.
 
-        The width of an area is that of a square of its size.
+        The width of a region is the side of a square of the same area.
         """
         width = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
         order = np.argsort(width)
@@ -83,8 +84,8 @@ class Density:
     def within(self, area: StudyArea) -> Self:
         """Restrict the density to a study area.
 
-        An area that is cut keeps people in proportion to the part that remains. Raises ValueError
-        where nobody is expected in the study area.
+        A region that is clipped keeps a share of its people proportional to the area that remains.
+        Raises ValueError if nobody is expected in the study area.
         """
         cut = self.zones.within(area)
         numbers = {key: number for number, key in enumerate(self.zones.keys)}
@@ -93,10 +94,10 @@ class Density:
         return type(self)(zones=cut, amounts=self.amounts[indices] * share)
 
     def on(self, grid: Grid) -> Floats:
-        """Return the people expected in each cell, of the grid's shape.
+        """Return the expected number of people in each cell, of the grid's shape.
 
-        An area's people are divided among the cells whose centres lie in it. Where an area
-        holds no centre, all its people go to the cell of one point inside the area.
+        The people of a region are divided among the cells whose centres it contains. If it contains
+        none, all of them go to the cell that contains a point inside the region.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

@@ -1,7 +1,7 @@
-"""Gazetteer tables: a row for each place, with its position and levels.
+"""Gazetteer tables: CSV files with a row for each place.
 
-Columns named longitude and latitude (or lon and lat) hold positions in degrees. All other columns
-except those of the key and the name are levels, in order from the widest to the finest.
+The columns longitude and latitude (or lon and lat) are positions in degrees. All other columns,
+except the key and the name, are levels of the hierarchy, in order from the widest to the finest.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ SEPARATORS = (",", ";", "\t")
 
 
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
-    """Convert a table to a document for `Places.from_geojson`. Raises ValueError.
+    """Convert a table to a GeoJSON document for `Places.from_geojson`.
 
-    `key` and `name` are the columns of the places' keys and names, "key" and "name" if not given.
+    `key` and `name` are the columns of the places' keys and names; "" means "key" and "name".
+    Raises ValueError for an invalid table.
     """
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]
@@ -39,7 +40,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Yield non-empty rows, divided at the first line's most frequent separator."""
+    """Yield the non-empty rows; the separator is the most frequent one in the first line."""
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)
     try:

@@ -1,4 +1,7 @@
-"""Grids of square cells in Web Mercator that share one frame per study area."""
+"""Grids of square cells in Web Mercator, over the frame of a study area.
+
+The frame is a square around the study area; all grids of a study area have the same frame.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ from dpgeo.spatial.projection import (
 )
 
 FRAME_STEP_METRES = 4.096
-"""The side of every frame is a multiple of this.
+"""The side of every frame is a multiple of this length.
 
-Dividing it by a power of two up to 4096 then gives whole millimetres, so that grids of 64, 256 and
-1024 cells a side over one area nest exactly.
+Dividing the side by a power of two up to 4096 then gives whole millimetres, so that grids with 64,
+256 and 1024 cells along a side nest exactly.
 """
 
 BLOCK_SIDES = (512, 64, 8, 1)
-"""Sides in cells of the blocks in which a study area's outline is searched."""
+"""Sides, in cells, of the blocks by which cells on a shape's outline are found."""
 
 BAND_ROWS = 512
-"""Rows of a mask in memory at a time; with 32768 columns they take 16 MB."""
+"""Number of rows of a mask in memory at a time; with 32768 columns they take 16 MB."""
 
 EDGE_METRES = 1e-6
-"""A cell this close to the study area counts as touching it.
+"""A cell within this distance of the study area counts as touching it.
 
-The distance is far above rounding errors and far below the side of a cell.
+The distance is far above rounding errors and far below the side length of a cell.
 """
 
 
@@ -58,14 +61,14 @@ class Grid:
 
     @classmethod
     def over(cls, area: StudyArea, cells: int) -> Self:
-        """Build `cells` x `cells` squares over the smallest square around `area`.
+        """Divide the frame of `area` into `cells` rows and `cells` columns.
 
-        Cells that do not touch the area are known to be empty, see `inside`.
+        Cells that do not touch the area are publicly known to be empty, see `inside`.
         """
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
         west, south, east, north = area.mercator_bounds
-        # One extra centimetre, so that no edge of the area lies outside once the corner is rounded.
+        # An extra centimetre keeps the area inside the frame when the frame's corner is rounded.
         steps = math.floor((max(east - west, north - south) + 0.01) / FRAME_STEP_METRES) + 1
         side = steps * FRAME_STEP_METRES
         return cls(
@@ -120,20 +123,23 @@ class Grid:
 
     @property
     def ground_cell_metres(self) -> float:
-        """Side of a cell on the ground at the middle of the frame."""
+        """Side of a cell in metres on the ground, at the middle of the frame."""
         _, south, _, north = self.bounds
         return self.cell * ground_scale((south + north) / 2)
 
     @property
     def ground_areas(self) -> NDArray[np.float64]:
-        """Square metres on the ground of a cell in each row (rows,), exact on the sphere."""
+        """Ground area in square metres of a cell in each row (rows,), exact on the sphere."""
         edges = self.north - np.arange(self.rows + 1) * self.cell
         latitude = np.radians(to_degrees(np.zeros(self.rows + 1), edges)[1])
         heights = -np.diff(np.sin(latitude)) * EARTH_RADIUS_METRES
         return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Return cells (row * columns + column) of Web Mercator positions, -1 outside."""
+        """Return the index, row * columns + column, of each Web Mercator position's cell.
+
+        It is -1 for positions outside the grid.
+        """
         column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
         row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
         inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
@@ -149,7 +155,7 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells of `inside` as runs, without a mask of the whole grid."""
+        """Return the cells of `inside` as runs, without computing a mask of the whole grid."""
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -160,7 +166,7 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return an upper bound on the cells in `inside`, from the area's bounds."""
+        """Return an upper bound on the number of cells in `inside`, from the area's bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
@@ -175,8 +181,8 @@ class Grid:
     def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
         """Return the range of cells that touch a box in degrees.
 
-        The range is (first row, row after the last, first column, column after the last). It is
-        empty where no cell touches the box.
+        `bounds` are (west, south, east, north). The range is (first row, row after the last, first
+        column, column after the last); it is empty if no cell touches the box.
         """
         (west, east), (south, north) = to_mercator(bounds[::2], bounds[1::2])
         top = math.floor((self.north - north - EDGE_METRES) / self.cell)
@@ -187,7 +193,10 @@ class Grid:
         return top, max(top, min(bottom, self.rows)), left, max(left, min(right, self.columns))
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Self:
-        """Return the grid of some rows and columns of this one."""
+        """Return the grid of the rows from `top` and columns from `left`.
+
+        They end before `bottom` and `right`.
+        """
         return type(self)(
             west=self.west + left * self.cell,
             north=self.north - top * self.cell,
@@ -197,23 +206,23 @@ class Grid:
         )
 
     def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
-        """Return rows `first` to before `after` of `inside`."""
+        """Return the rows of `inside` from `first` up to, but not including, `after`."""
         rows, columns = self._sides(first, after)
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            # Compare in degrees: a cell is a box in degrees too, and the area's sides are straight
-            # as in `StudyArea.covers`. In Web Mercator a long slanted side is a curve.
+            # Compare in degrees, where cells are boxes and the area's edges are straight, as in
+            # `StudyArea.covers`. In Web Mercator a long slanted edge is a curve.
             longitudes = to_degrees(columns, 0)[0]
             latitudes = to_degrees(0, rows)[1]
             mask &= self._touching(area.shape, longitudes, latitudes)
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the sides (2, n) of rows `first` to before `after`, and of all columns.
+        """Return the edges (2, n) of rows from `first` to before `after`, and of all columns.
 
-        The former are southern and northern sides, the latter western and eastern ones, in Web
-        Mercator metres, each EDGE_METRES beyond the cells.
+        The first array has the southern and northern edges of the rows, the second the western and
+        eastern edges of the columns, in Web Mercator metres, each EDGE_METRES outside the cells.
         """
         left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
         right = left + self.cell + 2 * EDGE_METRES
@@ -226,11 +235,10 @@ class Grid:
     ) -> NDArray[np.bool_]:
         """Return which cells intersect a shape in degrees, as a (rows, columns) mask.
 
-        `longitudes` (2, columns) are the western and eastern sides of the columns, `latitudes`
-        (2, rows) the southern and northern sides of the rows, in degrees.
-
-        Blocks of cells are tried first and divided further only along the outline, so that time and
-        memory grow with the length of the outline, not with the number of cells.
+        `longitudes` (2, columns) are the western and eastern edges of the columns, `latitudes`
+        (2, rows) the southern and northern edges of the rows, in degrees. Whole blocks of cells are
+        compared first, and only blocks on the outline are divided further. So time and memory grow
+        with the length of the outline, not with the number of cells.
         """
         shapely.prepare(shape)
         (west, east), (south, north) = longitudes, latitudes
@@ -263,7 +271,7 @@ class Grid:
         return mask
 
     def box_bounds(self, boxes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return (west, south, east, north) in degrees of boxes (n, 4) in cells.
+        """Return (west, south, east, north) in degrees of boxes (n, 4) of cells.
 
         A box is (first row, row after the last, first column, column after the last).
         """
@@ -276,7 +284,10 @@ class Grid:
 def _overlap(
     area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows and columns (2, n) touch the area's bounds."""
+    """Return masks of the rows and the columns that touch the area's bounds.
+
+    `rows` (2, n) and `columns` (2, m) are edges, as returned by `Grid._sides`.
+    """
     west, south, east, north = area.mercator_bounds
     in_rows = (rows[1] >= south) & (rows[0] <= north)
     in_columns = (columns[0] <= east) & (columns[1] >= west)
@@ -286,7 +297,10 @@ def _overlap(
 def _split(
     row: NDArray[np.int64], column: NDArray[np.int64], side: int, smaller: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first row and column of each smaller block within blocks of cells."""
+    """Divide blocks of `side` cells into blocks of `smaller` cells.
+
+    Returns the first row and the first column of each smaller block.
+    """
     step_row, step_column = np.divmod(np.arange((side // smaller) ** 2), side // smaller)
     rows = row[:, None] + smaller * step_row
     columns = column[:, None] + smaller * step_column

@@ -1,13 +1,13 @@
 """Public grid of points on the sphere, to which positions are snapped.
 
-Rows are circles of latitude one step apart, including the equator. A row of circumference c has
-floor(c / step) evenly spaced points, one of them on the prime meridian; the rows next to the poles
-have at most six.
+The grid's rows are circles of latitude one step apart; one of them is the equator. A row of
+circumference c has floor(c / step) evenly spaced points, one of them on the prime meridian. The
+rows next to the poles have at most six points.
 
-Distances. Neighbouring points of one row are at least 0.6 steps apart: the chord between neighbours
-of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi. Points
-of different rows are at least one step apart. No position is further than 0.75 steps from the point
-to which it is snapped, except close to the poles, where rows have few points.
+Distances. Neighbouring points of a row are at least 0.6 steps apart: with n >= 2 points on a circle
+of circumference c >= n steps, the chord between two neighbours is (c/pi) sin(pi/n), which is at
+least 2/pi steps. Points of different rows are at least one step apart. Snapping moves a position by
+at most 0.75 steps, or more close to the poles, where rows have few points.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FURTHEST_SNAP = 0.75
 
 
 STEPS = 100
-"""Number of steps of the outputs' grid in a radius, unless a step would be less than a metre."""
+"""Number of steps in a radius for the grid of outputs, unless a step would be under a metre."""
 
 INPUT_STEPS = 200
-"""Number of steps of the inputs' grid in a radius.
+"""Number of steps in a radius for the grid of inputs.
 
 Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
 """
@@ -51,16 +51,16 @@ def input_step(radius: int) -> int:
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return the largest distance in metres, after snapping, of two positions `metres` apart.
+    """Return the largest distance in metres between two positions after snapping.
 
-    `metres` is their distance before, and `millimetres` the step of the grid they are snapped to.
+    `metres` is their distance before snapping, and `millimetres` the step of the grid.
     """
     return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid with a step in metres; angles are radians on the sphere."""
+    """The grid with this step in metres; angles are in radians on the sphere."""
 
     step: float
 
@@ -71,13 +71,13 @@ class GroundGrid:
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
         """Snap positions (n,) to the nearest row, then to the nearest point of that row.
 
-        A position halfway between two rows or points may go to either. Any angles are accepted,
-        also beyond 180 degrees.
+        A position halfway between two rows or two points may be snapped to either of them. Angles
+        may have any size, also beyond 180 degrees.
         """
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # The whole steps in the row's circumference; every row has at least one point.
+        # One point for each whole step in the row's circumference, and at least one point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points
         column = np.rint(longitude / column_angle)

@@ -1,7 +1,7 @@
 """Declared public places: candidate positions in a hierarchy of regions.
 
-A *unit* here is a region of the hierarchy, not a privacy unit. Everything follows from public
-inputs: the places of each unit, their distances, and the place nearest to a position.
+In this module a *unit* is a region of the hierarchy, not a privacy unit. Everything here is
+computed from public inputs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PLACES = 200_000
 MOST_LEVELS = 8
 
 EVERYWHERE = "everywhere"
-"""Name of the unit above the widest level, which holds all places."""
+"""Name of the unit above the widest level, which contains all places."""
 
 CELL_LEVELS = ("district", "quarter", "block")
 """Levels of the hierarchy of cells; each unit has 4 x 4 units of the next level."""
@@ -34,16 +34,17 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""Up to this many positions all pairs are compared, else only those of the convex hull."""
+"""With more positions than this, only those on the convex hull are compared pairwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Positions in degrees (n,), and each one's unit at every level.
+    """Places with keys, positions in degrees (n,), and their units at every level.
 
-    `levels` are the names of the levels, from the widest to the finest; `units` holds, for each
-    place, the names of its units (levels,). Units with the same name in different wider units are
-    different units. Raises ValueError for invalid places; the message says which and what to do.
+    `levels` are the names of the levels, from the widest to the finest. `units` (n,) has, for each
+    place, the names of its units, one for each level. Units with the same name in different wider
+    units are different units. Raises ValueError for invalid places; the message names the first
+    invalid place and the remedy.
     """
 
     levels: tuple[str, ...]
@@ -80,11 +81,11 @@ class Places:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the places from a GeoJSON FeatureCollection of points.
 
-        `key` is the property that holds a place's key, "key" if not given; a place without that
-        property gets its position in the list, from 1, as its key. The collection's member
-        "levels" lists the properties that are levels, from the widest to the finest. Without that
-        member, the levels are those properties of the first feature whose values are texts, in
-        order, except `key` and `name` ("name" if not given). Raises ValueError.
+        `key` is the name of the property with a place's key; "" means "key". A place without that
+        property gets its number in the collection, counted from 1, as its key. The collection's
+        member "levels" lists the properties that are levels, from the widest to the finest. Without
+        it, the levels are all properties of the first feature with text values, in their order,
+        except the key and `name` ("" means "name"). Raises ValueError for an invalid document.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -121,7 +122,7 @@ class Places:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return a FeatureCollection that `from_geojson` reads back as the same places."""
+        """Return a GeoJSON FeatureCollection, the inverse of `from_geojson`."""
         return {
             "type": "FeatureCollection",
             "levels": list(self.levels),
@@ -139,11 +140,11 @@ class Places:
 
     @classmethod
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
-        """Build places from a grid's cells, in a hierarchy of squares.
+        """Build places from the cells of a grid, in a hierarchy of squares.
 
         Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The places
-        are the centres of cells that lie in the area. If fewer than two do, they are the centres of
-        all cells that touch the area.
+        are the centres of cells, if they are in the area. If fewer than two centres are, the places
+        are the centres of all cells that touch the area.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))
@@ -167,7 +168,7 @@ class Places:
         )
 
     def within(self, area: StudyArea) -> Self:
-        """Return the places in a study area. Raises ValueError for fewer than two."""
+        """Return the places in a study area. Raises ValueError if there are fewer than two."""
         inside = np.flatnonzero(area.covers(self.longitude, self.latitude))
         if len(inside) < 2:
             raise InvalidValue(
@@ -183,7 +184,7 @@ class Places:
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raise ValueError if places lie outside a study area, naming the first."""
+        """Raise ValueError if a place lies outside a study area; the message names the first."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             Phrase(
@@ -193,10 +194,10 @@ class Places:
         )
 
     def check_inside(self, level: str, zones: Zones) -> None:
-        """Raise ValueError if places lie outside the zone of their unit at a level.
+        """Raise ValueError if a place lies outside the zones of its unit at this level.
 
-        The zones of a unit are those whose key or name is the unit's name. The message names the
-        first such place, or the first without a zone.
+        The zones of a unit are those whose key or name is the unit's name. The error is also raised
+        if a unit has no zone. The message names the first place at fault.
         """
         number = self.levels.index(level)
         unit = np.array([units[number] for units in self.units], dtype=object)
@@ -230,7 +231,10 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError if any place is wrong, naming the first and counting the others."""
+        """Raise ValueError if any place is wrong; the message names the first of them.
+
+        It also says how many others are wrong. `words` is the problem.
+        """
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
             others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
@@ -242,16 +246,16 @@ class Places:
             )
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """Return the names of the visible units, and the unit number (n,) of each place.
+        """Return the names of the visible units, and the index (n,) of each place's unit.
 
-        The finest `hidden` levels are hidden, and units of the next wider level are visible. Raises
-        ValueError unless `hidden` is from 1 to the number of levels.
+        The finest `hidden` levels are hidden, and the units of the next wider level are visible.
+        Raises ValueError unless `hidden` is from 1 to the number of levels.
         """
         paths, unit = self.paths(hidden)
         return tuple(map(unit_name, paths)), unit
 
     def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
-        """Return the same as `parents`, but each unit as its path of names, widest first."""
+        """Return the result of `parents` with each unit as a path of names, the widest first."""
         if not 1 <= hidden <= len(self.levels):
             raise InvalidValue(
                 "These places have {count} levels; hide from 1 to {count}.",
@@ -263,15 +267,15 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with one place, in which nothing is hidden."""
+        """Return the names of visible units with a single place, where nothing is hidden."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
 
     def sensitivity(self, hidden: int) -> float:
-        """Return the largest distance in metres between two places of one visible unit.
+        """Return the largest distance in metres between two places of the same visible unit.
 
-        `hidden` is the number of hidden levels. The literature calls this distance the hierarchical
+        `hidden` is the number of hidden levels. This distance is called the hierarchical
         sensitivity (Zhu, Li, Zhou and Yu 2017, definition 12.3).
         """
         names, unit = self.parents(hidden)
@@ -281,9 +285,9 @@ class Places:
         return max(diameter(Centres(at.x[group], at.y[group])) for group in members)
 
     def hiding(self) -> list[Phrase]:
-        """Return a sentence for each number of finest levels that can be hidden.
+        """Return a sentence for each possible number of hidden levels.
 
-        It says how far apart two places of one visible unit can be; see `sensitivity`.
+        It says how far apart two places of the same visible unit can be; see `sensitivity`.
         """
         return [
             Phrase(
@@ -303,7 +307,7 @@ class Places:
         return Centres.from_degrees(self.longitude, self.latitude)
 
     def nearest_to_cells(self, grid: Grid) -> NearestPlace:
-        """Return a reusable function from cells to their nearest places."""
+        """Return a function that maps cells of a grid to their nearest places."""
         return NearestPlace(self, grid)
 
     def _check_words(self) -> None:
@@ -335,7 +339,7 @@ class Places:
             )
 
     def _check_order(self) -> None:
-        """Check that no name stands above another for one place and below it for another."""
+        """Check that no unit name is above another for one place and below it for another place."""
         above: set[tuple[str, str]] = set()
         for units in self.units:
             above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
@@ -350,9 +354,10 @@ class Places:
 
 
 class NearestPlace:
-    """Finds the place nearest to a cell's middle in Web Mercator.
+    """Finds the place nearest to the centre of a cell in Web Mercator.
 
-    The result for a cell depends on that cell and the places alone; the first place wins a tie.
+    The result for a cell depends on that cell and the places alone. Of places at the same distance,
+    the first is chosen.
     """
 
     def __init__(self, places: Places, grid: Grid) -> None:
@@ -361,7 +366,7 @@ class NearestPlace:
         self._grid = grid
 
     def __call__(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of the nearest place (n,) of each cell (n,)."""
+        """Return the index of the place nearest to each cell (n,)."""
         distinct, back = np.unique(cells, return_inverse=True)
         grid = self._grid
         row, column = np.divmod(distinct, grid.columns)
@@ -373,12 +378,12 @@ class NearestPlace:
 
 
 def unit_name(path: Sequence[str]) -> str:
-    """Join a unit's name with those of its wider units: "North Street, Harbour, Land"."""
+    """Join the names in a unit's path, the unit's own first: "North Street, Harbour, Land"."""
     return ", ".join(reversed(path)) or EVERYWHERE
 
 
 def diameter(at: Centres) -> float:
-    """Return the largest great-circle distance of two positions, in metres."""
+    """Return the largest great-circle distance between two of the positions, in metres."""
     if len(at) < 2:
         return 0.0
     x, y = at.x, at.y

@@ -1,6 +1,7 @@
-"""Web Mercator (EPSG:3857), the projection in which grids are equispaced.
+"""Web Mercator (EPSG:3857), the projection in which grid cells are squares.
 
-Formulas: Snyder, Map Projections: A Working Manual (1987), section 7, on the sphere.
+The formulas are those of Snyder, Map Projections: A Working Manual (1987), section 7, on the
+sphere.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ MERCATOR_RADIUS_METRES = 6_378_137.0
 """Radius of the sphere of EPSG:3857."""
 
 EARTH_RADIUS_METRES = 6_371_008.8
-"""Mean radius of the earth, for true distances and areas on the ground."""
+"""Mean radius of the Earth, for true distances and areas on the ground."""
 
 MAX_LATITUDE = 85.0
-"""Largest latitude, north or south; Web Mercator maps end just beyond it."""
+"""Largest latitude, north or south, in degrees; Web Mercator maps end just beyond it."""
 
 
 def to_mercator(
@@ -32,7 +33,7 @@ def to_mercator(
 
 
 def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Invert `to_mercator`: metres to (longitude, latitude) in degrees."""
+    """Invert `to_mercator`: convert metres to longitudes and latitudes in degrees."""
     longitude = np.degrees(np.asarray(x, dtype=np.float64) / MERCATOR_RADIUS_METRES)
     latitude = np.degrees(
         np.arctan(np.sinh(np.asarray(y, dtype=np.float64) / MERCATOR_RADIUS_METRES))
@@ -41,5 +42,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray
 
 
 def ground_scale(latitude: float) -> float:
-    """Return metres on the ground per Web Mercator metre at a latitude."""
+    """Return the metres on the ground per Web Mercator metre at a latitude in degrees."""
     return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

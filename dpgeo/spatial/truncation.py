@@ -1,9 +1,8 @@
 """Truncation of perturbed points to a study area.
 
-A point in the area stays. Any other point is replaced by a point of the public grid in the area,
-close to the nearest point of the area's outline. The result depends neither on the point's origin
-nor on other points: truncation is a public function, so applying it to the output of a private
-mechanism costs nothing.
+A point in the area is not changed. Any other point is replaced by a point of a public grid that is
+in the area and close to the nearest point of the area's outline. The result depends on the
+perturbed point alone, so truncation is post-processing and costs no privacy.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 UNITS = 10_000_000
-"""Output units in a degree: positions are output, as in files, to a centimetre."""
+"""Number of output units in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Grid points are searched up to this many steps from the nearest point of the outline."""
+"""Grid points are searched within this many steps of the nearest point of the outline."""
 
 
 class Truncation:
-    """Truncation to an area and grid. Raises ValueError if no grid point is inside."""
+    """Truncation to an area and a grid. Raises ValueError if no grid point is in the area."""
 
     def __init__(self, area: StudyArea, grid: GroundGrid) -> None:
         self._area, self._grid = area, grid
@@ -51,13 +50,13 @@ class Truncation:
     @property
     def step(self) -> int:
         """Step of the grid in metres."""
-        return int(self._grid.step)  # whole metres, for outputs
+        return int(self._grid.step)  # Grids of outputs have steps of whole metres.
 
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Truncate grid points in degrees (n,) to the area, in units of 1e-7 degrees."""
-        # A position has many longitudes, 360 degrees apart: use the one closest to the area.
+        """Truncate grid points (n,) in degrees to the area; results are in 1e-7 degrees."""
+        # Longitudes 360 degrees apart are the same: use the one closest to the area.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)
         longitude, latitude = longitude.round(7), latitude.round(7)
         outside = np.flatnonzero(~self._area.covers(longitude, latitude))
@@ -67,11 +66,11 @@ class Truncation:
         return _units(longitude), _units(latitude)
 
     def _flat(self, degrees: Floats) -> Floats:
-        """Scale longitudes so that a unit east is about as long on the ground as one north."""
+        """Scale longitudes so that units along both axes have about the same ground length."""
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
     def _nearest(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return the nearest points of the area's outline to points outside it."""
+        """Return the points (n,) of the area's outline nearest to points (n,) outside the area."""
         if self._area.is_box:
             west, south, east, north = self._area.bounds
             return np.clip(longitude, west, east), np.clip(latitude, south, north)
@@ -83,7 +82,7 @@ class Truncation:
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
         """Return a grid point in the area close to each of these positions.
 
-        Where there is none within REACH steps, it is the refuge, see `_find_refuge`.
+        If there is none within REACH steps, the point of `_find_refuge` is used.
         """
         result_longitude = np.full(longitude.shape, self._refuge[0])
         result_latitude = np.full(latitude.shape, self._refuge[1])
@@ -110,7 +109,10 @@ class Truncation:
         return (east - 360 * np.rint((east - self._centre) / 360)).round(7), north.round(7)
 
     def _find_refuge(self) -> tuple[float, float]:
-        """Return some grid point in the area, for positions that have none within REACH."""
+        """Return a grid point in the area, for positions without one within REACH steps.
+
+        Raises ValueError if none is found.
+        """
         for part in shapely.get_parts(self._area.shape):
             inner = part.representative_point()
             for east, north in self._offsets:

@@ -17,31 +17,31 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
 MOST_ZONES = 20_000
-"""Largest number of zones; with more, maps would be unreadable and counts inaccurate."""
+"""Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
 
 MOST_CORNERS = 500_000
-"""Largest number of corners of all zones together, since they are stored in every file."""
+"""Largest total number of corners of all zones, which are stored in every file."""
 
 LONGEST_NAME = 200
 
 KEY_PROPERTIES = ("key", "code", "id", "gid", "geoid")
 NAME_PROPERTIES = ("name", "title", "label")
-"""Names of properties that can hold a feature's key and name, in upper or lower case."""
+"""Names of properties that are read as a feature's key or name, in upper or lower case."""
 
 POLYGON, MULTIPOLYGON = 3, 6
-"""Geometry type numbers of shapely."""
+"""Shapely's ids of these geometry types."""
 
 NEAR_CELLS = 256
-"""Cells along each side of the raster on which the zones near a position are counted."""
+"""Cells along each side of the raster that is used to bound the number of zones near a position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Zones:
     """Polygons in degrees (WGS84), each with a unique key and a name.
 
-    `shapes` is an array (n,) of shapely polygons and multipolygons. Zones may overlap and need not
-    cover the study area; a position on a border that two zones share is in both. Raises ValueError
-    for zones that cannot be used; the message names the zone and the remedy.
+    `shapes` (n,) are shapely polygons and multipolygons. Zones may overlap and need not cover the
+    study area. A position on the common border of two zones is in both. Raises ValueError for
+    invalid zones; the message names the problem and the remedy.
     """
 
     keys: tuple[str, ...]
@@ -69,9 +69,11 @@ class Zones:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the zones from a GeoJSON FeatureCollection of polygons.
 
-        `key` and `name` are the properties that hold the zones' keys and names. If not given, keys
-        are the features' ids, else one of KEY_PROPERTIES, else the features' numbers in the file;
-        names are one of NAME_PROPERTIES, else the keys. Raises ValueError.
+        `key` and `name` are the names of the properties with the zones' keys and names. If `key` is
+        empty, the keys are the features' ids, or else the first of KEY_PROPERTIES that all features
+        have with distinct values, or else the features' numbers, counted from 1. If `name` is
+        empty, the names are the first of NAME_PROPERTIES that all features have, or else the keys.
+        Raises ValueError for an invalid document.
         """
         features = _features(document)
         if len(features) > MOST_ZONES:
@@ -89,7 +91,7 @@ class Zones:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return a FeatureCollection that `from_geojson` reads back as the same zones."""
+        """Return a GeoJSON FeatureCollection, the inverse of `from_geojson`."""
         return {
             "type": "FeatureCollection",
             "features": [
@@ -104,10 +106,10 @@ class Zones:
         }
 
     def within(self, area: StudyArea) -> Self:
-        """Cut zones to a study area; zones outside it are left out.
+        """Clip the zones to a study area, leaving out zones outside it.
 
-        Positions outside the area are never counted, so nothing is lost. Raises ValueError where no
-        zone touches the area.
+        Positions outside the area are never counted, so counts do not change. Raises ValueError if
+        no zone touches the area.
         """
         shapely.prepare(area.shape)
         shapes = self.shapes.copy()
@@ -142,12 +144,12 @@ class Zones:
         return cls.from_geojson(document, key="key", name="name")
 
     def locator(self) -> Locator:
-        """Build a locator of the zones, to be used for many positions."""
+        """Return a locator that finds the zones of many positions."""
         return Locator(self)
 
 
 class Locator:
-    """Finds the zones of positions, by an index of the zones' bounds."""
+    """Finds the zones that contain positions, by a spatial index of the zones' bounds."""
 
     def __init__(self, zones: Zones) -> None:
         self._shapes = zones.shapes.copy()
@@ -159,10 +161,10 @@ class Locator:
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return pairs of position index and containing zone number, (m,) each.
+        """Return all pairs of a position and a zone that contains it, as two arrays (m,).
 
-        Positions are in degrees (n,); pairs are ordered by position, then zone. A position in no
-        zone is in no pair.
+        Positions (n,) are in degrees. The arrays are indices of positions and indices of zones,
+        ordered by position, then zone. A position outside all zones is in no pair.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
@@ -174,7 +176,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the largest number of boxes (n, 4) that touch one cell of a raster over them."""
+    """Return the largest number of boxes (n, 4) that touch the same cell of a raster over them."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
@@ -255,7 +257,7 @@ def _features(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _properties(feature: Any) -> dict[str, str]:
-    """Return a feature's properties that are texts or whole numbers, as text."""
+    """Return those properties of a feature that are texts or integers, as text."""
     if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
         raise InvalidValue("Every member of the collection must be a GeoJSON Feature.")
     values = feature.get("properties") or {}
@@ -293,7 +295,7 @@ def _named(
 
 
 def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...]:
-    """Return a property that all features have. Raises ValueError."""
+    """Return the values of a property. Raises ValueError if a feature does not have it."""
     for number, each in enumerate(properties, start=1):
         if not each.get(wanted):
             known = ", ".join(list(properties[0])[:20]) or "none"
@@ -308,7 +310,7 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 
 
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
-    """Return a property's values; None unless all features have one.
+    """Return the values of a property, or None if a feature does not have it.
 
     `usual` is the property's name in lower case; features may write it in upper case.
     """
@@ -333,7 +335,7 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """Keep the polygons of a shape; cutting also leaves stray lines and points."""
+    """Return the polygons of a shape, without the lines and points that clipping may leave."""
     if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
         return shape
     parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]

@@ -15,6 +15,7 @@ export type Palette = {
   outside: string;
   water: string;
   waterline: string;
+  waterLabel: string;
   coast: string;
   study: string;
   hatch: string;
@@ -34,6 +35,7 @@ export function readPalette(element: Element): Palette {
     outside: token("--map-outside"),
     water: token("--map-water"),
     waterline: token("--map-waterline"),
+    waterLabel: token("--map-water-label"),
     coast: token("--map-coast"),
     study: token("--map-study"),
     hatch: token("--map-hatch"),

@@ -10,6 +10,16 @@ export type Basemap = {
   coast: LineString | MultiLineString;
   /** The map cannot be moved beyond these. */
   bounds: Bounds | null;
+  ground: readonly Ground[];
+};
+
+/** Vector tiles of a region. */
+export type Ground = {
+  /** The address of a tile, with {z}, {x} and {y}. */
+  tiles: string;
+  bounds: Bounds;
+  /** The lowest and the highest zoom. */
+  zooms: readonly [number, number];
 };
 
 /** The four waterlines: distance from the coast in CSS pixels, and strength of the colour. */

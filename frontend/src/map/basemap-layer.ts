@@ -1,9 +1,10 @@
-/** Land, water, waterlines, coast and the study area's outline, as MapLibre layers. */
+/** Land, water, waterlines, coast, streets and names, and the study area's outline, as MapLibre layers. */
 import type { Feature, Geometry } from "geojson";
 import type { LayerSpecification, Map as MapLibre, SourceSpecification } from "maplibre-gl";
 import { mix, type Palette } from "../colour/ramps";
-import { type Basemap, WATERLINES } from "../data/basemap";
+import { type Basemap, type Ground, WATERLINES } from "../data/basemap";
 import type { ReleaseArray } from "../data/release-array";
+import { GROUND_FONTS, groundLayers } from "./ground-layers";
 
 const STUDY_WIDTH = 1.1;
 const STUDY_DASHES = [7, 3, 1.2, 3];
@@ -12,26 +13,58 @@ const STUDY_DASHES = [7, 3, 1.2, 3];
 export function basemapStyle(basemap: Basemap, area: ReleaseArray["area"], palette: Palette) {
   return {
     version: 8 as const,
+    ...(basemap.ground.length ? { "font-faces": GROUND_FONTS } : {}),
     sources: {
+      ...Object.fromEntries(basemap.ground.map((ground, i) => [groundName(i), vectorSource(ground)])),
       land: source(basemap.land),
       inside: source(basemap.inside),
       coast: source(basemap.coast),
       area: source(area),
     },
-    layers: [...under(palette), ...over(palette)],
+    layers: layersOf(basemap.ground, palette),
     transition: { duration: 0 },
   };
 }
 
 /** The lowest map layer above those of a release. */
-export const FIRST_OVER = "coast";
+export function firstOver(basemap: Basemap): string {
+  return basemap.ground.length ? `${groundName(0)}-roads` : COAST;
+}
 
-export function recolourBasemap(map: MapLibre, palette: Palette): void {
-  for (const layer of [...under(palette), ...over(palette)]) {
+export function recolourBasemap(map: MapLibre, basemap: Basemap, palette: Palette): void {
+  for (const layer of layersOf(basemap.ground, palette)) {
     for (const [name, value] of Object.entries(layer.paint ?? {})) {
       if (name.endsWith("-color")) map.setPaintProperty(layer.id, name as never, value as never);
     }
   }
+}
+
+const COAST = "coast";
+
+function layersOf(ground: readonly Ground[], palette: Palette): LayerSpecification[] {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const language = document.documentElement.lang.slice(0, 2);
+  const layers = ground.map((_, i) => groundLayers(groundName(i), palette, dark, language));
+  return [
+    ...under(palette),
+    ...layers.flatMap((each) => each.under),
+    ...layers.flatMap((each) => each.over),
+    ...over(palette),
+  ];
+}
+
+function groundName(index: number): string {
+  return `ground-${index}`;
+}
+
+function vectorSource({ tiles, bounds, zooms }: Ground): SourceSpecification {
+  return {
+    type: "vector",
+    tiles: [location.origin + tiles],
+    bounds: [...bounds],
+    minzoom: zooms[0],
+    maxzoom: zooms[1],
+  };
 }
 
 function source(geometry: Geometry): SourceSpecification {
@@ -66,7 +99,7 @@ function waterline(palette: Palette, distance: number, strength: number): LayerS
 function over(palette: Palette): LayerSpecification[] {
   return [
     {
-      id: FIRST_OVER,
+      id: COAST,
       type: "line",
       source: "coast",
       layout: { "line-join": "round" },

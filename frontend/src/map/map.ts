@@ -3,11 +3,12 @@ import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
 import { drawNeatline } from "../canvas/neatline";
 import type { Palette } from "../colour/ramps";
+import type { Basemap } from "../data/basemap";
 import type { OpenRelease } from "../data/open-release";
 import type { Grid } from "../geometry/grid";
 import { PADDING, type View, zoomFor } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
-import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
+import { basemapStyle, firstOver, recolourBasemap } from "./basemap-layer";
 
 // MapLibre 6 is ESM only: without the address of its worker the map stays blank.
 setWorkerUrl(workerUrl);
@@ -19,6 +20,7 @@ const CLOSEST = 18;
 
 export class DrawnMap {
   readonly map: MapLibre;
+  private readonly basemap: Basemap;
   private mounted = false;
 
   /** The layer is added once the basemap is drawn, so that it never appears without it. */
@@ -29,6 +31,7 @@ export class DrawnMap {
     palette: Palette,
     view: View | null,
   ) {
+    this.basemap = scene.basemap;
     this.map = new MapLibre({
       container,
       style: basemapStyle(scene.basemap, scene.area, palette),
@@ -46,7 +49,7 @@ export class DrawnMap {
     });
     this.map.touchZoomRotate.disableRotation();
     this.map.on("style.load", () => {
-      this.layer.mount(this.map, FIRST_OVER);
+      this.layer.mount(this.map, firstOver(this.basemap));
       this.mounted = true;
     });
   }
@@ -55,11 +58,11 @@ export class DrawnMap {
     if (layer === this.layer) return;
     if (this.mounted) this.layer.unmount(this.map);
     this.layer = layer;
-    if (this.mounted) layer.mount(this.map, FIRST_OVER);
+    if (this.mounted) layer.mount(this.map, firstOver(this.basemap));
   }
 
   recolour(palette: Palette): void {
-    recolourBasemap(this.map, palette);
+    recolourBasemap(this.map, this.basemap, palette);
     this.map.fire("resize");
   }
 }

@@ -1,0 +1,75 @@
+"""`python manage.py ground`: streets, water and names under the maps."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from dpgeo.commands.console import plain_errors
+from dpgeo.ground import regions
+from dpgeo.ground.adding import ground_add, search_build
+from dpgeo.ground.regions import Bounds, Region
+
+
+class Command(BaseCommand):
+    help = "Adds, lists and removes ground: vector tiles of streets and water, with their names."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        adding = actions.add_parser("add", help="add or replace a region")
+        adding.add_argument("file", type=Path, help=".pmtiles, .mbtiles or .osm.pbf")
+        adding.add_argument("--name", required=True, help="such as liechtenstein")
+        adding.add_argument("--attribution", default="", help="shown on every map over this ground")
+        adding.add_argument("--bbox", default="", help="the part to keep: west,south,east,north")
+        actions.add_parser("list", help="list all regions")
+        removing = actions.add_parser("remove", help="remove a region")
+        removing.add_argument("name")
+        building = actions.add_parser("build-search", help="build a region's search anew")
+        building.add_argument("name")
+        building.add_argument("extract", type=Path, nargs="?", help=".osm.pbf, for outlines, too")
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        folder = Path(settings.GROUND_DIR)
+        with plain_errors({"file": "FILE", "name": "--name", "bbox": "--bbox"}):
+            if action == "add":
+                self._tell(
+                    ground_add(
+                        folder,
+                        options["file"],
+                        name=options["name"],
+                        attribution=options["attribution"],
+                        bounds=_bounds(options["bbox"]),
+                    )
+                )
+            elif action == "build-search":
+                self._tell(search_build(folder, options["name"], options["extract"]))
+            elif action == "remove":
+                regions.region_remove(folder, options["name"])
+            else:
+                for region in regions.regions(folder):
+                    self._tell(region)
+
+    def _tell(self, region: Region) -> None:
+        west, south, east, north = region.bounds
+        size = (Path(settings.GROUND_DIR) / f"{region.tiles}{regions.TILES}").stat().st_size
+        self.stdout.write(
+            f"{region.name}: {west:.3f},{south:.3f},{east:.3f},{north:.3f}, zooms "
+            f"{region.zooms[0]} to {region.zooms[1]}, {size / 1e6:.1f} MB, {region.attribution}"
+        )
+
+
+def _bounds(text: str) -> Bounds | None:
+    """Read west,south,east,north; None for no text."""
+    if not text:
+        return None
+    try:
+        west, south, east, north = (float(each) for each in text.split(","))
+    except ValueError:
+        raise CommandError(
+            "--bbox: Give west,south,east,north, such as 9.4,47.0,9.7,47.3."
+        ) from None
+    return west, south, east, north

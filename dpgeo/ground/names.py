@@ -1,0 +1,265 @@
+"""Names of places in one SQLite file, found by their beginnings and with a typing error.
+
+Rows are stored by descending rank, so that the first ones found are the most important ones. It is
+a file of its own beside any database, and only read once it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import shapely
+
+from dpgeo.ground.words import LEAST_FORGIVEN, error_keys, fold, is_near, spellings
+
+RANKS = {
+    **{
+        "country": 9.0,
+        "capital": 9.0,
+        "city": 8.0,
+        "county": 8.0,
+        "town": 7.0,
+        "municipality": 7.0,
+    },
+    **{"village": 6.0, "suburb": 5.0, "quarter": 4.0, "island": 5.0, "hamlet": 4.0},
+    **{"neighbourhood": 3.0, "station": 5.0, "halt": 4.0, "tram_stop": 2.0, "park": 3.0},
+    **{"water": 3.0, "river": 4.0, "peak": 3.0, "street": 2.0, "locality": 1.0},
+}
+"""How important each kind of place is, beside its population's decimal logarithm."""
+
+MOST_SCORED = 500
+"""Most rows that a search compares with whole words, and as many with beginnings of words."""
+
+MOST_NEAR = 4000
+"""Most words that are compared with a word that may hold an error."""
+
+MOST_SPELLINGS = 12
+"""Most words that a typed word may stand for."""
+
+MOST_WORDS = 8
+
+FEW = 5
+"""With fewer results than this, errors are looked for."""
+
+SCHEMA = """
+CREATE TABLE place (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, within TEXT NOT NULL,
+    rank REAL NOT NULL, longitude REAL NOT NULL, latitude REAL NOT NULL,
+    west REAL NOT NULL, south REAL NOT NULL, east REAL NOT NULL, north REAL NOT NULL, outline BLOB
+);
+CREATE VIRTUAL TABLE word USING fts5(
+    keys, content='', columnsize=0, detail=none, prefix='1 2 3', tokenize='unicode61'
+);
+CREATE TABLE spelling (id INTEGER PRIMARY KEY, word TEXT NOT NULL);
+CREATE TABLE near (key INTEGER NOT NULL, spelling INTEGER NOT NULL, PRIMARY KEY (key, spelling))
+WITHOUT ROWID;
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A named place to be stored.
+
+    `others` are further names, `within` the municipality or country around it, and `outline` the
+    boundary of an area that may be chosen, None where there is none.
+    """
+
+    name: str
+    kind: str
+    shape: shapely.Geometry
+    others: Sequence[str] = ()
+    within: str = ""
+    population: float = 0.0
+    outline: shapely.Geometry | None = None
+
+    @property
+    def rank(self) -> float:
+        """How important the place is, about 1 to 16."""
+        return RANKS.get(self.kind, 1.0) + len(str(int(self.population))) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A place that was found; `box` is west, south, east and north in degrees.
+
+    `score` is higher the better the name answers the search.
+    """
+
+    id: int
+    name: str
+    kind: str
+    within: str
+    rank: float
+    longitude: float
+    latitude: float
+    box: tuple[float, float, float, float]
+    has_outline: bool
+    score: float = 0.0
+
+
+def build(path: Path, places: Iterable[Place], source: str) -> int:
+    """Write a new file of names and return how many it has; `source` says where they are from."""
+    ranked = sorted(places, key=lambda place: -place.rank)
+    words: dict[str, None] = {}
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
+        database.execute("INSERT INTO about VALUES ('source', ?)", (source,))
+        for number, place in enumerate(ranked, 1):
+            database.execute(
+                "INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (number, *_values(place)),
+            )
+            keys = {key for name in (place.name, *place.others) for key in spellings(name)}
+            keys |= {fold(place.within)} - {""}
+            database.execute(
+                "INSERT INTO word (rowid, keys) VALUES (?, ?)", (number, " ".join(sorted(keys)))
+            )
+            words.update(dict.fromkeys(word for key in sorted(keys) for word in key.split()))
+        database.executemany("INSERT INTO spelling VALUES (?, ?)", enumerate(words, 1))
+        database.executemany("INSERT INTO near VALUES (?, ?)", sorted(_near_rows(words)))
+        database.execute("INSERT INTO word (word) VALUES ('optimize')")
+        database.commit()
+        database.execute("VACUUM")
+    return len(ranked)
+
+
+def search(path: Path, text: str, most: int = 8) -> list[Found]:
+    """Return places whose names begin with the words of a text, the best first.
+
+    With few results, words with one typing error are looked for as well. Raises FileNotFoundError.
+    """
+    words = fold(text).split()[:MOST_WORDS]
+    if not words:
+        return []
+    database = _opened(path, path.stat().st_mtime_ns)
+    found = _matching(database, [[word] for word in words], whole=True)
+    found |= _matching(database, [[word] for word in words])
+    if len(found) < FEW:
+        found |= _matching(database, [[word, *_near_words(database, word)] for word in words])
+    key = " ".join(words)
+    scored = [replace(each, score=_score(each, key)) for each in found.values()]
+    return sorted(scored, key=lambda each: -each.score)[:most]
+
+
+def outline(path: Path, number: int) -> shapely.Geometry | None:
+    """Return the outline of a place, None if it has none."""
+    database = _opened(path, path.stat().st_mtime_ns)
+    row = database.one("SELECT outline FROM place WHERE id = ?", (number,))
+    return shapely.from_wkb(row[0]) if row and row[0] else None
+
+
+def source_of(path: Path) -> str:
+    """Return where the names are from."""
+    database = _opened(path, path.stat().st_mtime_ns)
+    return str(database.all("SELECT value FROM about WHERE name = 'source'", ())[0][0])
+
+
+class _Database:
+    """A file of names that several threads read."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+
+    def all(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """Return the rows of a query."""
+        with self._lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def one(self, query: str, values: Sequence[Any]) -> Any:
+        """Return the first row of a query, or None."""
+        return next(iter(self.all(query, values)), None)
+
+
+@lru_cache(maxsize=16)
+def _opened(path: Path, changed_ns: int) -> _Database:
+    return _Database(path)
+
+
+def _values(place: Place) -> tuple[Any, ...]:
+    middle = place.shape.representative_point()
+    shape = None if place.outline is None else shapely.to_wkb(place.outline, output_dimension=2)
+    facts = (place.name, place.kind, place.within, place.rank)
+    return (*facts, middle.x, middle.y, *place.shape.bounds, shape)
+
+
+def _near_rows(words: Iterable[str]) -> set[tuple[int, int]]:
+    return {
+        (key, number)
+        for number, word in enumerate(words, 1)
+        if len(word) >= LEAST_FORGIVEN - 1
+        for key in error_keys(word)
+    }
+
+
+def _matching(
+    database: _Database, words: Sequence[Sequence[str]], *, whole: bool = False
+) -> dict[int, Found]:
+    """Return the places that have, for each word, one of its spellings.
+
+    A spelling may be the beginning of a word, unless only `whole` words count.
+    """
+    end = '"' if whole else '"*'
+    groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)
+    match = " AND ".join(f"({group})" for group in groups)
+    rows = database.all(
+        "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
+        "outline IS NOT NULL FROM place WHERE id IN "
+        "(SELECT rowid FROM word WHERE word MATCH ? LIMIT ?)",
+        (match, MOST_SCORED),
+    )
+    return {
+        row[0]: Found(
+            id=row[0],
+            name=row[1],
+            kind=row[2],
+            within=row[3],
+            rank=row[4],
+            longitude=row[5],
+            latitude=row[6],
+            box=row[7:11],
+            has_outline=bool(row[11]),
+        )
+        for row in rows
+    }
+
+
+def _near_words(database: _Database, typed: str) -> list[str]:
+    """Return the words that a typed word may stand for, the most important first."""
+    if len(typed) < LEAST_FORGIVEN:
+        return []
+    keys = error_keys(typed)
+    rows = database.all(
+        "SELECT word FROM spelling WHERE id IN (SELECT spelling FROM near WHERE key IN "
+        "(SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
+        (json.dumps([*keys]), MOST_NEAR),
+    )
+    near = [word for (word,) in rows if word != typed and is_near(typed, word)]
+    return sorted(near, key=lambda word: abs(len(word) - len(typed)) > 1)[:MOST_SPELLINGS]
+
+
+def _score(found: Found, key: str) -> float:
+    """Return how well a place answers a search: its own name counts before its rank."""
+    first = key.partition(" ")[0]
+    best = 0.0
+    for name in spellings(found.name):
+        if name == key:
+            best = max(best, 8.0)
+        elif name.startswith(key):
+            best = max(best, 4.0)
+        elif is_near(key, name):
+            best = max(best, 3.0 if abs(len(name) - len(key)) <= 1 else 1.5)
+        elif name.startswith(first):
+            best = max(best, 1.0)
+    return best + found.rank - len(found.name) / 1000

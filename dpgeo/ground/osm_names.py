@@ -1,0 +1,156 @@
+"""Names of an OpenStreetMap extract, or of vector tiles where the extract is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+
+from dpgeo.ground.archives import layers_of
+from dpgeo.ground.names import RANKS, Place
+from dpgeo.ground.osm_file import read_layer
+
+OTHER_NAMES = (
+    *("name:en", "name:de", "name:fr", "int_name"),
+    *("alt_name", "old_name", "short_name", "loc_name"),
+)
+
+OUTLINE_TOLERANCE = 2e-5
+"""How far an outline may be from its source, in degrees; about 2 m."""
+
+COUNTRY_LEVEL, COUNTY_LEVEL = 2, 6
+
+
+def extract_names(extract: Path) -> Iterator[Place]:
+    """Yield the named places, streets and areas of an extract, areas with their outlines."""
+    areas = read_layer(
+        extract,
+        "multipolygons",
+        "name IS NOT NULL AND (boundary = 'administrative' OR leisure IN ('park', 'garden', "
+        "'nature_reserve') OR \"natural\" = 'water')",
+    )
+    kinds = _area_kinds(areas)
+    around = _Around(areas, kinds)
+    for row, kind in zip(areas.to_dict("records"), kinds, strict=True):
+        shape = row["geometry"]
+        yield Place(
+            name=row["name"],
+            kind=kind,
+            shape=shape,
+            others=_others(row),
+            within="" if kind in {"country", "county", "municipality"} else around.name(shape),
+            outline=shapely.make_valid(shapely.simplify(shape, OUTLINE_TOLERANCE)),
+        )
+    yield from _points(extract, around)
+    yield from _lines(extract, around)
+
+
+def tile_names(path: Path, metadata: Any) -> Iterator[Place]:
+    """Yield the named places and streets of an archive's most detailed tiles, without outlines."""
+    import pyogrio
+
+    there = layers_of(metadata)
+    for layer in ("place_labels", "public_transport", "street_labels", "water_polygons_labels"):
+        if layer not in there:
+            continue
+        found = pyogrio.read_dataframe(path, layer=layer).to_crs(4326)
+        found = found[found["name"].notna() & ~found.geometry.is_empty]
+        streets = layer == "street_labels"
+        if not streets:
+            found["kind"] = "water" if "water" in layer else found["kind"]
+            found = found[found["kind"].isin(RANKS)]
+        found["near"] = 0 if not streets else _tenths(found.geometry)
+        columns = ["name", "near"] if streets else ["name", "kind", "near"]
+        for _, rows in found.groupby(columns):
+            first = rows.iloc[0].to_dict()
+            yield Place(
+                name=first["name"],
+                kind="street" if streets else first["kind"],
+                shape=shapely.union_all(rows.geometry.to_numpy()),
+                others=[
+                    name for each in ("name_de", "name_en") if (name := _text(first.get(each)))
+                ],
+                population=float(first.get("population") or 0),
+            )
+
+
+class _Around:
+    """The municipalities of an extract, to say where something is."""
+
+    def __init__(self, areas: Any, kinds: list[str]) -> None:
+        chosen = np.asarray(kinds) == "municipality"
+        self._names = areas["name"].to_numpy()[chosen]
+        self._tree = shapely.STRtree(areas.geometry.to_numpy()[chosen])
+
+    def name(self, shape: shapely.Geometry) -> str:
+        """Return the municipality around the middle of a shape, "" if none is known."""
+        hits = self._tree.query(shape.representative_point(), predicate="within")
+        return str(self._names[hits[0]]) if len(hits) else ""
+
+
+def _area_kinds(areas: Any) -> list[str]:
+    kinds = []
+    for row in areas[["admin_level", "natural"]].to_dict("records"):
+        level = int(row["admin_level"]) if _text(row["admin_level"]).isdecimal() else None
+        if level is None:
+            kinds.append("water" if row["natural"] == "water" else "park")
+        elif level <= COUNTRY_LEVEL:
+            kinds.append("country")
+        else:
+            kinds.append("county" if level <= COUNTY_LEVEL else "municipality")
+    return kinds
+
+
+def _points(extract: Path, around: _Around) -> Iterator[Place]:
+    points = read_layer(
+        extract,
+        "points",
+        "name IS NOT NULL AND (place IS NOT NULL OR railway IN ('station', 'halt', 'tram_stop') "
+        "OR \"natural\" = 'peak')",
+    )
+    for row in points.to_dict("records"):
+        kind = _text(row["place"]) or _text(row["railway"]) or _text(row["natural"])
+        population = _text(row["population"])
+        yield Place(
+            name=row["name"],
+            kind="capital" if row["capital"] == "yes" else kind,
+            shape=row["geometry"],
+            others=_others(row),
+            within=around.name(row["geometry"]),
+            population=float(population) if population.isdecimal() else 0.0,
+        )
+
+
+def _lines(extract: Path, around: _Around) -> Iterator[Place]:
+    """Yield one place for each street of a municipality, and for each river."""
+    lines = read_layer(
+        extract, "lines", "name IS NOT NULL AND (highway IS NOT NULL OR waterway = 'river')"
+    )
+    river = lines["highway"].isna()
+    lines["kind"] = np.where(river, "river", "street")
+    lines["within"] = [
+        "" if flows else around.name(line)
+        for line, flows in zip(lines.geometry, river, strict=True)
+    ]
+    for (name, kind, within), part in lines.groupby(["name", "kind", "within"]):
+        shape = shapely.multilinestrings(shapely.get_parts(part.geometry.to_numpy()))
+        yield Place(name=name, kind=kind, shape=shape, within=within)
+
+
+def _text(value: object) -> str:
+    """Return a text, "" for what GeoPandas puts where there is none."""
+    return value if isinstance(value, str) else ""
+
+
+def _others(row: dict[str, Any]) -> list[str]:
+    given = (_text(row.get(each)) for each in OTHER_NAMES)
+    return [name for text in given for name in text.split(";") if name]
+
+
+def _tenths(shapes: Any) -> Any:
+    """Return a number for each square of a tenth of a degree, so that streets are told apart."""
+    middle = shapes.representative_point()
+    return np.floor(middle.x * 10) * 10_000 + np.floor(middle.y * 10)

@@ -1,0 +1,127 @@
+"""Regions of an installation: vector tiles and names, side by side in one folder.
+
+A region is a JSON file that names its tiles and names by their checksums. It is replaced in one
+step, and superseded files stay for some days, so that open pages keep their ground.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dpgeo.core.errors import InvalidInput
+
+KEY_LENGTH = 12
+"""Hexadecimal digits of a file's SHA-256 that address it."""
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+TILES, NAMES = ".pmtiles", ".sqlite"
+
+KEPT_SECONDS = 3 * 24 * 60 * 60
+"""How long a superseded file is still served; pages and their outlines are cached for a day."""
+
+ATTRIBUTION = "© OpenStreetMap contributors"
+
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A piece of ground.
+
+    `tiles` and `names` are the addresses of its files, `names` is "" where it has none. `bounds`
+    are west, south, east and north in degrees; `zooms` the lowest and highest zoom of the tiles.
+    """
+
+    name: str
+    attribution: str
+    tiles: str
+    names: str
+    bounds: Bounds
+    zooms: tuple[int, int]
+
+
+def regions(folder: Path) -> list[Region]:
+    """Return all regions, in order of their names."""
+    return [_read(path) for path in sorted(folder.glob("*.json"))]
+
+
+def region_of(folder: Path, name: str) -> Region:
+    """Return a region. Raises InvalidInput if there is none of that name."""
+    path = folder / f"{checked_name(name)}.json"
+    if not path.exists():
+        raise InvalidInput("There is no ground called {name!r}.", field="name", name=name)
+    return _read(path)
+
+
+def region_save(folder: Path, region: Region) -> None:
+    """Add a region, or replace the one of the same name, and delete files no region names."""
+    checked_name(region.name)
+    with new_file(folder) as path:
+        path.write_text(json.dumps(asdict(region), ensure_ascii=False, indent=1), encoding="utf-8")
+        path.replace(folder / f"{region.name}.json")
+    sweep(folder)
+
+
+def region_remove(folder: Path, name: str) -> None:
+    """Remove a region. Raises InvalidInput if there is none of that name."""
+    region_of(folder, name)
+    (folder / f"{name}.json").unlink()
+    sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Delete files that no region has named for `KEPT_SECONDS`."""
+    named = {f"{each.tiles}{TILES}" for each in regions(folder)}
+    named |= {f"{each.names}{NAMES}" for each in regions(folder)}
+    for path in folder.glob("*"):
+        if path.suffix not in {TILES, NAMES} or path.name in named:
+            continue
+        if path.stat().st_mtime < time.time() - KEPT_SECONDS:
+            path.unlink(missing_ok=True)
+
+
+def store(folder: Path, path: Path) -> str:
+    """Move a finished file to the address of its content, and return the address."""
+    with path.open("rb") as file:
+        key = hashlib.file_digest(file, "sha256").hexdigest()[:KEY_LENGTH]
+    path.chmod(0o644)
+    os.utime(path)
+    path.replace(folder / f"{key}{path.suffix}")
+    return key
+
+
+@contextmanager
+def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
+    """Yield a path in the folder; what is still there at the end is deleted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=folder)
+    os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def checked_name(name: str) -> str:
+    """Return a region's name. Raises InvalidInput if it cannot be one."""
+    if not NAME.fullmatch(name):
+        raise InvalidInput(
+            "Use 1 to 60 small letters a to z, digits and hyphens, such as liechtenstein.",
+            field="name",
+        )
+    return name
+
+
+def _read(path: Path) -> Region:
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    return Region(**fields | {"bounds": tuple(fields["bounds"]), "zooms": tuple(fields["zooms"])})

@@ -1,0 +1,83 @@
+"""Words as people type them: without case and accents, in several spellings, with one error."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterator
+
+LETTERS = str.maketrans(
+    {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "\u0131": "i"}
+)
+"""Letters that Unicode does not divide into a plain letter and a mark."""
+
+UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
+"""How letters are typed where a keyboard lacks them."""
+
+SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
+"""Abbreviations that are searched for in full, too."""
+
+WORD = re.compile(r"[^\W_]+")
+
+COMPARED = 7
+"""Letters at the beginning of a word in which errors are looked up."""
+
+LEAST_FORGIVEN = 4
+"""Shortest word in which an error is forgiven."""
+
+
+def fold(text: str) -> str:
+    """Return small letters without marks, words divided by single blanks."""
+    bare = text.casefold()
+    if not bare.isascii():
+        plain = unicodedata.normalize("NFKD", bare.translate(LETTERS))
+        bare = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    return " ".join(WORD.findall(bare))
+
+
+def spellings(text: str) -> set[str]:
+    """Return the ways in which a name is typed, each folded."""
+    found = {fold(text)}
+    if not text.isascii():
+        found.add(fold(text.casefold().translate(UMLAUTS)))
+    for each in [*found]:
+        words = each.split()
+        if not SHORT.keys().isdisjoint(words):
+            found.add(" ".join(SHORT.get(word, word) for word in words))
+    return found - {""}
+
+
+def is_near(typed: str, word: str) -> bool:
+    """Return whether `typed` is the word, or a beginning of it, with at most one error.
+
+    An error is a letter that is missing, added or replaced, or two neighbours exchanged.
+    """
+    length = len(typed)
+    at = next((n for n in range(min(length, len(word))) if typed[n] != word[n]), None)
+    if at is None:
+        return length <= len(word) + 1
+    return (
+        typed[at + 1 :] == word[at + 1 : length]
+        or typed[at + 1 :] == word[at : length - 1]
+        or typed[at:] == word[at + 1 : length + 1]
+        or (
+            typed[at : at + 2] == word[at : at + 2][::-1]
+            and typed[at + 2 :] == word[at + 2 : length]
+        )
+    )
+
+
+def error_keys(word: str) -> set[int]:
+    """Return numbers of which words that differ by one error share at least one.
+
+    They are checksums of the word's beginning, whole and with each letter left out (symmetric
+    deletion, W. Garbe 2012).
+    """
+    return {zlib.crc32(each.encode()) for each in _shortened(word[:COMPARED])}
+
+
+def _shortened(text: str) -> Iterator[str]:
+    yield text
+    for at in range(len(text)):
+        yield text[:at] + text[at + 1 :]

@@ -1,0 +1,89 @@
+"""Vector tiles: copied, converted, cut, refused and served."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from pathlib import Path
+
+import pytest
+from pmtiles.reader import MmapSource, Reader, all_tiles
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ground import archives
+from tests.unit.ground.files import TILES
+
+
+def tiles_of(path: Path) -> dict[tuple[int, int, int], bytes]:
+    with path.open("rb") as file:
+        return dict(all_tiles(MmapSource(file)))
+
+
+def test_a_copy_has_the_same_tiles(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.pmtiles"
+    bounds, metadata = archives.convert(TILES, copy)
+    assert tiles_of(copy) == tiles_of(TILES)
+    assert bounds == pytest.approx((9.471, 47.048, 9.636, 47.271), abs=0.001)
+    assert {"streets", "place_labels", "land"} <= set(archives.layers_of(metadata))
+    assert archives.zooms(copy) == (0, 14)
+
+
+def test_a_box_keeps_the_tiles_that_touch_it(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pmtiles"
+    box = (9.51, 47.13, 9.53, 47.15)
+    bounds, _ = archives.convert(TILES, cut, box)
+    kept, whole = tiles_of(cut), tiles_of(TILES)
+    assert bounds == box
+    assert kept.items() < whole.items()
+    left, top = archives.tile_at(9.51, 47.15, 14)
+    right, bottom = archives.tile_at(9.53, 47.13, 14)
+    deepest = {place[1:] for place in kept if place[0] == 14}
+    wanted = {(x, y) for x in range(left, right + 1) for y in range(top, bottom + 1)}
+    assert deepest == wanted & {place[1:] for place in whole if place[0] == 14}
+
+
+def test_rows_of_mbtiles_are_turned_north_up(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.mbtiles", tmp_path / "a.pmtiles"
+    with TILES.open("rb") as file:
+        metadata = Reader(MmapSource(file)).metadata()
+    with sqlite3.connect(source) as database:
+        database.execute("CREATE TABLE metadata (name TEXT, value TEXT)")
+        database.execute("CREATE TABLE tiles (zoom_level, tile_column, tile_row, tile_data BLOB)")
+        database.executemany("INSERT INTO metadata VALUES (?, ?)", metadata.items())
+        for (zoom, column, row), body in tiles_of(TILES).items():
+            plain = gzip.decompress(body)
+            south = (1 << zoom) - 1 - row
+            database.execute("INSERT INTO tiles VALUES (?, ?, ?, ?)", (zoom, column, south, plain))
+    archives.convert(source, target)
+    unpacked = {place: gzip.decompress(body) for place, body in tiles_of(target).items()}
+    assert unpacked == {at: gzip.decompress(body) for at, body in tiles_of(TILES).items()}
+
+
+def test_other_files_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    other = tmp_path / "other.pmtiles"
+    other.write_bytes(b"no tiles")
+    with pytest.raises(InvalidInput, match="neither PMTiles nor MBTiles"):
+        archives.convert(other, tmp_path / "a.pmtiles")
+    database = tmp_path / "b.sqlite"
+    with sqlite3.connect(database) as made:
+        made.execute("CREATE TABLE a (b)")
+    with pytest.raises(InvalidInput, match="not MBTiles"):
+        archives.convert(database, tmp_path / "a.pmtiles")
+    schema = tmp_path / "schema.pmtiles"
+    metadata = {"vector_layers": [{"id": "transportation"}, {"id": "water"}]}
+    archives.write([((0, 0, 0), b"x")], schema, archives.WORLD, metadata)
+    with pytest.raises(InvalidInput, match=r"layers transportation, water.*Shortbread"):
+        archives.convert(schema, tmp_path / "a.pmtiles")
+    with pytest.raises(InvalidInput, match="outside the file"):
+        archives.convert(TILES, tmp_path / "a.pmtiles", (20.0, 40.0, 21.0, 41.0))
+
+
+def test_a_tile_is_read_from_a_replaced_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.pmtiles"
+    metadata: dict[str, list[str]] = {"vector_layers": []}
+    archives.write([((0, 0, 0), b"first")], path, archives.WORLD, metadata)
+    assert gzip.decompress(archives.tile(path, 0, 0, 0) or b"") == b"first"
+    assert archives.tile(path, 3, 1, 1) is None
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        archives.tile(path, 0, 0, 0)

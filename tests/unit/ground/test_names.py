@@ -1,0 +1,145 @@
+"""Search by name: spellings, beginnings, ranks and typing errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+import shapely
+
+from dpgeo.ground import names
+from dpgeo.ground.names import Place
+from dpgeo.ground.osm_names import extract_names, tile_names
+from dpgeo.ground.words import error_keys, fold, is_near, spellings
+from tests.unit.ground.files import EXTRACT, TILES
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.fixture(scope="module")
+def extract(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the names of an extract."""
+    path = tmp_path_factory.mktemp("names") / "a.sqlite"
+    assert names.build(path, extract_names(EXTRACT), "OpenStreetMap") > 1000
+    return path
+
+
+def found(path: Path, text: str) -> list[tuple[str, str]]:
+    return [(place.name, place.kind) for place in names.search(path, text)]
+
+
+def mistyped(text: str, random: Random) -> str:
+    """Return a text with one letter missing, added, replaced or exchanged with the next."""
+    at, letter = random.randrange(len(text) - 1), random.choice(LETTERS)
+    return random.choice(
+        [
+            text[:at] + text[at + 1 :],
+            text[:at] + letter + text[at:],
+            text[:at] + letter + text[at + 1 :],
+            text[:at] + text[at + 1] + text[at] + text[at + 2 :],
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Vaduz", ("Vaduz", "capital")),
+        ("vad", ("Vaduz", "capital")),
+        ("städtle", ("Städtle", "street")),
+        ("STADTLE", ("Städtle", "street")),
+        ("staedtle", ("Städtle", "street")),
+        ("landstr triesen", ("Landstrasse", "street")),
+        ("triesenbreg", ("Triesenberg", "village")),
+        ("schan", ("Schaan", "village")),
+    ],
+)
+def test_places_are_found_as_people_type_them(
+    extract: Path, text: str, first: tuple[str, str]
+) -> None:
+    assert found(extract, text)[0] == first
+
+
+def test_nothing_is_found_for_nothing(extract: Path) -> None:
+    for text in ("", "  ", "?!", '"', "* OR x", "NEAR(a)", "qqqqqqqq"):
+        assert names.search(extract, text) == [] or text == "* OR x"
+
+
+def test_areas_have_outlines_and_municipalities_are_named(extract: Path) -> None:
+    vaduz = next(each for each in names.search(extract, "vaduz") if each.has_outline)
+    shape = names.outline(extract, vaduz.id)
+    assert isinstance(shape, shapely.MultiPolygon | shapely.Polygon)
+    assert shape.is_valid
+    assert shape.contains(shapely.Point(9.5209, 47.1391))
+    (street,) = [each for each in names.search(extract, "städtle") if each.kind == "street"]
+    assert street.within == "Vaduz"
+    assert names.outline(extract, street.id) is None
+    assert names.outline(extract, 10**9) is None
+
+
+def test_one_typing_error_is_forgiven(extract: Path) -> None:
+    """At least 85 of 100; short words and blanks that are left out or moved are what is missed."""
+    random = Random(20261123)  # noqa: S311 - the same names in each run
+    known = sorted({place.name for place in extract_names(EXTRACT) if len(fold(place.name)) > 3})
+    asked = [(name, mistyped(fold(name), random)) for name in random.sample(known, 200)]
+    right = [
+        name in {place.name for place in names.search(extract, text, 5)} for name, text in asked
+    ]
+    assert sum(right) >= 0.85 * len(asked), [
+        each for each, hit in zip(asked, right, strict=True) if not hit
+    ]
+
+
+def test_tiles_without_an_extract_give_names_without_outlines(tmp_path: Path) -> None:
+    from dpgeo.ground.archives import metadata
+
+    path = tmp_path / "a.sqlite"
+    names.build(path, tile_names(TILES, metadata(TILES)), "tiles")
+    assert found(path, "vaduz")[0] == ("Vaduz", "capital")
+    assert ("Landstrasse", "street") in found(path, "landstrasse")
+    assert not any(place.has_outline for place in names.search(path, "vaduz"))
+
+
+def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: Path) -> None:
+    def places() -> list[Place]:
+        at = shapely.Point(1, 2)
+        hundreds = [Place(name=f"Berg{n}", kind="street", shape=at) for n in range(700)]
+        return [*hundreds, Place(name="Berg", kind="locality", shape=at)]
+
+    path = tmp_path / "a.sqlite"
+    names.build(path, places(), "")
+    assert names.search(path, "berg")[0].name == "Berg"
+
+
+def test_spellings_of_a_name() -> None:
+    assert spellings("St. Gallen") == {"st gallen", "saint gallen"}
+    assert spellings("Zürich") == {"zurich", "zuerich"}
+    assert fold("Łódź, Ærø  O'Hara") == "lodz aero o hara"
+    assert fold("Ελλάδα Москва 東京") == "ελλαδα москва 東京"
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("strasse", True),
+        ("strase", True),
+        ("strassse", True),
+        ("stresse", True),
+        ("starsse", True),
+        ("strass", True),
+        ("stras", True),
+        ("tsrase", False),
+        ("street", False),
+        ("xtrasze", False),
+    ],
+)
+def test_one_error_and_no_more(typed: str, near: bool) -> None:
+    assert is_near(typed, "strasse") == near
+
+
+def test_words_with_one_error_share_a_key() -> None:
+    random = Random(3)  # noqa: S311 - the same words in each run
+    for _ in range(500):
+        word = "".join(random.choices(LETTERS, k=random.randrange(4, 14)))
+        assert error_keys(word) & error_keys(mistyped(word, random))

@@ -1,0 +1,114 @@
+"""The ground over HTTP, and the command that adds it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from dpgeo.ground import archives
+from dpgeo.spatial.area import StudyArea
+from tests.maps import grid_release
+from tests.unit.ground.files import EXTRACT, TILES
+from tests.web.published import install, make_dataset
+
+BOX = "9.50,47.12,9.54,47.16"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Path:
+    """Set a folder of its own for the ground."""
+    settings.GROUND_DIR = tmp_path / "ground"
+    return tmp_path / "ground"
+
+
+def ground(*words: object) -> str:
+    """Run the command and return what it writes."""
+    out = io.StringIO()
+    call_command("ground", *map(str, words), stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_added_ground_is_served_tile_by_tile(client: Client, folder: Path) -> None:
+    said = ground("add", TILES, "--name", "here", "--bbox", BOX)
+    assert said.startswith("here: 9.500,47.120,9.540,47.160, zooms 0 to 14, ")
+    assert ground("list") == said
+    (tiles,) = folder.glob("*.pmtiles")
+    column, row = archives.tile_at(9.52, 47.14, 14)
+    address = f"/ground/{tiles.stem}/14/{column}/{row}"
+    packed = client.get(address, headers={"Accept-Encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert packed["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert packed["Content-Type"] == "application/vnd.mapbox-vector-tile"
+    assert "Accept-Encoding" in packed["Vary"]
+    plain = client.get(address)
+    assert "Content-Encoding" not in plain
+    assert plain.content == gzip.decompress(packed.content)
+    assert "Cookie" not in plain["Vary"]
+    assert not plain.cookies
+    assert client.get(f"/ground/{tiles.stem}/14/0/0").status_code == 204
+    for missing in (f"{'0' * 12}/0/0/0", f"{tiles.stem}/14/99999/0", "../x/0/0/0", "x/0/0/0"):
+        assert client.get(f"/ground/{missing}").status_code == 404
+    ground("remove", "here")
+    assert ground("list") == ""
+
+
+@pytest.mark.django_db
+def test_places_are_found_with_their_outlines(client: Client, folder: Path) -> None:
+    ground("add", TILES, "--name", "here", "--bbox", BOX)
+    ground("build-search", "here", EXTRACT)
+    answer = client.get("/places/", {"q": "vaduz"})
+    assert answer["Cache-Control"] == "public, max-age=86400"
+    first, second, *_ = answer.json()["places"]
+    assert (first["name"], first["kind"]) == ("Vaduz", "capital")
+    german = client.get("/de/places/", {"q": "vaduz"}).json()["places"]
+    assert german[0]["kind"] == "Hauptstadt"
+    outline = json.loads(client.get(second["outline"]).content)
+    assert outline["type"] in {"Polygon", "MultiPolygon"}
+    assert client.get("/places/?q=" + "x" * 5000).json() == {"places": []}
+    assert client.get(f"/ground/{'0' * 12}/outlines/1").status_code == 404
+
+
+@pytest.mark.django_db
+def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) -> None:
+    cache.clear()
+    ground("add", TILES, "--name", "here", "--bbox", BOX)
+    (tiles,) = folder.glob("*.pmtiles")
+    near, far = (
+        install(make_dataset(area=area), grid_release(area, 16))
+        for area in (
+            StudyArea.from_bounds(9.5, 47.1, 9.6, 47.2),
+            StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1),
+        )
+    )
+    document = client.get(f"/maps/{near.pk}/basemap.json").json()
+    assert document["ground"] == [
+        {
+            "tiles": f"/ground/{tiles.stem}/{{z}}/{{x}}/{{y}}",
+            "bounds": [9.5, 47.12, 9.54, 47.16],
+            "zooms": [0, 14],
+            "attribution": "© OpenStreetMap contributors",
+        }
+    ]
+    assert client.get(f"/maps/{far.pk}/basemap.json").json()["ground"] == []
+    assert "© OpenStreetMap contributors" in client.get(f"/maps/{near.pk}/").content.decode()
+    assert "OpenStreetMap" not in client.get(f"/maps/{far.pk}/").content.decode()
+
+
+def test_wrong_words_are_refused_with_the_option(folder: Path) -> None:
+    with pytest.raises(CommandError, match="--bbox: Give west"):
+        ground("add", TILES, "--name", "a", "--bbox", "1,2")
+    with pytest.raises(CommandError, match="--name: Use 1 to 60"):
+        ground("add", TILES, "--name", "A b")
+    with pytest.raises(CommandError, match="FILE: Is neither"):
+        ground("add", __file__, "--name", "a")
+    with pytest.raises(CommandError, match="no ground called 'b'"):
+        ground("remove", "b")
