@@ -54,6 +54,9 @@ TIDE: tuple[Colour, ...] = (
 """The colour ramp of the site's map: changing hue, darker at each step."""
 
 
+CLOSE = 1.02
+"""Sides that differ by less than this factor read the same."""
+
 FROM = "from_people_per_km2"
 """Column of the density at which a band between contour lines begins."""
 
@@ -221,8 +224,12 @@ def _write_words(pen: Any, released: Released, view: _View) -> None:
 
 def _unit_words(released: Released, view: _View) -> str:
     """Return what the figures of the legend count, as the site's legend says it."""
-    counted = nouns_of(released).one.capitalize()
+    nouns = nouns_of(released)
+    counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
+        # Somebody counts once in a cell, and may count in several of a larger square.
+        if view.metres <= CLOSE * view.layer.grid.ground_cell_metres:
+            counted = nouns.one.capitalize()
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.time_slice else ""
         return f"{counted} per {length} square{time}"
