@@ -1,1 +1,1 @@
-"""Organisations, roles and user accounts (Django app)."""
+"""Django app of organisations, roles, user accounts and API keys."""

@@ -23,14 +23,14 @@ admin.site.register(User, UserAdmin)
 
 
 class MembershipInline(TabularInline):
-    """The list of an organisation's members, which the organisation's own administrators edit."""
+    """The list of an organisation's members, which its administrators can edit."""
 
     model = Membership
     extra = 0
     raw_id_fields = ["user"]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let every member see the other members."""
+        """Allow members of any organisation; the page limits the rows."""
         return organisations_of(request.user).exists()
 
     def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
@@ -48,7 +48,7 @@ class MembershipInline(TabularInline):
 
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
-    """Publishers: superusers add them, their own administrators edit them."""
+    """Organisations; superusers can add them, their administrators can edit them."""
 
     list_display = ["name", "slug", "contact"]
     prepopulated_fields = {"slug": ["name"]}
@@ -56,7 +56,7 @@ class OrganisationAdmin(OrganisationScoped):
     organisation_path = "pk"
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
-        """Prepopulate fields only where they can be edited."""
+        """Return the fields to prepopulate: none if the user cannot edit the organisation."""
         writable = self.has_change_permission(request, obj) if obj else True
         return dict(self.prepopulated_fields) if writable else {}
 
@@ -83,7 +83,7 @@ KEY_FIELDS = (
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OrganisationScoped):
-    """API keys: created on the desk, revoked there or here, never shown again."""
+    """API keys; they are created on the desk, and can be revoked there or here."""
 
     list_display = ["name", "organisation", "prefix", "created_by", "last_used_on", "revoked_at"]
     fields = KEY_FIELDS
@@ -92,7 +92,7 @@ class ApiKeyAdmin(OrganisationScoped):
 
     @admin.action(description="Revoke the chosen keys, for good", permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """Revoke keys; keys of organisations that the user does not administer stay."""
+        """Revoke keys, except those of organisations that the user does not administer."""
         person = cast(User, request.user)
         for key in queryset.select_related("organisation"):
             try:

@@ -1,4 +1,4 @@
-"""Access of staff to the admin: their own organisations' rows, mostly read-only."""
+"""Access of staff to the admin: rows of their organisations, mostly read-only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 def desk_url(name: str, *args: object) -> str:
-    """Return the address of a desk page, or "" where the desk is not installed."""
+    """Return the URL of a desk page, or "" if the desk is not installed."""
     try:
         return reverse(name, args=args)
     except NoReverseMatch:
@@ -30,8 +30,8 @@ def desk_url(name: str, *args: object) -> str:
 class OrganisationScoped(ModelAdmin):
     """A read-only admin page, limited to the rows of the user's organisations.
 
-    `organisation_path` is the lookup from the model to its organisation; `other_path` is an
-    alternative lookup for rows that the first lookup does not reach.
+    `organisation_path` is the lookup from the model to its organisation. `other_path` is a second
+    lookup for rows without a value of the first one; it is empty if there are none.
     """
 
     organisation_path = "organisation"
@@ -48,10 +48,10 @@ class OrganisationScoped(ModelAdmin):
         return rows.filter(mine).distinct()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow the filters that the page offers.
+        """Allow only the filters that the page offers.
 
-        Django lets addresses filter by any column of a model, hidden ones such as a secret key or
-        salt included, and with `__regex` letter by letter.
+        Django allows URLs to filter by any column of a model, also by hidden ones such as a salt.
+        With `__regex`, its value could then be found letter by letter.
         """
         offered = self.list_filter if request is None else self.get_list_filter(request)
         names = [str(each[0] if isinstance(each, tuple | list) else each) for each in offered]
@@ -59,21 +59,21 @@ class OrganisationScoped(ModelAdmin):
         return is_offered and super().lookup_allowed(lookup, value, request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Allow staff who belong to an organisation."""
+        """Allow staff who are members of an organisation."""
         return request.user.is_staff and organisations_of(request.user).exists()
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow whoever sees the module; the queryset limits the rows."""
+        """Allow all users of the module; the queryset limits the rows."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse: services add rows."""
+        """Return False, since only services add rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse: services change rows."""
+        """Return False, since only services change rows."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Refuse: what was paid for stays on record."""
+        """Return False, since a record must remain of everything that was paid for."""
         return False

@@ -1,11 +1,12 @@
-"""Devices from which an account has signed in, known by a signed cookie.
+"""Devices from which an account has signed in, recognised by a signed cookie.
 
-Anybody who knows an account's name can use up its attempts to sign in. So a device on which its
-member has signed in before has attempts of its own: failures elsewhere do not lock it out, and its
-own failures are counted as strictly as theirs. A cookie is given only to somebody who had the
-password, is bound to account and password, and expires after `LIFETIME`; changing the password ends
-all of an account's cookies. Each has one of `DEVICES` numbers, by which failures are counted: so
-however many cookies somebody collects, they add at most that many times the attempts of a window.
+Anybody who knows an account's name can use up its sign-in attempts. So a device from which the
+account has signed in before has attempts of its own: failures elsewhere do not block it, and its
+own failures are limited as strictly. A device gets a cookie only after a successful sign-in. The
+cookie is bound to the account and its password, and expires after `LIFETIME`; changing the password
+invalidates all cookies of the account. Each cookie has one of `DEVICES` numbers, by which failures
+are counted. So however many cookies somebody collects, the attempts per window are at most
+`DEVICES` times those of one device.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from dpgeo.accounts.models import User
 
 DEVICES = 10
-"""How many devices of one account are told apart."""
+"""Number of devices of an account that have separate counters."""
 
 LIFETIME = timedelta(days=90)
 
@@ -29,9 +30,9 @@ SALT = "dpgeo.accounts.device"
 
 
 def device_of(request: HttpRequest, name: str) -> str | None:
-    """Return the key under which failures of a known device count; None for any other device.
+    """Return the key of a known device's counter of failures; None for any other device.
 
-    `name` is the account that the request wants to enter; a device is known to one account.
+    `name` is the account name in the request; a device is known only to the account that signed in.
     """
     device = _read(request)
     if device is None or device[0].get_username().casefold() != name.casefold():
@@ -40,7 +41,7 @@ def device_of(request: HttpRequest, name: str) -> str | None:
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Give the device a cookie, or a fresh one of the same number, after it has signed in."""
+    """Set the device's cookie after a sign-in; a known device keeps its number."""
     known = _read(request)
     number = known[1] if known and known[0].pk == user.pk else secrets.randbelow(DEVICES)
     facts = {"user": user.pk, "number": number, "password": _fingerprint(user)}
@@ -55,7 +56,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
 
 
 def _read(request: HttpRequest) -> tuple[User, int] | None:
-    """Return the account and the number of a valid cookie."""
+    """Return the account and the number in the request's cookie; None if it is not valid."""
     cookie = request.COOKIES.get(settings.DPGEO_DEVICE_COOKIE, "")
     try:
         facts = signing.loads(cookie, salt=SALT, max_age=LIFETIME)
@@ -68,5 +69,5 @@ def _read(request: HttpRequest) -> tuple[User, int] | None:
 
 
 def _fingerprint(user: User) -> str:
-    """Return a keyed hash of the stored password, which changes with it."""
+    """Return a keyed hash of the stored password; it changes when the password changes."""
     return salted_hmac(SALT, user.password, algorithm="sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A cache of counters in files, shared by all processes of one machine."""
+"""Cache of counters in files, shared by all processes on one machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_COUNTS = 10_000
 
 
 class CountsInFiles(BaseCache):
-    """Counters in files that concurrent processes can increment without losses.
+    """Counters in files that concurrent processes can increment without losing counts.
 
-    Django's file cache is unfit for counting. It reads a counter and writes it back, so one of two
-    concurrent increments is lost; it extends a counter's life to 300 seconds after each increment;
-    and above 300 entries it deletes a random third, so that a client who makes requests under many
-    names can erase somebody else's counter, or its own. Here a lock makes each step atomic, a
-    counter expires when it was meant to, and when there are `MAX_COUNTS` counters, the expired ones
-    are deleted first, then those that expire next.
+    Django's file cache is unsuitable for counters. It reads a counter and writes it back, so one of
+    two concurrent increments is lost. Each increment changes the expiry time to 300 seconds later.
+    And above 300 entries it deletes a random third, so that a client with requests under many names
+    could erase anybody's counter. Here a lock makes each operation atomic, and expiry times do not
+    change. If there are `MAX_COUNTS` counters, expired counters are deleted first, then those that
+    expire next.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class CountsInFiles(BaseCache):
     def add(
         self, key: str, value: int, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Create a counter unless it exists; return whether it was created."""
+        """Create a counter if it does not exist; return whether it was created."""
         path = self._path(key, version)
         with self._locked():
             if _read(path):
@@ -44,13 +44,13 @@ class CountsInFiles(BaseCache):
             return True
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """Return a counter, or `default` if there is none."""
+        """Return the value of a counter, or `default` if it does not exist."""
         with self._locked():
             counter = _read(self._path(key, version))
         return counter[0] if counter else default
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Increment a counter and return its value. Raises ValueError if there is none."""
+        """Increment a counter and return its value. Raises ValueError if it does not exist."""
         path = self._path(key, version)
         with self._locked():
             counter = _read(path)
@@ -74,7 +74,7 @@ class CountsInFiles(BaseCache):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Lock the counters for one thread of one process."""
+        """Lock all counters against other threads and processes."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / "lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -91,7 +91,10 @@ class CountsInFiles(BaseCache):
 
 
 def _read(path: Path) -> tuple[int, float] | None:
-    """Return a counter and its time of expiry; None for an incomplete or invalid file."""
+    """Return the value and the expiry time of a counter.
+
+    Returns None if there is none, it has expired, or its file is incomplete.
+    """
     try:
         value, ends = path.read_text().split()
         counter = int(value), float(ends)

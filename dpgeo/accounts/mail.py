@@ -1,4 +1,4 @@
-"""Whether this installation can send mail, without which passwords are not reset by mail."""
+"""Whether this installation can send mail, which resetting passwords requires."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ WITHOUT_MAILBOX = {
     "django.core.mail.backends.console.EmailBackend",
     "django.core.mail.backends.dummy.EmailBackend",
 }
-"""Ways to send mail that reach nobody, or the log, where a link to set a password must not be."""
+"""Mail backends that reach nobody, or write to the log, which must not contain reset links."""
 
 
 def sends_mail() -> bool:
-    """Whether mail reaches mailboxes."""
+    """Return whether mail is delivered to mailboxes."""
     return settings.EMAIL_BACKEND not in WITHOUT_MAILBOX
 
 
 @checks.register(checks.Tags.security, deploy=True)
 def check_mail(**_: Any) -> list[checks.CheckMessage]:
-    """Warn that members who forget their passwords cannot set new ones by themselves."""
+    """Warn if no mail can be sent, since members then cannot reset forgotten passwords."""
     if sends_mail():
         return []
     return [

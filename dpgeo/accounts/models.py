@@ -1,4 +1,4 @@
-"""Organisations, members' roles, and API keys."""
+"""Tables of users, organisations, memberships and API keys."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from django.db import models
 class User(AbstractUser):
     """A user account.
 
-    When a program authenticates with an API key, `acting_key` is that key: selectors then grant
-    what both the user's role and the key's scopes allow, in the key's organisation alone.
+    If a request was authenticated by an API key, `acting_key` is that key, else None. Selectors
+    then allow only what both the user's role and the key's scopes allow, and only in the key's
+    organisation.
     """
 
     acting_key: ApiKey | None = None
@@ -21,7 +22,7 @@ class User(AbstractUser):
 
 
 class Sector(models.TextChoices):
-    """Kinds of publishing bodies, as a registry of DP deployments distinguishes them."""
+    """Sector of a publisher, a term of the Differential Privacy Deployments Registry."""
 
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"
@@ -29,7 +30,7 @@ class Sector(models.TextChoices):
 
 
 class Organisation(models.Model):
-    """A publisher: the body named on a map."""
+    """A publisher, whose name is shown with its maps."""
 
     name = models.CharField(max_length=200, unique=True)
     slug = models.SlugField(unique=True)
@@ -54,7 +55,7 @@ class Organisation(models.Model):
 
 
 class Role(models.TextChoices):
-    """Roles of members; each may also do what the roles before it may do."""
+    """Role of a member; each role includes the permissions of the roles before it."""
 
     STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
     APPROVER = "approver", "Approver: also publishes and withdraws"
@@ -62,7 +63,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """One user's role in one organisation."""
+    """The role of a user in an organisation."""
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="memberships"
@@ -85,7 +86,7 @@ class Membership(models.Model):
 
 
 class Scope(models.TextChoices):
-    """Scopes of API keys; none of them shows private facts or changes a budget."""
+    """Scope of an API key; no scope shows private details or changes an existing budget."""
 
     DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
     UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
@@ -98,12 +99,12 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """An API key, which replaces a password for programs; only its hash is stored.
+    """An API key, by which programs authenticate; only a hash of its secret is stored.
 
     A key acts in the name of the user who created it, in one organisation, and stops working when
-    that user's membership ends. The secret has 256 random bits, so one SHA-256 protects it as well
-    as a slow hash would. Its last use is recorded by day only, which is enough to find forgotten
-    keys.
+    that user's membership ends. The secret has 256 random bits, so a single SHA-256 protects it as
+    well as a slow hash would. Only the day of its last use is recorded, which is enough to find
+    forgotten keys.
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="keys")

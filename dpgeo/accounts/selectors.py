@@ -1,4 +1,4 @@
-"""Permissions: the one place that derives them from roles and scopes."""
+"""Permissions of users and API keys, derived from roles and scopes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
 
 Visitor: TypeAlias = User | AnonymousUser
-"""The user of a request, signed in or anonymous."""
+"""The user of a request, who may be anonymous."""
 
 NEEDED_ROLE: dict[str, Role] = {
     "view": Role.STEWARD,
@@ -23,7 +23,7 @@ NEEDED_ROLE: dict[str, Role] = {
     "publish": Role.APPROVER,
     "set_budget": Role.ADMINISTRATOR,
 }
-"""The lowest role that may do each action on a dataset."""
+"""The lowest role that allows each action on a dataset."""
 
 NEEDED_SCOPE: dict[str, Scope | None] = {
     "view": None,
@@ -33,9 +33,10 @@ NEEDED_SCOPE: dict[str, Scope | None] = {
     "request": Scope.RELEASES_REQUEST,
     "publish": Scope.RELEASES_PUBLISH,
 }
-"""The scope that an API key needs in addition to its user's role; None if it needs none.
+"""The scope that an API key needs for each action, in addition to its user's role.
 
-Actions that are missing here, such as seeing private facts, are closed to every key.
+None means that no scope is needed. No key may do an action that is missing here, such as seeing
+private details.
 """
 
 RANK = {role: rank for rank, role in enumerate(Role)}
@@ -48,7 +49,7 @@ class Owned(Protocol):
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """Return a user's role in an organisation, object or id; None for strangers."""
+    """Return a user's role in an organisation, given as object or id; None for non-members."""
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation
@@ -59,7 +60,7 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
 
 
 def organisations_of(user: Visitor) -> QuerySet[Organisation]:
-    """Return a user's organisations: all for a superuser, a single one for a key."""
+    """Return a user's organisations: all for a superuser, at most one for an API key."""
     if not isinstance(user, User) or not user.is_active:
         return Organisation.objects.none()
     organisations = Organisation.objects.order_by("name")
@@ -73,9 +74,9 @@ def organisations_of(user: Visitor) -> QuerySet[Organisation]:
 
 
 def may(user: Visitor, dataset: Owned, action: str) -> bool:
-    """Whether a user may do an action of `NEEDED_ROLE` on a dataset.
+    """Return whether a user may do an action of `NEEDED_ROLE` on a dataset.
 
-    If an API key acts, its scopes must allow the action too.
+    If the user acts by an API key, the key's scopes must allow the action too.
     """
     needed = NEEDED_ROLE[action]
     if not isinstance(user, User) or not user.is_active:
@@ -89,7 +90,7 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 
 
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a user manages an organisation's budgets and keys; API keys never do."""
+    """Return whether a user manages an organisation's budgets and keys; API keys never may."""
     if isinstance(user, User) and user.acting_key:
         return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
@@ -98,11 +99,11 @@ def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a user may give a new dataset a budget of its own.
+    """Return whether a user may give a new dataset a budget of its own.
 
-    An administrator may, and so may an administrator's key with the scope for it. Others can only
-    declare datasets that share an existing budget: otherwise every new declaration about the same
-    people would add to the epsilon that may be spent on them.
+    Administrators may, and their API keys with the scope BUDGETS_GRANT. Other users can only
+    declare datasets that share an existing budget. Otherwise every new dataset about the same
+    people would increase the epsilon that may be spent on them.
     """
     key = user.acting_key if isinstance(user, User) else None
     if key and Scope.BUDGETS_GRANT not in key.scopes:
@@ -113,7 +114,7 @@ def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
-    """Whether a key belongs to the dataset's organisation and allows an action."""
+    """Return whether an API key is of the dataset's organisation and its scopes allow an action."""
     if dataset.organisation_id != key.organisation_id or action not in NEEDED_SCOPE:
         return False
     scope = NEEDED_SCOPE[action]
@@ -121,7 +122,7 @@ def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
 
 
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
-    """Return the keys of the organisations a user administers, revoked keys included."""
+    """Return the API keys of the organisations that a user administers, revoked ones included."""
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
     return ApiKey.objects.filter(organisation__in=managed).select_related(
         "organisation", "created_by"
@@ -129,10 +130,10 @@ def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
 
 
 def bearer_of(secret: str) -> User | None:
-    """Return the user that a key acts for, with `acting_key` set.
+    """Return the user for whom the API key with this secret acts, with `acting_key` set.
 
-    Returns None for an unknown or revoked key, and for a key whose user was deleted, is inactive or
-    is no longer a member.
+    Returns None for an unknown or revoked key, and if its user was deleted, is inactive or is no
+    longer a member of the key's organisation.
     """
     key = (
         ApiKey.objects.filter(sha256=digest_of(secret), revoked_at__isnull=True)
@@ -147,5 +148,5 @@ def bearer_of(secret: str) -> User | None:
 
 
 def digest_of(secret: str) -> str:
-    """Return the stored hash of a key's secret."""
+    """Return the hash of an API key's secret, as it is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Writes on organisations, memberships and API keys."""
+"""Changes of organisations, memberships and API keys."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.core.errors import InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"
-"""Prefix by which people and scanners of published code recognise a key."""
+"""Prefix of every key's secret, by which people and secret scanners recognise it."""
 
 SECRET_BYTES = 32
 SHOWN = 12
-"""Number of characters of a key that lists show; the other 35 keep 210 random bits."""
+"""Number of characters of a key's secret that are shown in lists.
+
+The other 35 characters have 210 random bits.
+"""
 
 
 def organisation_create(
@@ -31,7 +34,11 @@ def organisation_create(
     sector: str = "",
     administrator: User | None = None,
 ) -> Organisation:
-    """Create a publisher and its first administrator. Raises InvalidInput."""
+    """Create an organisation and, if given, its first administrator.
+
+    If `slug` is empty, a free one is derived from the name. Raises InvalidInput for an invalid
+    name, or if the name or the slug is in use.
+    """
     name = name.strip()
     if not name or len(name) > 200:
         raise InvalidInput("Give the organisation a name of 1 to 200 characters.", field="name")
@@ -57,7 +64,7 @@ def organisation_create(
 
 
 def _free_slug(name: str) -> str:
-    """Return an unused slug for a name."""
+    """Return an unused slug, derived from an organisation's name."""
     base = slugify(name)[:40] or "organisation"
     taken = set(Organisation.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
@@ -65,7 +72,7 @@ def _free_slug(name: str) -> str:
 
 
 def membership_set(*, organisation: Organisation, user: User, role: Role) -> Membership:
-    """Give a user a role in an organisation, in place of any earlier one."""
+    """Give a user a role in an organisation, replacing any earlier role."""
     membership, _ = Membership.objects.update_or_create(
         organisation=organisation, user=user, defaults={"role": role}
     )
@@ -75,9 +82,10 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
 def key_create(
     *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
 ) -> tuple[ApiKey, str]:
-    """Create an API key; return it with its secret, which is shown only once.
+    """Create an API key; return it with its secret, which is not stored and shown only once.
 
-    Raises NotAllowed unless the user administers the organisation, and InvalidInput.
+    Raises NotAllowed if the user does not administer the organisation, and InvalidInput for an
+    invalid name or unknown or no scopes.
     """
     _check_administers(created_by, organisation)
     name = name.strip()
@@ -105,7 +113,10 @@ def key_create(
 
 
 def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
-    """Revoke a key at once and for good; repeatable. Raises NotAllowed."""
+    """Revoke an API key for good; it is safe to repeat.
+
+    Raises NotAllowed if the user does not administer the key's organisation.
+    """
     _check_administers(by, key.organisation)
     ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
     key.refresh_from_db()
@@ -113,9 +124,9 @@ def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
 
 
 def key_mark_used(*, key: ApiKey) -> None:
-    """Record the day on which a key was last used, with one write a day.
+    """Record the day on which an API key was last used, with at most one write per day.
 
-    Where the database cannot be written for the moment, it is not recorded: a key can still read.
+    If the database cannot be written, nothing is recorded, so that keys can still be used to read.
     """
     today = timezone.now().date()
     if key.last_used_on != today:

@@ -1,11 +1,11 @@
 """Limits on failed sign-ins, at the desk and in the admin.
 
-Attempts are counted by source address and by account name, whether or not the account exists. They
-are counted before the password is checked, so that many concurrent attempts cannot pass together. A
-successful attempt is subtracted again, and only that one: a user who signs in between guesses gains
-no further guesses at other accounts. Anybody who knows an account's name can block its sign-in for
-one window; this is the price of bounding guesses that come from many addresses. Devices on which
-the account has signed in before are counted by themselves (`devices`), so they still get in.
+Attempts are counted by IP address and by account name, whether or not the account exists. They are
+counted before the password is checked, so that concurrent attempts cannot exceed the limit. Only a
+successful attempt is subtracted again: somebody who signs in to their own account between guesses
+gains no further guesses at other accounts. Anybody who knows an account's name can block sign-ins
+to it for one window; this is the price of limiting guesses from many addresses. Devices from which
+the account has signed in before have counters of their own (`devices`) and are not blocked.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ TOO_MANY_REQUESTS = 429
 
 
 class CountedForm(AuthenticationForm):
-    """A sign-in form that is refused after too many failed attempts."""
+    """A sign-in form that rejects attempts after too many failures."""
 
     wait: float | None = None
-    """Seconds until the next attempt is accepted, if this one was not."""
+    """Seconds until another attempt is allowed; None if this attempt was within the limits."""
 
     def clean(self) -> dict[str, Any]:
-        """Authenticate. Beyond the limits, raises ValidationError with the waiting time."""
+        """Authenticate the user.
+
+        Raises ValidationError for a wrong name or password and, with the waiting time, beyond the
+        limits.
+        """
         name = self.cleaned_data.get("username")
         if not name or not self.cleaned_data.get("password"):
             return super().clean()
@@ -58,11 +62,11 @@ class CountedForm(AuthenticationForm):
         return cleaned
 
     def _limits(self, name: str) -> dict[str, int]:
-        """Return each counter's key and limit.
+        """Return the limit of each counter of an attempt, by the counter's key.
 
-        The counter of the address comes first: an address beyond its limit creates no further
-        counters of account names. A device that the account has signed in from before has a counter
-        of its own, and only that.
+        The IP address comes first, so that an address beyond its limit cannot create counters of
+        account names. A device from which the account has signed in before has only a counter of
+        its own.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
         if self.request and (device := device_of(self.request, name)):
@@ -74,7 +78,7 @@ class CountedForm(AuthenticationForm):
 
 
 class CountedAdminForm(CountedForm, AdminAuthenticationForm):
-    """The sign-in form of the admin, with the same limits, for staff only."""
+    """The sign-in form of the admin, for staff only, with the same limits."""
 
 
 class SignIn(LoginView):
@@ -84,23 +88,23 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Sign in, and remember the device."""
+        """Sign the user in, and remember the device."""
         response = super().form_valid(form)
         remember_device(self.request, response, form.get_user())
         return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Show the errors; answer 429 with Retry-After beyond the limits."""
+        """Show the errors; beyond the limits, respond with 429 and Retry-After."""
         return refusal(super().form_invalid(form))
 
 
 class Administration(AdminSite):
-    """The admin site, with limited sign-in attempts."""
+    """The admin site, with limits on sign-in attempts."""
 
     login_form = CountedAdminForm
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show Django's sign-in page; answer 429 beyond the limits. Remembers the device."""
+        """Sign in by Django's page; beyond the limits, respond with 429. Remembers the device."""
         response = refusal(super().login(request, extra_context))
         if request.method == "POST" and isinstance(request.user, User):
             remember_device(request, response, request.user)
@@ -108,7 +112,7 @@ class Administration(AdminSite):
 
 
 def refusal(answer: HttpResponse) -> HttpResponse:
-    """Set status 429 and Retry-After on a sign-in page that was refused by the limits."""
+    """Set status 429 and Retry-After on the response to an attempt beyond the limits."""
     context = getattr(answer, "context_data", None) or {}
     wait = getattr(context.get("form"), "wait", None)
     if wait is not None:

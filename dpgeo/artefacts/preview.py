@@ -22,7 +22,7 @@ from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
-from dpgeo.postprocess.opening import opening_of, per_square, standing
+from dpgeo.postprocess.opening import coloured, opening_of, per_square
 from dpgeo.spatial.projection import to_mercator
 
 NAME = "preview.png"
@@ -114,7 +114,7 @@ class View:
         if isinstance(layer, BoxLayer):
             values = per_square(layer, opens.metres)
         counted = np.zeros(len(layer)) if values is None else np.asarray(values, dtype=np.float64)
-        return cls(layer, opens.metres, counted, edges, standing(layer))
+        return cls(layer, opens.metres, counted, edges, coloured(layer))
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:

@@ -1,15 +1,15 @@
-"""The promise to the people in the data, in sentences: how often a guess about them can be right.
+"""Promises to the people in the data: how often a guess about them can be right.
 
-Every page, statement and answer takes its sentences from here. `core.guessing` has the figure and
-why it holds. What each sentence is about:
+All pages, statements and API responses take these sentences from here. `core.guessing` computes the
+figures and proves them. The sentences are about the following questions:
 
-- Counts: whether one privacy unit is in the data, for somebody who knows all others. The map's own
-  epsilon comes first, the dataset's lifetime total E second. Moved points are never part of these
-  two: they show presence, and a sentence says so.
-- Moved points: whether the reports of one privacy unit were made here, or each up to r metres away,
-  for two places as they were reported, which snapping may move further apart (`snapped_apart`). All
-  points and counts together: counts lose the old reports and gain the new ones, at E each time, so
-  that the log-odds change by at most 2 E plus the points' total level.
+- Counts: is a privacy unit in the data, if somebody knows all others? The first figure is for the
+  map's own epsilon, the second for the dataset's lifetime total E. Moved points are never included
+  in these figures, since they show presence; a sentence says so.
+- Moved points: were the reports of a privacy unit made here, or each up to r metres away? The
+  positions are as reported; snapping may move them further apart (`snapped_apart`). For all points
+  and counts together, the counts lose the old reports and gain the new reports, at E each. So the
+  log-odds change by at most 2 E plus the total level of points.
 """
 
 from __future__ import annotations
@@ -118,27 +118,30 @@ ROWS = translatable(
 )
 
 FAMILY = 4
-"""People, or rows of one person, in the sentence about groups."""
+"""Number of people, or of one person's rows, in the sentence about groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How many guesses in 100 can be right, as a verdict and a figure."""
+    """Upper bound on the number of right guesses in 100."""
 
     right: int
 
     @property
     def verdict(self) -> Verdict:
-        """Return the verdict in a word."""
+        """The bound as a verdict in one word."""
         return verdict_of(self.right)
 
     @property
     def figure(self) -> int | None:
-        """Return the right guesses in 100; None where a guess can be almost certain."""
+        """The right guesses in 100; None if a guess can be almost certain."""
         return self.right if self.right < CERTAIN else None
 
     def line(self, template: str, certain: str) -> Phrase:
-        """Return a line with verdict and figure, or the one without a figure."""
+        """Return `template` with the verdict and the figure.
+
+        If there is no figure, return `certain` with the verdict.
+        """
         verdict = Phrase(WORD[self.verdict])
         if self.figure is None:
             return Phrase(certain, verdict=verdict)
@@ -146,20 +149,21 @@ class Bound:
 
     @property
     def words(self) -> Phrase:
-        """Return "at most 63 in 100"."""
+        """The bound in words, such as "at most 63 in 100"."""
         return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
 
     @property
     def ending(self) -> Phrase:
-        """Return the end of the sentence."""
+        """The end of a sentence on what somebody can guess."""
         return Phrase(GUESS_CERTAIN) if self.figure is None else Phrase(GUESS, times=self.figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What can be guessed about somebody, from one map or from all.
+    """Promise on what can be guessed about somebody, from one map or from all maps.
 
-    `lead` is the verdict, `body` what somebody can guess, `after` what that leaves open.
+    `lead` is the sentence with the verdict, `body` the sentence on what somebody can guess, and
+    `after` are sentences on what these do not cover.
     """
 
     bound: Bound
@@ -169,15 +173,15 @@ class Promise:
 
     @property
     def sentence(self) -> str:
-        """Return the whole promise in English."""
+        """The whole promise in English."""
         return " ".join(map(str, (self.lead, self.body, *self.after)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsTotal:
-    """The lifetime budget for moved points: whole pico-epsilon per metre, stated within a radius.
+    """The lifetime budget for moved points: pico-epsilon per metre, and the radius of its level.
 
-    Positions are snapped to no grid coarser than `input_step` millimetres.
+    Positions are snapped to grids of at most `input_step` millimetres.
     """
 
     pico: int
@@ -186,20 +190,21 @@ class PointsTotal:
 
     @property
     def loss(self) -> Fraction:
-        """Return the largest log-odds of two places as far apart as the radius, once snapped."""
+        """The largest log-ratio of the odds for two positions a radius apart before snapping."""
         return Fraction(self.pico, 10**12) * snapped_apart(self.radius, self.input_step)
 
     @property
     def words(self) -> Phrase:
-        """Return the level: "level ln 16 within 200 m"."""
+        """The level in words, such as "level ln 16 within 200 m"."""
         return level_phrase(self.pico, self.radius)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lifetime:
-    """What may ever be spent on the people in a dataset: counts, and points if there are any.
+    """The most that may ever be spent on the people in a dataset, for counts and for points.
 
-    `noun` is the owner's word for rows, "" where none was chosen.
+    `points` is None without a budget for points. `noun` is the owner's noun for rows, "" if none
+    was chosen.
     """
 
     unit: Unit
@@ -209,17 +214,17 @@ class Lifetime:
 
     @property
     def counts(self) -> Bound:
-        """Return the bound on guesses about presence, from all maps of counts together."""
+        """The bound on guesses about presence, from all maps of counts together."""
         return bound_of(self.total)
 
     @property
     def places(self) -> Bound | None:
-        """Return the bound on guesses about places, from all counts and points together."""
+        """The bound on guesses about places, from all counts and points; None without points."""
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 
     @property
     def lines(self) -> tuple[Phrase, ...]:
-        """Return the second line of a map of counts, and what points show."""
+        """The lines on all maps of counts, for a map of counts, and on what points show."""
         if self.points is None:
             return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
         made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
@@ -227,23 +232,23 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """Return the second line of a map of moved points."""
+        """The line on all counts and points, for a map of moved points; () without points."""
         return (self.places.line(PLACES, PLACES_CERTAIN),) if self.places else ()
 
     @property
     def promise(self) -> Promise:
-        """Return the promise of all maps of counts together."""
+        """The promise of all maps of counts together."""
         source = ALL_MAPS if self.points is None else ALL_COUNTS
         return of_counts(self.total, self.unit, self.noun, source)
 
     @property
     def sentence(self) -> str:
-        """Return the promise about the whole dataset in English, points included."""
+        """The promise about the whole dataset, including points, in English."""
         beside = (*self.lines[1:], *self.lines_of_points)
         return " ".join([self.promise.sentence, *map(str, beside)])
 
     def small(self, epsilon: Fraction) -> Phrase:
-        """Return the small line of a map of counts."""
+        """Return the small print on epsilons for a map of counts."""
         used, total = Figure(format_epsilon(epsilon)), Figure(format_epsilon(self.total))
         if self.unit is Unit.PERSON:
             return Phrase(SMALL_PERSON, used=used, total=total)
@@ -251,19 +256,22 @@ class Lifetime:
         return Phrase(SMALL_ROW, used=used, total=total, row=row)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small line of a map of moved points, which used so much."""
+        """Return the small print on levels for a map of moved points, whose cost is `used`."""
         total = Figure(format_epsilon(self.total))
         points = self.points.words if self.points else used
         return Phrase(SMALL_POINTS, used=used, points=points, total=total)
 
 
 def bound_of(epsilon: Fraction) -> Bound:
-    """Return the bound on guesses between two outcomes with log-odds of at most epsilon."""
+    """Return the bound on guesses between two cases whose log-odds change by at most epsilon."""
     return Bound(right_guesses(epsilon))
 
 
 def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_MAP) -> Promise:
-    """Return the promise of counts drawn with epsilon, about somebody's presence."""
+    """Return the promise about somebody's presence, for counts with this epsilon.
+
+    `source` is the phrase that says which maps it is about.
+    """
     bound = bound_of(epsilon)
     protection, words = Phrase(PROTECTION[bound.verdict]), {"source": Phrase(source)}
     if unit is Unit.PERSON:
@@ -280,10 +288,10 @@ def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_
 
 
 def of_points(loss: Fraction, radius: int, reports: int, noun: str = "") -> Promise:
-    """Return the promise of moved points, about where somebody was.
+    """Return the promise about where somebody was, for moved points.
 
-    `loss` is the largest log-odds of two places of all `reports` of a privacy unit, each of them
-    moved by the radius.
+    `loss` is the largest log-ratio of the odds if all `reports` of a privacy unit are moved by the
+    radius.
     """
     bound = bound_of(loss)
     guess, certain = (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
@@ -302,7 +310,10 @@ def of_points(loss: Fraction, radius: int, reports: int, noun: str = "") -> Prom
 
 
 def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:
-    """Return sentences on what counts twice or more: places, families, many rows of a person."""
+    """Return sentences on cases in which epsilon counts several times.
+
+    They are about places, groups of people, and several rows of one person.
+    """
     where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
     group = bound_of(FAMILY * epsilon).words
     if unit is Unit.PERSON:

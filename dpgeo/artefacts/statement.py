@@ -1,7 +1,7 @@
 """Privacy statement: the guarantees of a release, for people and programs.
 
-It is a versioned JSON document that follows from the Released object alone. Words are for readers,
-symbols and exact numbers for reviewers; epsilons are exact numbers in strings.
+It is a versioned JSON document that is computed from the Released object alone. Sentences are for
+readers, formulas and exact numbers for reviewers. Epsilons are exact numbers as strings.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def statement(released: Released) -> form.Statement:
 
 
 def _counts(released: Released) -> Any:
-    """Return what is counted, a `form.Counts`."""
+    """Return what is counted, as a `form.Counts`."""
     return {
         "counting": released.counting.value,
         "meaning": wording.COUNTING[released.counting],
@@ -111,14 +111,14 @@ def _counts(released: Released) -> Any:
 
 
 def _product(released: Released) -> form.Product:
-    """Return the type of product, as the registry names it, and its intended use."""
+    """Return the type of data product, a term of the registry, and its intended use."""
     kind = released.content.product
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
 
 
 def _total(released: Released) -> Fraction | None:
-    """Return the dataset's total budget at the time this release was requested."""
+    """Return the dataset's total epsilon when the release was requested; None if not recorded."""
     text = released.about.get("dataset_total_epsilon", "")
     return Fraction(text) if text else None
 
@@ -135,7 +135,7 @@ def _citation(released: Released) -> str:
 
 
 def cost_words(released: Released) -> str:
-    """Return the cost in words: "epsilon 0.5", or "level ln 4 within 200 m"."""
+    """Return the cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
     cost = released.guarantee
     if isinstance(cost, GeoInd):
         radius = int(released.parameters["radius"])
@@ -156,7 +156,7 @@ def _bound(released: Released) -> form.ContributionBound:
 
 
 def _guarantee(released: Released) -> Any:
-    """Return the guarantee of a release, a `form.Pure` or a `form.Geo`."""
+    """Return the guarantee of a release, as a `form.Pure` or `form.Geo`."""
     unit, promise = released.guarantee.unit, promise_of(released)
     if isinstance(released.guarantee, GeoInd):
         [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
@@ -218,7 +218,10 @@ def _dataset_guarantee(released: Released) -> Any:
 
 
 def _points_total(released: Released) -> promises.PointsTotal | None:
-    """Return the dataset's total budget for points when this release was requested."""
+    """Return the dataset's total budget for points when the release was requested.
+
+    Returns None if there was none.
+    """
     points = released.about.get("dataset_points_epsilon", "")
     if not points:
         return None
@@ -234,7 +237,7 @@ def _guesses(bound: promises.Bound) -> Any:
 
 
 def promise_of(released: Released) -> promises.Promise:
-    """Return the promise of a release by itself."""
+    """Return the promise of a single release."""
     cost, noun = released.guarantee, released.about.get("row_noun", "")
     if not isinstance(cost, GeoInd):
         return promises.of_counts(cost.epsilon, cost.unit, noun)
@@ -267,7 +270,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Return the parameters of the noise of points, drawn at a rate below the declared one."""
+    """Return the parameters of the noise of points, whose rate is below the declared epsilon."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -286,7 +289,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Return the error to expect in a layer's values, from the layer alone, which is public."""
+    """Return the expected error of a layer's values, from the public layer alone."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,
@@ -302,7 +305,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """Return the smallest and largest of the values; None if there are no values."""
+    """Return the smallest and the largest value; None if there are no values."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

@@ -2,10 +2,10 @@
 
 The fields correspond to those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
-deployment model; and, beyond these, the data domain, unprotected quantities, actors, preparation,
+deployment model; and further the data domain, unprotected quantities, actors, preparation,
 accounting, post-processing, implementation and security, and the reasons for choices.
-docs/statement.md lists which field corresponds to which. Statements never change, so the schemas of
-earlier versions stay.
+docs/statement.md lists the corresponding fields. Stored statements never change, so the schemas of
+earlier versions are kept.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ Schema = dict[str, Any]
 
 
 def also(**keywords: Any) -> tuple[tuple[str, Any], ...]:
-    """Return keywords of JSON Schema to add to a type; a keyword of None is removed."""
+    """Return JSON Schema keywords to add to a type; a keyword with the value None is removed."""
     return tuple(keywords.items())
 
 
 OPEN = also(additionalProperties=None)
-"""Marks an object that may have undeclared members."""
+"""Annotation of an object that may have undeclared members."""
 
 Words = Annotated[str, also(minLength=1)]
 ListOfWords = Annotated[list[Words], also(minItems=1)]
 Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
-"""A decimal, or a fraction where no decimal is exact, such as an epsilon divided among levels."""
+"""A decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels."""
 Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
 Verdict = Literal["strong", "moderate", "weak"]
 RightGuesses = Annotated[int, also(minimum=50, maximum=98)] | None
-"""Most right guesses in 100 of somebody who began at fifty-fifty; null if they can be certain."""
+"""Most right guesses in 100 from even odds; null if a guess can be almost certain."""
 
 
 class Dataset(TypedDict):
@@ -69,7 +69,7 @@ class Counts13(TypedDict):
 
 
 class Counts(Counts13):
-    """Also what a sum over several regions is a number of, and the publisher's word for rows."""
+    """What is counted: also what sums over several regions count, and the owner's noun for rows."""
 
     total: Literal["people", "sightings", "visits"]
     rows: Words
@@ -164,7 +164,7 @@ class Mechanism(TypedDict):
 
 
 class Noise(TypedDict):
-    """Each distribution has further parameters of its own."""
+    """A noise distribution; each has further parameters of its own."""
 
     distribution: Words
     probability: NotRequired[Words]
@@ -318,9 +318,10 @@ class Changed14(TypedDict):
 
 
 class Statement(Added13, Statement12):
-    """The present version, but for `Changed14`: no subclass can change the type of a member.
+    """The current version, except for the members in `Changed14`.
 
-    The stored file also lists the release's other files.
+    Those are in a separate class because no subclass can change the type of a member. The stored
+    file also lists the other files of the release.
     """
 
 
@@ -337,12 +338,12 @@ VERSIONS: dict[str, tuple[Any, ...]] = {
 
 
 def schema_address(version: str = VERSION) -> str:
-    """Return the path at which a server publishes a version's JSON Schema."""
+    """Return the URL path at which a server publishes the JSON Schema of a version."""
     return f"/api/schemas/privacy-statement-{version}.json"
 
 
 def statement_schema(version: str = VERSION) -> Schema:
-    """Return the JSON Schema (2020-12) of a version. Raises KeyError."""
+    """Return the JSON Schema (2020-12) of a version. Raises KeyError for an unknown version."""
     schema = _record(*VERSIONS[version])
     schema["properties"]["version"] = {"const": version}
     schema["properties"]["schema"] = {"const": schema_address(version)}
@@ -350,9 +351,9 @@ def statement_schema(version: str = VERSION) -> Schema:
 
 
 def _record(*parts: Any) -> Schema:
-    """Return the JSON Schema of an object with the members of all parts and no others.
+    """Return the JSON Schema of an object with the members of all `parts` and no others.
 
-    Later parts replace members of earlier ones.
+    Members of later parts replace members of earlier parts with the same name.
     """
     hints: dict[str, Any] = {}
     for part in parts:

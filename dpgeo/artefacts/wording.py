@@ -87,7 +87,7 @@ PICTURE = (
 
 
 def odds_factor(epsilon: Fraction) -> float | None:
-    """Return e^epsilon rounded up to a float, None where a float cannot hold it."""
+    """Return e^epsilon rounded up to a float; None if it is too large for a float."""
     if epsilon >= 700:
         return None
     exact = _exponential(epsilon)
@@ -96,9 +96,9 @@ def odds_factor(epsilon: Fraction) -> float | None:
 
 
 def format_odds(epsilon: Fraction) -> str:
-    """Format e^epsilon with three digits, rounded up: "2.72", "22,100", "1.98e434"."""
+    """Format e^epsilon with three digits, rounded up, such as "2.72", "22,100" or "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # Round once, from many digits: rounding a rounded number up again can overshoot.
+    # Round only once, from many digits: rounding up twice can give too large a result.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -106,7 +106,7 @@ def format_odds(epsilon: Fraction) -> str:
 
 
 def _exponential(epsilon: Fraction) -> Decimal:
-    """Compute e^epsilon to sixty digits."""
+    """Compute e^epsilon to 60 digits."""
     digits = Context(prec=60)
     return digits.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)).exp(digits)
 
@@ -118,7 +118,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How contributions are chosen if there are more than the contribution bound allows."""
+"""How the contributions to keep are chosen if a person has more than the contribution bound."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
@@ -193,7 +193,7 @@ def _limits_of_points(limit: int) -> list[str]:
 
 
 def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
-    """Return the reason why the guarantee holds, and where the full argument is."""
+    """Return a short argument why the guarantee holds, and where the full argument is."""
     if notion is Notion.GEO_IND:
         return {
             "argument": (
@@ -235,7 +235,7 @@ PRODUCT = {
     "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
     "not to learn anything about any one {unit}.",
 }
-"""Intended use of each type of product, named as in the registry of deployments."""
+"""Intended use of each type of data product; the types are terms of the registry."""
 
 NUMBER_OF_UNITS = {
     Notion.PURE_DP: "Not stated: how many {unit}s are in the data would tell whether one of them "

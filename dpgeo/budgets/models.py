@@ -1,11 +1,11 @@
-"""Privacy ledgers: append-only entries in whole units, limited by the database.
+"""Privacy ledgers: append-only entries in integer units, limited by the database.
 
-Datasets about the same people share one ledger for each notion of privacy. Its amounts are whole
-units: millionths of epsilon or, for perturbed points, pico-epsilon per metre
-(`core.guarantees.SCALE`). A conditional update changes `spent_units` in the same transaction that
-adds the entry, so `spent_units` always equals the sum of the entries. Ledgers can be merged
-(`budgets.merging`); draws of datasets that a restored database does not know are debited to ledgers
-of their own.
+Datasets about the same people share one ledger for each notion of privacy. Amounts are integers, in
+units of a millionth of epsilon or, for perturbed points, of a pico-epsilon per metre
+(`core.guarantees.SCALE`). `spent_units` is changed by a conditional update in the transaction that
+adds an entry, so it always equals the sum of the entries. Ledgers can be merged
+(`budgets.merging`). Draws from datasets that a restored database does not contain are debited to
+separate ledgers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpgeo.spatial.ground_grid import grid_step
 
 
 class NotionChoice(models.TextChoices):
-    """Notions of privacy; the values are those of `core.guarantees.Notion`."""
+    """Notion of privacy; the values are those of `core.guarantees.Notion`."""
 
     PURE_DP = Notion.PURE_DP.value, "Presence: differential privacy"
     GEO_IND = Notion.GEO_IND.value, "Whereabouts: geo-indistinguishability"
@@ -32,14 +32,15 @@ class NotionChoice(models.TextChoices):
 class Ledger(models.Model):
     """A privacy budget for one set of people, over the whole life of their data.
 
-    In a budget for points, `beside` is the budget for counts of the same people, so datasets that
-    share the one also share the other. `radius` is the distance in metres within which the
-    levels of a points budget hold, and is never changed. `input_step` is the largest step, in
-    millimetres, of the grids to which positions are snapped before they are perturbed. `beside`,
-    `radius` and `input_step` are null in a budget for counts.
+    Three fields are used only in a budget for points, and are null in a budget for counts. `beside`
+    is the budget for counts of the same people, so datasets that share one of the two budgets also
+    share the other. `radius` is the distance in metres within which the budget's levels hold; it
+    never changes. `input_step` is the largest step, in millimetres, of the grids to which positions
+    are snapped before they are perturbed.
 
-    `merged_into` is the ledger in which this one is continued; it is then closed. A ledger with
-    `recovers` adds up draws of an unknown dataset, has no limit, and pays for nothing new.
+    `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. A
+    ledger with a value of `recovers` adds up draws from an unknown dataset; it has no limit and
+    pays for nothing new.
     """
 
     name = models.CharField(max_length=200)
@@ -117,65 +118,65 @@ class Ledger(models.Model):
 
     @property
     def snapping(self) -> int:
-        """Return the largest step, in millimetres, of grids to which positions are snapped.
+        """The largest step, in millimetres, of grids to which positions are snapped.
 
-        Only a budget for points has one. `input_step` is null if a process of an earlier
-        version created the ledger during an upgrade; the step is then the one that version used.
+        It has a meaning only in a budget for points. `input_step` is null if a process of an
+        earlier version created the ledger during an upgrade; the step is then that version's.
         """
         return self.input_step or 1000 * grid_step(self.radius or 0)
 
     @property
     def lifetime_units(self) -> int:
-        """Return the most that is ever spent on these people: the budget, or more after a merger.
+        """The most that is ever spent on these people: the budget, or more after a merger.
 
-        It is no less when something is refunded after the merger, so that no private debit shows.
+        A refund after a merger does not reduce it, since that would reveal a private debit.
         """
         return max(self.total_units, self.merged_units)
 
     @property
     def left_units(self) -> int:
-        """Return what is neither spent nor reserved, in whole units."""
+        """What is neither spent nor reserved by unfinished jobs, in ledger units."""
         return max(self.total_units - self.spent_units, 0)
 
     @property
     def total(self) -> Fraction:
-        """Return the lifetime figure, exactly: epsilon, or epsilon per metre."""
+        """The exact value of `lifetime_units`, as epsilon or epsilon per metre."""
         return self.epsilon_of(self.lifetime_units)
 
     @property
     def spent(self) -> Fraction:
-        """Return what is spent or reserved by unfinished jobs, exactly."""
+        """What is spent or reserved by unfinished jobs, exactly."""
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """Return what is neither spent nor reserved, exactly."""
+        """What is neither spent nor reserved by unfinished jobs, exactly."""
         return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
-        """Convert whole units of this ledger to epsilon, or to epsilon per metre."""
+        """Convert units of this ledger to epsilon, or to epsilon per metre."""
         return from_units(Notion(self.notion), units)
 
     def amount(self, units: int) -> str:
-        """Format whole units as an epsilon ("0.5") or as a level within the radius ("ln 4")."""
+        """Format units as an epsilon ("0.5") or, in a budget for points, as a level ("ln 4")."""
         if self.radius is None:
             return format_epsilon(self.epsilon_of(units))
         sign = "-" if units < 0 else ""
         return sign + level_text(abs(units), self.radius)
 
     def rest(self, units: int) -> str:
-        """Format unspent units as an amount that can be requested: "0.5", "ln 4"."""
+        """Format remaining units as an amount that can be requested, such as "0.5" or "ln 4"."""
         if self.radius is None or units < 0:
             return self.amount(units)
         return remaining_level_text(units, self.radius)
 
     @property
     def left_words(self) -> str:
-        """Format the unspent amount."""
+        """The remaining amount, as text."""
         return self.rest(self.left_units)
 
     def words(self, units: int) -> str:
-        """Format whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format units in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
@@ -190,9 +191,11 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """Kinds of entry: a debit when a job is accepted, a refund if it ends without noise, a merger.
+    """Kind of an entry.
 
-    A merger is entered twice: with what the merged ledger had spent, and with the negative of it.
+    A debit is made when a job is accepted, and a refund if it ends without drawing noise. A merger
+    has two entries: one in the target ledger with the amount that the source ledger had spent, and
+    one in the source ledger with the negative amount.
     """
 
     DEBIT = "debit", "Debit"
@@ -201,7 +204,7 @@ class EntryKind(models.TextChoices):
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    """A queryset of entries that can be added and read, not changed."""
+    """A queryset of entries, which can be read but not changed or deleted."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("The ledger is append-only: entries are never changed or deleted.")
@@ -210,10 +213,10 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
 
 class Entry(models.Model):
-    """One entry of the ledger, never changed and never deleted.
+    """An entry of a ledger, which is never changed or deleted.
 
-    The model and its manager refuse changes and deletion. A database trigger, created by the
-    migrations, refuses changes by any other means.
+    The model and its manager raise TypeError on changes and deletion. A database trigger, created
+    by the migrations, prevents changes by any other means.
     """
 
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
@@ -245,21 +248,21 @@ class Entry(models.Model):
         return f"{self.what}: {self.ledger.words(self.units)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Add the entry. Raises TypeError if it exists already."""
+        """Add the entry. Raises TypeError if it is already stored."""
         if not self._state.adding:
             raise TypeError("The ledger is append-only: entries are never changed.")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise TypeError always."""
+        """Raise TypeError, since entries are never deleted."""
         raise TypeError("The ledger is append-only: entries are never deleted.")
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the amount, exactly; negative for a refund."""
+        """The exact amount; negative for a refund."""
         return self.ledger.epsilon_of(self.units)
 
     @property
     def cost_words(self) -> str:
-        """Format the amount with its measure."""
+        """The amount in words."""
         return self.ledger.words(self.units)

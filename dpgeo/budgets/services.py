@@ -1,6 +1,6 @@
-"""Writes on the ledger: short transactions whose limits the database enforces.
+"""Changes of ledgers: short transactions whose limits the database enforces.
 
-Two requests that each checked the budget first and saved afterwards could together overspend it. A
+If two simultaneous requests first checked the budget and then saved, they could overspend it. A
 conditional UPDATE checks and saves in one step.
 """
 
@@ -25,9 +25,9 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
-    """Create a ledger for one set of people. Raises InvalidInput.
+    """Create a ledger for one set of people. Raises InvalidInput for an invalid total.
 
-    Without a `total` it pays for nothing until `ledger_set_total` has given it one.
+    If `total` is None, it pays for nothing until `ledger_set_total` sets one.
     """
     units = 0 if total is None else to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
@@ -36,9 +36,9 @@ def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     """Create the budget for points of the same people, as a level within a radius.
 
-    Raises Conflict if these people have a budget for points already, or a release was published. A
-    published release states how much a person's presence in the data can change, and perturbed
-    points would show that presence.
+    `beside` is their budget for counts. Raises Conflict if they already have a budget for points,
+    or a release was published: a published release promises a bound on what can be learned about a
+    person's presence in the data, and perturbed points would show that presence.
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
@@ -66,9 +66,10 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 
 
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
-    """Change a budget: never below what is spent, never up after a publication or a merger.
+    """Change the total of a budget.
 
-    Raises Conflict, which states the reason and the amounts, if the change is not allowed.
+    Raises Conflict, with the reason and the amounts, if the new total is below what is spent, or is
+    an increase after a publication or a merger.
     """
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
@@ -111,7 +112,7 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
 
 
 def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
-    """Make the total a public promise, at the first publication that states it.
+    """Record that the total is promised publicly, by the first publication that states it.
 
     `total_units` is the total that the publication states. Raises Conflict if the ledger's total is
     higher.
@@ -129,9 +130,9 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None:
-    """Raise BudgetExceeded, which states what is left, if a cost exceeds what is left.
+    """Raise BudgetExceeded, with the remaining amount, if a cost exceeds it.
 
-    Without `refunds` whatever was refunded counts as spent (`selectors.debited_units`).
+    Without `refunds`, refunded amounts count as spent (`selectors.debited_units`).
     """
     units = _units(ledger, cost)
     left = left_units(ledger, refunds=refunds)
@@ -151,10 +152,10 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
 
 
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
-    """Debit a job once; after a merger, from the ledger that continues this one.
+    """Debit the cost of a job; after a merger, from the ledger into which this one was merged.
 
-    Raises BudgetExceeded, and Conflict for a second debit. Raises TypeError if the ledger is for
-    another notion of privacy than the cost.
+    Raises BudgetExceeded, Conflict if the job was debited before, and TypeError if the cost and the
+    ledger are of different notions of privacy.
     """
     units = _units(ledger, cost)
     enough = Q(total_units__gte=F("spent_units") + units) | ~Q(recovers="")
@@ -178,12 +179,12 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     if ledger.merged_into:
         return budget_debit(ledger=ledger.merged_into, job=job, cost=cost, what=what, who=who)
     check_fits(ledger=ledger, cost=cost)
-    # `check_fits` raised nothing: another job was refunded between the update and that check.
+    # `check_fits` raised no error, because another job was refunded after the update above.
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 
 def _units(ledger: Ledger, cost: Guarantee) -> int:
-    """Convert a cost to the ledger's units. Raises TypeError for another notion."""
+    """Convert a cost to the ledger's units. Raises TypeError for another notion of privacy."""
     if ledger.notion != cost.notion.value:
         raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
     return whole_units(cost.notion, cost.epsilon)
@@ -192,15 +193,15 @@ def _units(ledger: Ledger, cost: Guarantee) -> int:
 def budget_debit_found(
     *, ledger: Ledger, job: UUID, cost: Guarantee, what: str, radius: int = 0
 ) -> Entry | None:
-    """Debit a draw again whose first debit a restored database has lost.
+    """Debit a draw again whose debit is missing in a restored database.
 
-    The draw is debited in any case, since somebody may know its noise. If the budget is too small
-    now, all that is left is debited, so that nothing more can be requested; returns None if nothing
-    is left. Raises Conflict if the job is debited already.
+    The draw must be debited, since somebody may have seen its result. If the budget is now too
+    small, everything that is left is debited, so that nothing more can be requested. Returns None
+    if nothing is left. Raises Conflict if the job is already debited.
 
-    `radius` is that of drawn points, in metres, and 0 for counts. Their positions may have been
-    snapped to a coarser grid than the ledger records. Sentences about the budget must state the
-    coarsest grid, so the ledger's `input_step` is raised to the step of that grid.
+    `radius` is the radius in metres of drawn points, and 0 for counts. The positions may have been
+    snapped to a coarser grid than the ledger records. Since sentences about the budget must state
+    the coarsest grid, the ledger's `input_step` is then raised.
     """
     who = "found after a restore"
     ledger = current_ledger(ledger)
@@ -221,10 +222,10 @@ def budget_debit_found(
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
-    """Refund a job's debit once. The caller guarantees that no noise was drawn.
+    """Refund the debit of a job. The caller guarantees that no noise was drawn.
 
-    After a merger the refund goes to the ledger that continues the one that paid. Returns None
-    if there was no debit, or if it was refunded before.
+    After a merger, the refund goes to the ledger into which the debited ledger was merged. Returns
+    None if there was no debit, or it was already refunded.
     """
     debit = Entry.objects.filter(job=job, kind=EntryKind.DEBIT).first()
     if debit is None:
@@ -244,9 +245,9 @@ def budget_refund(*, job: UUID) -> Entry | None:
 
 
 def _give_back(debit: Entry) -> int:
-    """Subtract a debit from what is spent on its ledger; return the id of the ledger.
+    """Subtract a debit from the spent amount of its current ledger; return that ledger's id.
 
-    The update locks the row: a merger comes before it, which shows, or waits for it.
+    The update locks the row, so a concurrent merger is either complete, and then noticed, or waits.
     """
     ledger = debit.ledger
     while not Ledger.objects.filter(pk=ledger.pk, merged_into__isnull=True).update(
@@ -259,9 +260,10 @@ def _give_back(debit: Entry) -> int:
 def ledger_recovering(
     *, slug: str, title: str, publisher: str, notion: Notion, radius: int
 ) -> Ledger:
-    """Return the ledger for draws of a dataset that this database does not know.
+    """Return the ledger for draws from a dataset that is not in this database.
 
-    It is made with the first draw, and has no limit. `radius` is that of drawn points.
+    It is created for the first such draw, and has no limit. `radius` is the radius in metres of
+    drawn points; it is not used for counts.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

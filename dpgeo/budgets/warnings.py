@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpgeo.phrases import Figure, Phrase
 
 LARGE = Fraction(10)
-"""Total epsilon above which the protection is next to none."""
+"""Total epsilon above which there is hardly any protection."""
 
 
 NEXT_TO_NOTHING = (
@@ -17,7 +17,7 @@ NEXT_TO_NOTHING = (
 
 
 def cautions_on(total: Fraction) -> list[Phrase]:
-    """Return the warnings about a total epsilon; there are none up to LARGE."""
+    """Return the warnings about a total epsilon; the list is empty up to LARGE."""
     if total <= LARGE:
         return []
     return [Phrase(NEXT_TO_NOTHING, limit=Figure(str(LARGE)))]

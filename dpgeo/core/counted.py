@@ -1,8 +1,8 @@
-"""What a figure is a number of: people, sightings or visits.
+"""What a count or a sum of counts counts: people, sightings or visits.
 
-People are heads, each once. Sightings are people added up over places or times, where somebody may
-count in several. Visits are rows, by the owner's own word. A figure is called people only where
-nobody counts in it twice.
+It counts people only if nobody is counted twice in it. A sum over places or times in which one
+person may be counted several times counts sightings. Visits are rows; pages call them by the
+owner's word for rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpgeo.phrases import shown_by_scripts
 
 
 class Counted(StrEnum):
-    """What a figure is a number of."""
+    """What a figure counts."""
 
     PEOPLE = shown_by_scripts("people")
     SIGHTINGS = shown_by_scripts("sightings")
@@ -24,22 +24,23 @@ class Counted(StrEnum):
 
 
 def counted_once(counting: Counting) -> Counted:
-    """Return what the count of one place and time is a number of."""
+    """Return what the count of a single place and time counts."""
     return Counted.PEOPLE if counting is Counting.PEOPLE else Counted.VISITS
 
 
 def counted_in_sum(counting: Counting, bound: int) -> Counted:
-    """Return what a sum over places or times is a number of."""
+    """Return what a sum over places or times counts; `bound` is the contribution bound."""
     if counting is Counting.VISITS:
         return Counted.VISITS
     return Counted.PEOPLE if bound == 1 else Counted.SIGHTINGS
 
 
 def people_between(low: float, high: float, unit: Unit, bound: int) -> tuple[int, int] | None:
-    """Return the fewest and most people in a sum from `low` to `high`; None if rows have no person.
+    """Return the smallest and largest possible number of people in a sum of counts.
 
-    Whoever is counted adds at least 1 to the sum and at most the contribution bound. Rounded
-    outwards, so that both hold wherever the sum's interval does.
+    `low` and `high` are the limits of the sum's interval. A counted person adds at least 1 and at
+    most `bound`, the contribution bound. The results are rounded outwards, so they hold whenever
+    the interval does. Returns None if records are the privacy unit.
     """
     if unit is Unit.RECORD:
         return None

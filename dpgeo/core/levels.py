@@ -1,7 +1,8 @@
 """Levels of geo-indistinguishability, such as "ln 4 within 200 m".
 
-A move of at most the radius changes the odds of every output by a factor of at most e^level. The
-guarantee itself is epsilon = level / radius per metre, in whole pico-epsilon, rounded down.
+If a report is moved by at most the radius, the odds of every output change by a factor of at most
+e^level. The guarantee itself is epsilon = level / radius per metre, rounded down to an integer of
+pico-epsilon.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from dpgeo.core.number_text import number_text
 from dpgeo.phrases import Figure, Phrase
 
 MAX_LEVEL = 1000
-"""Largest accepted level; a larger one gives no protection and must be a typing error."""
+"""Largest accepted level; a larger one protects nobody and must be a typing error."""
 
 MAX_RADIUS = 20_000_000
-"""Largest radius in metres: half the earth's circumference, the largest distance on earth."""
+"""Largest radius in metres: half the Earth's circumference, the largest distance on Earth."""
 
 MOST_LOGARITHM = 1000
-"""Largest whole number n for which a level of ln n is written as a logarithm."""
+"""Largest integer n for which a level of ln n is written as a logarithm."""
 
 LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
-"""Pattern of a level's text, for JSON Schema."""
+"""Regular expression for the text of a level, for JSON Schema."""
 
 _DIGITS = Context(prec=50)
 
@@ -37,21 +38,21 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*\)?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level, as text such as "ln 4", that holds within a radius in whole metres."""
+    """A level, as text such as "ln 4", within a radius in metres, an integer."""
 
     text: str
     radius: int
 
     @property
     def pico(self) -> int:
-        """Whole pico-epsilon per metre, rounded down."""
+        """Pico-epsilon per metre, rounded down to an integer."""
         per_metre = _DIGITS.divide(_value(self.text), Decimal(self.radius))
         scaled = _DIGITS.multiply(per_metre, Decimal(SCALE[Notion.GEO_IND]))
         return int(scaled.to_integral_value(ROUND_FLOOR, _DIGITS))
 
     @property
     def epsilon(self) -> Fraction:
-        """Exact epsilon per metre, as guaranteed and charged."""
+        """Exact epsilon per metre that is guaranteed and charged."""
         return Fraction(self.pico, SCALE[Notion.GEO_IND])
 
     def to_json(self) -> dict[str, str | int]:
@@ -65,10 +66,10 @@ class Level:
 
 
 def parse_level(value: object, *, field: str = "level") -> str:
-    """Read a level, "ln(4)" or "1.4", and normalise it to "ln 4", "1.4".
+    """Read a level, such as "ln(4)" or "1.4", and return its normal form, "ln 4" or "1.4".
 
-    Raises InvalidInput for text that is not a number, and for a number that is not above 0, is
-    above MAX_LEVEL or has too many decimals.
+    Raises InvalidInput for text that is not a level, and for a level that is not above 0, is above
+    MAX_LEVEL or has too many decimals.
     """
     text = str(value).strip()
     match = _LOGARITHM.fullmatch(text)
@@ -95,7 +96,7 @@ def parse_level(value: object, *, field: str = "level") -> str:
 
 
 def parse_radius(value: object, *, field: str = "radius") -> int:
-    """Read a radius in whole metres. Raises InvalidInput."""
+    """Read a radius as an integer of metres. Raises InvalidInput for an invalid one."""
     text = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_RADIUS:
         raise InvalidInput(
@@ -107,7 +108,7 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
 
 
 def make_level(level: object, radius: object, *, field: str = "level") -> Level:
-    """Parse a level and a radius that the ledger can store. Raises InvalidInput."""
+    """Parse a level within a radius. Raises InvalidInput if the ledger cannot store it."""
     parsed = Level(parse_level(level, field=field), parse_radius(radius))
     if parsed.pico < 1:
         raise InvalidInput("Is too small for this radius; nothing could be published.", field=field)
@@ -115,12 +116,12 @@ def make_level(level: object, radius: object, *, field: str = "level") -> Level:
 
 
 def format_level(pico: int, radius: int) -> str:
-    """Describe an epsilon per metre: "level ln 4 within 200 m"."""
+    """Format an epsilon per metre, such as "level ln 4 within 200 m"."""
     return str(level_phrase(pico, radius))
 
 
 def level_phrase(pico: int, radius: int) -> Phrase:
-    """Describe an epsilon per metre as a phrase that can be translated."""
+    """Return the text of `format_level` as a phrase that can be translated."""
     level = Figure(level_text(pico, radius))
     return Phrase("level {level} within {radius:,} m", level=level, radius=radius)
 
@@ -128,9 +129,9 @@ def level_phrase(pico: int, radius: int) -> Phrase:
 def level_text(pico: int, radius: int) -> str:
     """Format a level within a radius as a logarithm ("ln 4") or a decimal ("1.386").
 
-    `pico` is the level's epsilon per metre, in whole pico-epsilon. The text is a logarithm if the
-    logarithm's own epsilon, rounded down, is `pico` or one more. Decimals are rounded up to six
-    places. The stated level is therefore never below the actual one.
+    `pico` is the level's epsilon per metre, in pico-epsilon. The text is a logarithm if `Level` of
+    that text has an epsilon of `pico` or one more. Decimals are rounded up to six places. So the
+    stated level is never below the actual level.
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
@@ -143,9 +144,8 @@ def level_text(pico: int, radius: int) -> str:
 def remaining_level_text(pico: int, radius: int) -> str:
     """Format a remaining budget as a level, rounded down so that it can be spent.
 
-    Charges are rounded down to whole units of the ledger. After ln 4 was spent from a budget of
-    ln 16, slightly more than ln 4 therefore remains; a remainder that exceeds ln 4 by at most a
-    millionth is written "ln 4".
+    Charges are rounded down to ledger units. So if ln 4 is spent from a budget of ln 16, slightly
+    more than ln 4 remains. A remainder that exceeds ln n by at most a millionth is written "ln n".
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))

@@ -1,7 +1,7 @@
-"""What a dataset's owner calls its rows: visits, trips, reports.
+"""Nouns for the rows of a dataset, such as visits, trips or reports.
 
-The words are a closed list, because they stand in the promise to the people in the data, which must
-not say anything else, and because pages translate them.
+An owner chooses from a fixed list, because the noun is used in the promise to the people in the
+data, which must not be changed in any other way, and because pages translate it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpgeo.phrases import shown_by_scripts, translatable
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A word for rows, in singular and plural; `travel` marks rows of people who travel."""
+    """A noun for rows, in singular and plural; `travel` is true for journeys of people."""
 
     one: str
     many: str
@@ -41,10 +41,10 @@ NOUNS: dict[str, Noun] = {
         Noun(translatable("photo"), shown_by_scripts("photos")),
     )
 }
-"""The words that an owner may choose from, by their singular. None begins with a vowel, so that
-sentences can put "a" before it."""
+"""The nouns from which owners choose, by their singular. None begins with a vowel sound, so that
+sentences can use the article "a"."""
 
 
 def noun_of(chosen: str, default: Noun) -> Noun:
-    """Return the chosen word; the default where the owner chose none."""
+    """Return the noun with the singular `chosen`, or `default` if the owner chose none."""
     return NOUNS.get(chosen, default)

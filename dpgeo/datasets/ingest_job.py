@@ -14,9 +14,8 @@ from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.same_people import Comparison, file_checksum
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
-from dpgeo.datasets.uploads import schema_of, upload_forget_raw
+from dpgeo.datasets.uploads import confirmed_columns, schema_of, upload_forget_raw
 from dpgeo.ingest.ingestion import ingest
-from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 from dpgeo.phrases import Phrase
 
@@ -52,7 +51,7 @@ def _finish(upload: Upload) -> None:
 
 def _ingest(upload: Upload, lease: JobLease) -> None:
     dataset = upload.dataset
-    schema = schema_of(dataset, Columns.from_json(dataset.columns))
+    schema = schema_of(dataset, confirmed_columns(upload))
     storage = private_storage()
     lease.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:

@@ -150,6 +150,11 @@ class Upload(models.Model):
     state = models.CharField(
         max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
     )
+    columns = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Which column of this file holds what, and how it is written, as confirmed.",
+    )
     report = models.JSONField(null=True, blank=True)
     failure = PhraseField(
         blank=True, help_text="Why the file cannot be read, found when it was looked at. Private."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import secrets
 
 import numpy as np
 
@@ -26,12 +27,16 @@ def upload_practice(*, dataset: Dataset, created_by: User | None) -> Upload:
 
 
 def practice_table(dataset: Dataset) -> str:
-    """Return the sightings of invented people in a dataset's area as CSV, in order of time."""
+    """Return the sightings of invented people in a dataset's area as CSV, in order of time.
+
+    Their names are new each time: no two files are about the same people.
+    """
+    crowd = secrets.token_hex(4)
     invented = invent_people(dataset.area, PEOPLE)
     longitude, latitude = invented.degrees
     moments = np.datetime_as_string(invented.time.astype("datetime64[s]"))
     rows = [
-        f"v{person:04d},{time}Z,{lon:.6f},{lat:.6f}"
+        f"{crowd}-{person},{time}Z,{lon:.6f},{lat:.6f}"
         for person, time, lon, lat in zip(
             invented.person.tolist(),
             moments.tolist(),

@@ -172,8 +172,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             _set_points_budget(stored.ledger, changes["points_budget"])
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
-        if "study_area" in facts:
-            stored.uploads.update(preview="")  # previews hold hints for the old area
+        if {"study_area", "time_zone", "unit"} & set(facts):
+            stored.uploads.update(preview="")  # previews hold trials of the old declaration
     dataset.refresh_from_db()
     return dataset
 

@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -163,10 +164,18 @@ def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
     return columns if names <= set(seen.columns) else None
 
 
-def suggested_columns(dataset: Dataset, seen: Preview) -> Columns:
-    """Return the columns to offer: the dataset's, if a file has all of them, or a guess."""
+def offered_columns(upload: Upload, seen: Preview) -> Columns:
+    """Return the columns to offer: those confirmed, the dataset's if a file has them, or a guess.
+
+    A guess keeps the dataset's person column where the file has it.
+    """
+    if upload.columns:
+        return confirmed_columns(upload)
     guess = seen.understanding.columns if seen.understanding else seen.suggested
-    return declared_columns(dataset, seen) or guess
+    person = Columns.from_json(upload.dataset.columns).person
+    if person in seen.columns:
+        guess = replace(guess, person=person)
+    return declared_columns(upload.dataset, seen) or guess
 
 
 def trial_context(dataset: Dataset) -> Context:
@@ -206,7 +215,11 @@ def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
         open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
         stored = Upload.objects.select_for_update().get(pk=upload.pk)
         confirmed = Upload.objects.filter(pk=upload.pk, state__in=open_again).update(
-            state=UploadState.QUEUED, job=job, canonical_name="", report=None
+            state=UploadState.QUEUED,
+            job=job,
+            canonical_name="",
+            report=None,
+            columns=columns.to_json(),
         )
         if not confirmed:
             raise Conflict("This upload is confirmed already.")
@@ -229,7 +242,7 @@ def upload_retry(*, upload: Upload) -> Upload:
     if not upload.raw_name:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:
-        return upload_confirm(upload=upload, columns=Columns.from_json(upload.dataset.columns))
+        return upload_confirm(upload=upload, columns=confirmed_columns(upload))
     except Conflict:
         upload.refresh_from_db()
         if upload.state == UploadState.FAILED:
@@ -341,6 +354,11 @@ class _Limited(File):  # type: ignore[type-arg]
             yield chunk
 
 
+def confirmed_columns(upload: Upload) -> Columns:
+    """Return the columns under which a file is read: its own, else the dataset's."""
+    return Columns.from_json(upload.columns or upload.dataset.columns)
+
+
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
     """Return the schema, which determines the meaning of a row. Raises InvalidInput."""
     return Schema(
@@ -385,6 +403,9 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     list(Ledger.objects.select_for_update().filter(its).order_by("pk"))
     stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
     outdated: list[str] = []
+    others = stored.uploads.exclude(pk=upload.pk).exclude(columns={}, canonical_name="")
+    if stored.frozen_at and others.exists() and _same_meaning(stored, upload, columns):
+        return outdated
     if stored.frozen_at and Columns.from_json(stored.columns) != columns:
         if rests_on_columns(dataset):
             fixed = ", ".join(f"{role} = {name}" for role, name in stored.columns.items() if name)
@@ -402,6 +423,25 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     )
     dataset.refresh_from_db()
     return outdated
+
+
+def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns) -> bool:
+    """Whether a further file's columns hold what those of the first file do.
+
+    The person's column is the same, for a ledger adds up what is known of the same persons. Any
+    other column of the first file has its role here, too, if this file has it; if not, another
+    takes its place. How values are written is each file's own. All of this is seen from the
+    columns' names, and from no row.
+    """
+    first = Columns.from_json(dataset.columns)
+    present = upload_preview(upload=upload)
+    if first.person != columns.person or bool(first.time) != bool(columns.time):
+        return False
+    return present.complete and all(
+        getattr(first, role) in {"", getattr(columns, role)}
+        or getattr(first, role) not in present.columns
+        for role in Role
+    )
 
 
 def _outdate(others: QuerySet[Upload]) -> list[str]:

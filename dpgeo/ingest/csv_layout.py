@@ -93,15 +93,16 @@ def _columns(first: str) -> Layout:
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)
         # A single name may consist of words; several columns of blanks hold numbers or short names.
-        if len(blanks) >= 3 or any(map(_is_value, blanks)):
+        if len(blanks) >= 3 or any(map(is_value, blanks)):
             delimiter, fields = BLANKS, blanks
-    values = sum(map(_is_value, fields))
+    values = sum(map(is_value, fields))
     if values and values * 2 >= len([each for each in fields if each.strip()]):
         return Layout(delimiter=NAMES[delimiter], unnamed=str(len(fields)))
     return Layout(delimiter=NAMES[BLANKS]) if delimiter == BLANKS else PLAIN
 
 
-def _is_value(field: str) -> bool:
+def is_value(field: str) -> bool:
+    """Whether a field looks like a value rather than a column's name."""
     return VALUE.fullmatch(field.strip()) is not None
 
 

@@ -1,4 +1,4 @@
-"""Decompression of uploads packed with gzip, or as the only file in a zip archive.
+"""Decompression of uploads packed with gzip, or as files of one kind in a zip archive.
 
 The output is bounded by an absolute size and by its ratio to the input. Names in an archive are
 never used for writing, and nothing inside is unpacked again.
@@ -15,11 +15,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import Phrase, listed
 
 CHUNK_BYTES = 1 << 20
 MAX_BYTES = 64 << 30
@@ -28,7 +30,20 @@ FREE_BYTES = 64 << 20
 """Unpacked size in bytes up to which any ratio of unpacked to packed size is accepted."""
 
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
-SPREADSHEET = {"[Content_Types].xml", "mimetype"}
+MAX_PARTS = 1_000
+"""Files that one archive may hold."""
+
+SHAPEFILE = {".shp", ".shx", ".dbf", ".prj", ".cpg"}
+BESIDE = {".md", ".pdf", ".html", ".htm", ".png", ".jpg", ".jpeg"}
+"""Suffixes of files that accompany others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file to be read, and its owner's name for it."""
+
+    path: Path
+    name: str
 
 
 def is_packed(path: Path) -> bool:
@@ -42,34 +57,67 @@ def _head(path: Path) -> bytes:
         return file.read(4)
 
 
-def unpacked(
+def unpack(
     path: Path,
     file_name: str,
     folder: Path,
     tick: Callable[[], None],
     *,
     enough: int = MAX_BYTES,
-) -> tuple[Path, str]:
-    """Return the path and name of the file to read, unpacked if necessary.
+    most: int = MAX_PARTS,
+) -> list[Part]:
+    """Return the files to read, unpacked if necessary; several if an archive holds several.
 
-    A packed file is unpacked into `folder`, up to about `enough` bytes; `tick` is called after each
-    chunk. Raises InvalidInput (field "file") for files that are not packed properly.
+    A packed file is unpacked into `folder`, up to about `enough` bytes of each of the first `most`
+    files; `tick` is called after each chunk. A spreadsheet stays packed, for its reader. Raises
+    InvalidInput (field "file") for files that are not packed properly.
     """
     head = _head(path)
     if head.startswith(GZIP):
         target = folder / "unpacked"
         with _readable(), path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as content:
-            _copy(content, target, packed.tell, tick, enough)
-        return target, file_name.removesuffix(".gz")
+            _copy(content, target, lambda: _limit(packed.tell()), tick, enough)
+        return [Part(target, file_name.removesuffix(".gz"))]
     if head not in (ZIP, EMPTY_ZIP):
-        return path, file_name
+        return [Part(path, file_name)]
     with _readable(), zipfile.ZipFile(path) as archive:
-        member = _only_member(archive)
-        target = folder / "unpacked"
-        with archive.open(member) as content:
-            packed_bytes = min(member.compress_size, path.stat().st_size)
-            _copy(content, target, lambda: packed_bytes, tick, enough)
-    return target, member.filename.rpartition("/")[2]
+        if is_sheet(archive):
+            return [Part(path, file_name)]
+        members = _members(archive)
+        outlines = [each for each in members if _suffix(each) == ".shp"]
+        chosen = members if outlines else members[:most]
+        size = path.stat().st_size
+        parts: list[Part] = []
+        written = packed_bytes = 0
+        for number, member in enumerate(chosen):
+            packed_bytes = min(packed_bytes + member.compress_size, size)
+            room = _limit(packed_bytes) - written
+            target = folder / _target(number if len(chosen) > 1 else None, member)
+            with archive.open(member) as content:
+                written += _copy(content, target, partial(int, room), tick, enough)
+            parts.append(Part(target, member.filename.rpartition("/")[2]))
+    return [each for each in parts if each.path.suffix == ".shp"] if outlines else parts
+
+
+def _target(number: int | None, member: zipfile.ZipInfo) -> str:
+    """Return the name under which a member is unpacked; its own name is never used."""
+    suffix = _suffix(member)
+    if suffix in SHAPEFILE:
+        return f"shape{suffix}"
+    return "unpacked" if number is None else f"part-{number}"
+
+
+def _limit(packed_bytes: int) -> int:
+    """Return how many bytes may come out of packed ones, of an archive altogether."""
+    return min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * packed_bytes))
+
+
+def is_sheet(archive: zipfile.ZipFile) -> bool:
+    """Whether an archive is itself a spreadsheet."""
+    names = set(archive.namelist())
+    if any(name.startswith("xl/workbook.") for name in names):
+        return True
+    return {"mimetype", "content.xml"} <= names
 
 
 @contextmanager
@@ -89,13 +137,13 @@ def _readable() -> Iterator[None]:
         ) from error
 
 
-def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive, ignoring metadata files that macOS adds."""
+def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Return the files in an archive: one, several of one kind, or those of one shapefile.
+
+    Files that only accompany others, such as metadata that macOS adds and texts about the data, are
+    ignored.
+    """
     infos = archive.infolist()
-    if SPREADSHEET & {info.filename for info in infos}:
-        raise InvalidInput(
-            "This is a spreadsheet or document; save the sheet as CSV.", field="file"
-        )
     for info in infos:
         _check_member(info)
     members = [
@@ -103,18 +151,54 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         for info in infos
         if not info.is_dir()
         and not info.filename.startswith("__MACOSX/")
-        and not info.filename.endswith(".DS_Store")
+        and not info.filename.rpartition("/")[2].startswith(".")
     ]
-    if len(members) != 1:
-        shapefile = any(info.filename.lower().endswith(".shp") for info in members)
+    if len(members) > 1:
+        data = [info for info in members if _suffix(info) not in BESIDE and not _is_note(info)]
+        members = data or members
+        members = [info for info in members if _suffix(info) == ".kml"] or members
+    outlines = [info for info in members if _suffix(info) == ".shp"]
+    if outlines:
+        return _shapefile(members, outlines)
+    if len(members) > MAX_PARTS or not members:
         raise InvalidInput(
-            "This is a zipped shapefile; export it as GeoPackage or GeoParquet."
-            if shapefile
-            else "The archive holds {count:,} files; pack exactly one.",
+            "The archive holds {count:,} files; pack from 1 to {most:,} files of one kind.",
             count=len(members),
+            most=MAX_PARTS,
             field="file",
         )
-    return members[0]
+    kinds = sorted({_suffix(info) for info in members})
+    if len(kinds) > 1:
+        raise InvalidInput(
+            "The archive holds files of several kinds ({kinds}); pack files of one kind.",
+            kinds=listed(kind or "?" for kind in kinds[:5]),
+            field="file",
+        )
+    return sorted(members, key=lambda info: info.filename)
+
+
+def _shapefile(
+    members: list[zipfile.ZipInfo], outlines: list[zipfile.ZipInfo]
+) -> list[zipfile.ZipInfo]:
+    """Return the files of the one shapefile in an archive. Raises InvalidInput."""
+    if len(outlines) > 1:
+        raise InvalidInput(
+            "The archive holds {count:,} shapefiles; pack exactly one.",
+            count=len(outlines),
+            field="file",
+        )
+    stem = outlines[0].filename[:-4].lower()
+    parts = [each for each in members if each.filename[:-4].lower() == stem]
+    return [each for each in parts if _suffix(each) in SHAPEFILE]
+
+
+def _suffix(info: zipfile.ZipInfo) -> str:
+    return Path(info.filename.rpartition("/")[2]).suffix.lower()
+
+
+def _is_note(info: zipfile.ZipInfo) -> bool:
+    name = info.filename.rpartition("/")[2].lower()
+    return name.startswith(("readme", "license", "licence", "liesmich"))
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
@@ -130,27 +214,25 @@ def _check_member(info: zipfile.ZipInfo) -> None:
         what = Phrase("a file packed in an unusual way")
     else:
         return
-    raise InvalidInput(
-        "The archive holds {what}; pack the one plain file to be uploaded.", what=what, field="file"
-    )
+    raise InvalidInput("The archive holds {what}; pack plain files only.", what=what, field="file")
 
 
 def _copy(
     content: IO[bytes] | gzip.GzipFile,
     target: Path,
-    read: Callable[[], int],
+    limit: Callable[[], int],
     tick: Callable[[], None],
     enough: int,
-) -> None:
-    """Unpack into `target`, within the limits and until `enough` bytes are written.
+) -> int:
+    """Unpack into `target` until `enough` bytes are written; return how many were.
 
-    `read()` returns the number of packed bytes consumed so far, or a larger one.
+    `limit()` returns how many are allowed by now. Raises InvalidInput beyond it.
     """
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):
             written += len(chunk)
-            if written > min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * read())):
+            if written > limit():
                 raise InvalidInput(
                     "The compressed file unpacks to more than {size} GiB or {most} times its "
                     "size; upload it unpacked, or as Parquet.",
@@ -160,3 +242,4 @@ def _copy(
                 )
             file.write(chunk)
             tick()
+    return written

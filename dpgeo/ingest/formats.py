@@ -6,6 +6,8 @@ A new format takes one module, which holds its reader, and one line of `FORMATS`
 from __future__ import annotations
 
 import importlib
+import re
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +64,57 @@ def _begins_with(magic: bytes) -> Callable[[Start], bool]:
     return lambda start: start.head.startswith(magic)
 
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""Beginning of Office documents before 2007."""
+
+
+def _is_sheet(start: Start) -> bool:
+    """Recognise spreadsheets, of which the newer ones are zip archives."""
+    from dpgeo.ingest.decompress import is_sheet
+
+    if not start.head.startswith(b"PK\x03\x04"):
+        return start.head.startswith(OLE)
+    try:
+        with zipfile.ZipFile(start.path) as archive:
+            return is_sheet(archive)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+
+
+def _is_xml(name: bytes) -> Callable[[Start], bool]:
+    """Recognise a document of XML by its outermost element, after comments and the like."""
+
+    def matches(start: Start) -> bool:
+        bare = re.sub(rb"<[?!].*?>", b"", start.text, flags=re.DOTALL).lstrip()
+        return re.match(rb"<(\w+:)?" + name + rb"[\s>]", bare) is not None
+
+    return matches
+
+
+def _is_trips(start: Start) -> bool:
+    """Recognise a document with a list of trips, of the Mobility Data Specification."""
+    return _is_json(start) and start.suffix not in SEQUENCE_NAMES and _has_list(start)
+
+
+def _is_list(start: Start) -> bool:
+    return start.text.startswith(b"[") and _has_list(start)
+
+
+def _has_list(start: Start) -> bool:
+    from dpgeo.ingest.json_records import find_list
+
+    with start.path.open("rb") as file:
+        return find_list(file) is not None
+
+
+def _is_json_rows(start: Start) -> bool:
+    """Recognise lines of plain objects by the first line, which is no feature."""
+    if not _is_json(start):
+        return False
+    line = start.text.lstrip(b"\x1e").splitlines()[0]
+    return re.search(rb'"type"\s*:\s*"Feature', line) is None and _is_json_sequence(start)
+
+
 def _is_json(start: Start) -> bool:
     return start.text.startswith((b"{", b"\x1e"))
 
@@ -99,6 +152,55 @@ FORMATS = (
         suffixes=(".gpkg",),
         matches=_begins_with(b"SQLite format 3\x00"),
         sandboxed=True,
+    ),
+    InputFormat(
+        title="Excel",
+        reader="sheet_reader.READER",
+        suffixes=(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+        matches=_is_sheet,
+        sandboxed=True,
+    ),
+    InputFormat(
+        title="Shapefile",
+        reader="shapefile_reader.READER",
+        suffixes=(".shp",),
+        matches=_begins_with(b"\x00\x00\x27\x0a"),
+        sandboxed=True,
+    ),
+    InputFormat(
+        title="GPX",
+        reader="xml_reader.GPX_READER",
+        suffixes=(".gpx",),
+        matches=_is_xml(b"gpx"),
+        sandboxed=True,
+    ),
+    InputFormat(
+        title="KML",
+        reader="xml_reader.KML_READER",
+        suffixes=(".kml", ".kmz"),
+        matches=_is_xml(b"kml"),
+        sandboxed=True,
+    ),
+    InputFormat(
+        title="MDS",
+        reader="json_records.TRIPS_READER",
+        suffixes=(),
+        matches=_is_trips,
+        sandboxed=False,
+    ),
+    InputFormat(
+        title="NDJSON",
+        reader="json_records.LINES_READER",
+        suffixes=(".jsonl",),
+        matches=_is_json_rows,
+        sandboxed=False,
+    ),
+    InputFormat(
+        title="JSON",
+        reader="json_records.LIST_READER",
+        suffixes=(),
+        matches=_is_list,
+        sandboxed=False,
     ),
     InputFormat(
         title="GeoJSONSeq",

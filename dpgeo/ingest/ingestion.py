@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from dpgeo.ingest import sandbox
-from dpgeo.ingest.decompress import is_packed
+from dpgeo.ingest.decompress import Part, is_packed
+from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import sniff
@@ -65,11 +66,22 @@ def ingest_here(
     erased: Collection[bytes] = (),
 ) -> Report:
     """Run `ingest` for an unpacked file, in this process."""
+    return ingest_parts([Part(source, file_name)], schema, key, target, progress, erased)
+
+
+def ingest_parts(
+    parts: Sequence[Part],
+    schema: Schema,
+    key: bytes,
+    target: Path,
+    progress: Callable[[int, int], None],
+    erased: Collection[bytes] = (),
+) -> Report:
+    """Run `ingest` for unpacked files, in this process."""
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
 
     tally = Tally()
-    reader = sniff(source, file_name).load_reader()
-    batches = reader.rows(source, schema.wanted, tally, schema.columns)
+    batches = reader_of(parts).rows(parts[0].path, schema.wanted, tally, schema.columns)
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:

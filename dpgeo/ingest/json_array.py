@@ -128,11 +128,14 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
         yield Elements(texts, file.tell())
 
 
-def read_rest(file: IO[bytes]) -> dict[str, Any]:
-    """Return the document's members after the array. Raises InvalidInput."""
+def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
+    """Return the document's members after the array. Raises InvalidInput.
+
+    `before` stands for all that precedes the rest, with the brackets that it closes.
+    """
     trailing = file.read(MAX_REST_BYTES + 1)
     try:
-        members = json.loads(b'{"":0' + trailing)
+        members = json.loads(before + trailing)
     except (ValueError, RecursionError):
         members = None
     if len(trailing) > MAX_REST_BYTES or not isinstance(members, dict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any, Self
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import sandbox
 from dpgeo.ingest.column_guess import hints, suggest
-from dpgeo.ingest.decompress import is_packed
+from dpgeo.ingest.decompress import Part, is_packed
+from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import sniff
 from dpgeo.ingest.trial import ANYWHERE, Context
@@ -77,7 +78,7 @@ def preview(
     all, and Conflict where the machine is too busy.
     """
     if not is_packed(path) and not sniff(path, file_name).sandboxed:
-        return preview_here(path, file_name, context, columns)
+        return preview_here([Part(path, file_name)], context, columns)
 
     request = {
         "source": str(path.absolute()),
@@ -98,10 +99,10 @@ def preview(
 
 
 def preview_here(
-    path: Path, file_name: str, context: Context = ANYWHERE, columns: Columns | None = None
+    parts: Sequence[Part], context: Context = ANYWHERE, columns: Columns | None = None
 ) -> Preview:
-    """Preview an unpacked file in this process. Raises InvalidInput (field "file")."""
-    reader = sniff(path, file_name).load_reader()
+    """Preview unpacked files in this process. Raises InvalidInput (field "file")."""
+    reader, path = reader_of(parts), parts[0].path
     head = reader.first_rows(path, None if columns is None else columns.layout)
     suggested = suggest(head.names, head.geometry, head.crs)
     suggested = replace(suggested, **head.layout.to_json())

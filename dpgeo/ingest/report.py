@@ -35,6 +35,7 @@ class Reason(StrEnum):
     WRONG_FIELDS = translatable("more or fewer fields than the header has")
     NOT_JSON = translatable("the line is not JSON, or JSON nested too deeply")
     NOT_FEATURE = translatable("the record is not a GeoJSON feature")
+    NOT_OBJECT = translatable("the record is not a JSON object")
     FEATURE_TOO_LONG = translatable("the feature is longer than 65,536 bytes")
     NOT_PLAIN = translatable(
         "a declared field is a list, an object, true or false, not text or a number"

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -89,7 +90,8 @@ def run(
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # what the process did not read before it ended
+                    pipe.close()
 
 
 def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.decompress import MAX_BYTES, unpacked
-from dpgeo.ingest.ingestion import ingest_here
+from dpgeo.ingest.decompress import MAX_BYTES, Part, unpack
+from dpgeo.ingest.ingestion import ingest_parts
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.ingest.sniff import sniff
@@ -32,6 +32,9 @@ MAX_OPEN_FILES = 64
 PREVIEW_BYTES = 32 << 20
 """Number of bytes of a compressed text file that are unpacked for its preview."""
 
+PREVIEW_PARTS = 5
+"""Files of an archive that are unpacked for its preview."""
+
 PREVIEW_SECONDS = 60
 """Processor time in seconds after which a preview refuses the file. A limit on elapsed time would
 also refuse sound files when the machine is busy."""
@@ -42,30 +45,29 @@ Say = Callable[[dict[str, Any]], None]
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack a file and preview its head."""
 
-    def unpack(enough: int) -> tuple[Path, str]:
+    def unpacked(enough: int) -> list[Part]:
         source, name = Path(request["source"]), request["file_name"]
-        return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
+        return unpack(source, name, Path.cwd(), lambda: None, enough=enough, most=PREVIEW_PARTS)
 
     os.nice(10)  # visitors come first
-    path, name = unpack(PREVIEW_BYTES)
-    if sniff(path, name).sandboxed:
-        path, name = unpack(MAX_BYTES)
+    parts = unpacked(PREVIEW_BYTES)
+    if sniff(parts[0].path, parts[0].name).sandboxed:
+        parts = unpacked(MAX_BYTES)
     columns = request["columns"] and Columns.from_json(request["columns"])
-    return preview_here(path, name, Context.from_json(request["context"]), columns).to_json()
+    return preview_here(parts, Context.from_json(request["context"]), columns).to_json()
 
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
     folder = Path.cwd()
-    path, name = unpacked(
+    parts = unpack(
         Path(request["source"]),
         request["file_name"],
         folder,
         lambda: say({"progress": [0, 0]}),
     )
-    report = ingest_here(
-        path,
-        name,
+    report = ingest_parts(
+        parts,
         Schema.from_json(request["schema"]),
         bytes.fromhex(request["key"]),
         folder / "canonical.parquet",

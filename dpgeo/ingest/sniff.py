@@ -15,18 +15,13 @@ HEAD_BYTES = 4_096
 FOREIGN = [
     (b"PARE", translatable("This is an encrypted Parquet file; write it without encryption.")),
     (b"\x1f\x8b", translatable("This is compressed twice; compress it once.")),
-    (b"PK\x03\x04", translatable("This is an archive within an archive; pack the one plain file.")),
+    (b"PK\x03\x04", translatable("This is an archive within an archive; pack the plain file.")),
     (b"7z\xbc\xaf\x27\x1c", translatable("This is a 7-zip archive; unpack it first.")),
     (b"\xfd7zXZ\x00", translatable("This is compressed with xz; unpack it first.")),
     (b"BZh", translatable("This is compressed with bzip2; unpack it first.")),
     (b"\x28\xb5\x2f\xfd", translatable("This is compressed with zstd; unpack it first.")),
-    (b"\xd0\xcf\x11\xe0", translatable("This is an old Office document; save the sheet as CSV.")),
     (b"ARROW1", translatable("This is an Arrow or Feather file; write it as Parquet.")),
     (b"ORC", translatable("This is an ORC file; write it as Parquet.")),
-    (
-        b"\x00\x00\x27\x0a",
-        translatable("This is a shapefile; export the layer as GeoParquet or CSV."),
-    ),
     (b"\xff\xfe\x00\x00", translatable("This is text in UTF-32; save it as UTF-8.")),
     (b"%PDF", translatable("This is a PDF document; export the table behind it as CSV.")),
 ]

@@ -1,1 +1,1 @@
-"""Releases, the only users of production noise (Django app)."""
+"""Django app of releases, the only user of production noise."""

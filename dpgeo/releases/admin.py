@@ -1,6 +1,6 @@
-"""Admin pages of releases: to read, publish, withdraw, cancel and retry.
+"""Admin pages of releases, with buttons to publish, withdraw, cancel and retry.
 
-A draft is rejected on its page of the desk, which asks for the reason.
+Drafts are rejected on their desk pages, which ask for the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
 BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.inputs}
-"""The button labels of the actions that need no further input."""
+"""Labels of the buttons, for actions that need no further input."""
 
 
 @admin.register(Release)
@@ -48,12 +48,12 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Cost", ordering="cost_units")
     def cost_shown(self, release: Release) -> str:
-        """Format the cost, exactly."""
+        """Format the exact cost."""
         return release.cost_words
 
     @admin.display(description="Job")
     def progress(self, release: Release) -> str:
-        """Describe the state and the current step."""
+        """Describe the state and the current step of the job."""
         job = release.job
         running = job.state == JobState.RUNNING and job.step
         return (
@@ -62,7 +62,7 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Failure (private)")
     def failure(self, release: Release) -> str:
-        """Return why the job failed."""
+        """Return the reason why the job failed."""
         return str(release.job.failure)
 
     @admin.display(description="Files")
@@ -75,13 +75,13 @@ class ReleaseAdmin(OrganisationScoped):
         )
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the addresses of the buttons to the admin's own."""
+        """Add the URLs of the buttons to those of Django's admin."""
         act = self.admin_site.admin_view(require_POST(self.act))
         name = "releases_release_act"
         return [path("<str:release_id>/act/<str:action>/", act, name=name), *super().get_urls()]
 
     def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-        """Run the action of a button as the user who pressed it."""
+        """Run the action of a button in the name of the user who pressed it."""
         release = self.get_object(request, release_id)
         if release is None or action not in BUTTONS or not isinstance(request.user, User):
             raise Http404
@@ -100,7 +100,7 @@ class ReleaseAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Add the buttons to Django's page."""
+        """Add the buttons to Django's page of a release."""
         release = self.get_object(request, unquote(object_id))
         context: dict[str, Any] = {}
         if release is not None:

@@ -1,15 +1,15 @@
 """Released blobs in the private storage, named by the jobs that paid for them.
 
-These names make it possible to recover a draw that no row names, because the database was restored
-from a backup or the worker was killed before the commit point. Such a draw is used instead of
-drawing again: files made from it may have been published, and a second draw would be a second
+By these names, a draw can be recovered that the database does not contain, because the database was
+restored from a backup or the worker was killed before the commit point. Such a draw is used instead
+of a new one: files made from it may have been published, and a second draw would be a second
 measurement for the price of one.
 
-A draw's name also states the version of the data that it was made from. Once that version was
-replaced because a person was erased, the draw is neither recovered nor committed: it holds the
-person's share. The release is drawn from the new version instead, and the sweep debits the older
-draw by itself before it deletes it. Nobody can tell whether a restored database had published that
-draw, so both draws are paid for.
+A draw's name also contains the version of the data from which it was made. If that version was
+replaced because a person was erased, the draw contains that person's contribution, and is neither
+recovered nor committed. The release is drawn from the new version instead, and the sweep debits the
+older draw separately and then deletes it. Both draws are paid for, since the older draw may have
+been published before the database was restored.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def blob_prefix(job_id: UUID) -> str:
 
 
 def new_blob_name(release: Release) -> str:
-    """Return a fresh name for a draw from a release's current version of the data."""
+    """Return a new name for a draw from the current version of a release's data."""
     return f"{blob_prefix(release.job_id)}{release.upload_id.hex}-{secrets.token_hex(16)}"
 
 
 def is_from_replaced_data(release: Release, name: str) -> bool:
-    """Whether a blob was drawn from a version of the data that an erasure has replaced.
+    """Return whether a blob was drawn from a version of the data that an erasure has replaced.
 
-    Names without a version were given before version 0.2.0. Of these, all that belong to a release
-    from data that were rewritten by an erasure count as drawn before it.
+    Blobs drawn before version 0.2.0 have no version in their names. If the release's data were
+    rewritten by an erasure, such blobs count as drawn before the erasure.
     """
     version, hyphen, _ = name.removeprefix(blob_prefix(release.job_id)).partition("-")
     if hyphen:
@@ -57,17 +57,16 @@ def is_from_replaced_data(release: Release, name: str) -> bool:
 
 
 def has_stored_blob(job_id: UUID) -> bool:
-    """Return whether a job has stored a blob, be it complete or cut short."""
+    """Return whether a job has stored a blob, complete or not."""
     prefix = blob_prefix(job_id)
     return any(name.startswith(prefix) for name in stored_names(private_storage(), FOLDER))
 
 
 def commit_blob(release: Release, name: str, blob: bytes) -> bool:
-    """Commit a blob to its release; return whether the release names this blob.
+    """Commit a stored blob to its release; return whether it is now the release's blob.
 
-    The update is the commit point: it names a blob only in a row that names none, so the first blob
-    committed is final. It names none either if the version of the data that `release` was read with
-    has been replaced since.
+    This update is the commit point. It changes only a row without a blob, so the first blob is
+    final. It changes nothing if the version of the data has been replaced since `release` was read.
     """
     current = Release.objects.filter(pk=release.pk, blob_name="", upload=release.upload_id)
     current.update(blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest())
@@ -78,10 +77,10 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit the stored draw of an earlier attempt; return False if there is none.
 
-    Drawn noise is never refunded, so `drawing` is recorded first. `lease` is the lease of the
-    worker that runs the job, or None where no worker holds one, as in the sweep. Raises LeaseLost,
-    and UnreadableRelease for a complete draw that is too large or too new for this software, so
-    that no second draw is made beside it.
+    `drawing` is recorded first, since drawn noise is never refunded. `lease` is the lease of the
+    worker that runs the job, or None if no worker does, as in the sweep. Raises LeaseLost, and
+    UnreadableRelease for a complete draw that is too large or too new for this software; this
+    prevents a second draw.
     """
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
@@ -91,13 +90,13 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # a worker was killed while storing it; nobody saw it
+            except DamagedRelease:  # A worker was killed while storing it, so nobody saw it.
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # the draw of another request, which the sweep debits separately
+                continue  # The draw of another request, which the sweep debits separately.
             _set_drawing(release, lease)
             if commit_blob(release, name, blob) or release.blob_name:
                 return True
@@ -112,7 +111,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Whether a blob stored under a release's job is the draw of another request."""
+    """Return whether a blob stored under a release's job is the draw of another request."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:
@@ -122,12 +121,11 @@ def is_anothers(release: Release, name: str) -> bool:
 
 
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Whether a blob states a release's dataset, cost and request.
+    """Return whether a blob has the dataset, cost and request of a release.
 
-    A blob may be stored under the id of a job that did not draw it. This happens if storages were
-    mixed up, or if a database was restored beside the storage of another installation. It also
-    happens to an id derived from the name that a client gave to its request: after a restore the
-    client may give the same name to another request.
+    A blob may be stored under the id of a job that did not draw it, for example if a database is
+    used with the storage of another installation. An id may also be derived from a name that the
+    client gave to its request; after a restore, the client may use that name for another request.
     """
     return (
         released.about.get("dataset_slug") == release.dataset.slug
@@ -137,9 +135,9 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """Yield, for every stored blob, the id of the job in its name, and that name."""
+    """Yield the job's id and the name of every stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
         except ValueError:
-            continue  # not a blob's name
+            continue  # Not the name of a blob.

@@ -1,4 +1,4 @@
-"""Storage of a release's files: private while a draft, public once published."""
+"""Storage of the files of releases: private for drafts, public once published."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def checksum(path: Path) -> str:
 
 
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store an artefact in the private storage and list it, unless it is listed.
+    """Store a built file in the private storage and list it, unless it is already listed.
 
-    If two workers store the same artefact at once, either file may be kept: both have the same
+    If two workers store the same file at the same time, either copy may be kept: both have the same
     bytes, because both workers read the committed blob.
     """
     existing = release.files.filter(name=built.name).first()
@@ -59,7 +59,7 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
 
 
 def compress(path: Path) -> Path:
-    """Write a gzip copy beside a file; it is reproducible, without name and time."""
+    """Write a gzip copy next to a file, reproducibly (without name and time); return its path."""
     target = path.with_name(f"{path.name}.gz")
     with (
         path.open("rb") as source,
@@ -73,8 +73,8 @@ def compress(path: Path) -> Path:
 def check_stored(release: Release) -> None:
     """Raise Conflict if files of a draft are missing.
 
-    This happens if a draft was rejected, or published and withdrawn, which deletes its files, and
-    the database is then restored from an earlier backup.
+    This happens if its files were deleted because it was rejected, or published and withdrawn, and
+    the database was then restored from an earlier backup.
     """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
@@ -98,7 +98,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete every file of a withdrawn or rejected release; its private blob stays."""
+    """Delete all files of a withdrawn or rejected release; its private blob stays."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

@@ -1,8 +1,9 @@
 """In-memory cache of the items of public lists, keyed by the values they show.
 
 A list always queries its database rows. The text of an item is cached under a digest of its row,
-which holds every value that the text is made of. If a value changes, so does the digest, and
-nothing has to be invalidated. Response times do not depend on what was spent or when jobs ran.
+which contains every value that is used in the text. If a value changes, so does the digest, so
+entries never have to be invalidated. Response times do not depend on spent budgets or on the times
+of jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import TABLES
 
 MOST_KEPT = 4096
-"""Largest number of cached texts, each of some kilobytes."""
+"""Largest number of cached texts, each of a few kilobytes."""
 
 DATASET_FACTS = (
     *("pk", "slug", "title", "description", "licence", "attribution", "unit", "time_zone"),
@@ -32,20 +33,20 @@ DATASET_FACTS = (
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
     *("ledger__merged_units", "ledger__geo__merged_units", "ledger__geo__input_step"),
 )
-"""The columns that lists show of a dataset, except its study area."""
+"""The columns of a dataset that lists show, except its study area."""
 
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
     *("cost_units", "bound", "counting", "bounding", "published_at", "withdrawn_at"),
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
-"""The columns that lists show of a release, except its files, which never change."""
+"""The columns of a release that lists show, except its files, which never change."""
 
 Row = tuple[Any, ...]
 """The columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Texts, each with whether its row determines it, so that it can be cached."""
+"""Pairs of a text and whether it can be cached, because it follows from its row alone."""
 
 
 class TextCache:
@@ -60,8 +61,8 @@ class TextCache:
     ) -> list[bytes]:
         """Return the text of each row, leaving out empty texts.
 
-        `make` writes the texts that are not cached. `beside` is what the texts depend on besides
-        their rows, such as the server's address.
+        `make` writes the texts of rows that are not cached. `beside` is anything else on which the
+        texts depend, such as the server's URL.
         """
         keys = [_digest((beside, *row)) for row in rows]
         known = {key: self._texts.get(key) for key in keys}
@@ -94,8 +95,8 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
     """Return a function that writes the texts of any number of releases, using two queries.
 
     A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage. It has all files once it has the statement, which is the last file to be
-    written.
+    in the public storage. A release has all its files if it has the statement, which is written
+    last.
     """
 
     def make(rows: Sequence[Row]) -> Texts:
@@ -130,7 +131,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
 
 
 def _facts(thing: object, names: Sequence[str]) -> Row:
-    """Return the named fields of a loaded instance, as `values_list(*names)` would select them."""
+    """Return the named fields of a model instance, as `values_list(*names)` would return them."""
     return tuple(
         reduce(lambda value, part: getattr(value, part, None), name.split("__"), thing)
         for name in names

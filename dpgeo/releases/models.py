@@ -1,4 +1,4 @@
-"""Releases: requested, drawn once, published or rejected, perhaps withdrawn."""
+"""Tables of releases, of their shards and of their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpgeo.releases.states import STATES, ReleaseState, StateRules
 
 
 def make_public_id() -> str:
-    """Return an unguessable id of 128 random bits, safe in URLs."""
+    """Return an unguessable, URL-safe id of 128 random bits."""
     return secrets.token_urlsafe(16)
 
 
@@ -30,7 +30,7 @@ def today() -> datetime.date:
 
 
 class CountingChoice(models.TextChoices):
-    """What a cell counts; the values are those of `core.guarantees.Counting`."""
+    """What is counted in a cell; the values are those of `core.guarantees.Counting`."""
 
     PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
     VISITS = Counting.VISITS.value, "Visits: every record"
@@ -44,12 +44,12 @@ class BoundingChoice(models.TextChoices):
 
 
 class Release(models.Model):
-    """One request and, once its job has committed, one immutable Released blob.
+    """A request for a release and, once its job has committed, its immutable Released blob.
 
-    `salt` seeds the choice of each person's contributions, the same for every attempt of the job.
-    The row names the blob exactly once: the commit point sets `blob_name` and `blob_sha256`
-    together, and they never change. Lists are ordered by `day`, and within a day by the random id:
-    an exact order would reveal when jobs ended, which depends on the private data.
+    `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
+    job. `blob_name` and `blob_sha256` are set together at the commit point, and never change. Lists
+    are ordered by `day`, and within a day by the random id: a more exact order would reveal when
+    jobs ended, which depends on the private data.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -145,36 +145,36 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """Return the rules of the release's state."""
+        """The rules of the release's state."""
         return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the release's epsilon, per metre for perturbed points."""
+        """The release's epsilon; per metre for perturbed points."""
         return from_units(Notion(self.notion), self.cost_units)
 
     @property
     def cost(self) -> Guarantee:
-        """Return the release's cost, which is also its guarantee."""
+        """The release's cost, which is also its guarantee."""
         return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
 
     @property
     def ledger(self) -> Ledger:
-        """Return the ledger that pays for the release."""
+        """The ledger that pays for the release."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
 
     @property
     def cost_words(self) -> str:
-        """Format the release's cost: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 
 class ReleaseShard(models.Model):
-    """A shard of a release's people; a job of its own perturbs their points.
+    """A shard of a release's people, whose points are perturbed by a job of their own.
 
-    Shards are numbered from 0: this is shard `number` of `total`. `upload` is the version of the
-    data that it reads. None of the three changes. `blob_name` names the shard's stored output and
-    is set once. Shards are deleted once the release's own blob is committed.
+    This is shard `number`, counted from 0, of `total`. `upload` is the version of the data that it
+    reads. These three never change. `blob_name` is the name of the shard's stored output and is set
+    only once. Shards are deleted when the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
@@ -196,11 +196,11 @@ class ReleaseShard(models.Model):
 
 
 class ReleaseFile(models.Model):
-    """One artefact of a release: a deterministic function of its blob.
+    """A file of a release, which is a deterministic function of its blob.
 
-    `stored_name` names a file in the private storage until the release is published, and in the
-    "releases" storage from then on (`public`). If `gzipped`, the same name with ".gz" holds the
-    file compressed; `sha256` and `size` refer to the uncompressed bytes.
+    `stored_name` is the file's name in the public storage "releases" if `public`, and otherwise in
+    the private storage. If `gzipped`, a compressed copy has the same name with ".gz" appended.
+    `sha256` and `size` are those of the uncompressed bytes.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")

@@ -1,32 +1,32 @@
-"""The only access to private data and production noise.
+"""Draws from private data with production noise; nothing else has access to both.
 
-Privacy argument for discarded draws. To draw again until an attempt succeeds is to select among
-draws, unless success is independent of the noise. It may depend on the noise: a mechanism may fail
-because of what it drew, and a blob may be too large for the disk, since how well it compresses
-depends on the noise. So any failure between the first draw and the storing of the result ends the
-job, with no refund and no further attempt; before it gives up, the job offers the same bytes to the
-storage several times.
+Privacy argument for discarded draws. Drawing again until an attempt succeeds would be a selection
+among draws, unless success is independent of the noise. It may depend on the noise: a mechanism may
+fail because of what it drew, and a blob may be too large for the disk, since its compressed size
+depends on the noise. So any failure between the first draw and the storage of the result ends the
+job, with no refund and no further attempt. Before giving up, the job tries several times to store
+the same bytes.
 
 It is different if a worker is killed, loses its lease or cannot reach the database. Nobody saw what
-the worker drew, and the cause came from outside, independent of the noise. Given such an event, the
-next draw has the distribution of the first, and the draw that is seen is the one that was paid for.
-If the worker had stored its blob, that blob is recovered; otherwise a new attempt draws. There are
-at most `MAX_ATTEMPTS` attempts.
+the worker drew, and the cause is external and independent of the noise. Given such an event, the
+next draw has the same distribution as the first, and only one draw, which was paid for, is ever
+seen. If the worker had stored its blob, that blob is recovered; otherwise a new attempt draws
+again. There are at most `MAX_ATTEMPTS` attempts.
 
-One kind of kill may depend on the noise: a system that runs out of memory kills the process that
-uses the most. If draws were discarded in this way, the probability of any output would be at most
-`MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore hold only arrays whose sizes are
-public or grow with measurements that were paid for.
+One kind of kill may depend on the noise: if the system runs out of memory, it kills the process
+that uses most of it. If draws were discarded in this way, the probability of any output would be at
+most `MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore use only arrays whose sizes
+are public or grow with measurements that were paid for.
 
-A full disk is another such cause. So no noise is drawn while the disk has less than the least free
-space; what was drawn and does not fit waits in memory, up to `SPACE_SECONDS`, and is never drawn
-again on its account; and an attempt that lost a draw is counted (`JobLease.unstored_draw`), though
-attempts are not counted for want of space otherwise.
+A full disk is another such cause. So no noise is drawn while less than the least free space is
+free. A draw that does not fit on the disk waits in memory for up to `SPACE_SECONDS`, and is never
+drawn again for that reason. Attempts that fail for lack of space are not counted, except those that
+lost a draw (`JobLease.unstored_draw`).
 
-What is charged. A failure before a draw, such as a count that does not fit into memory, may reveal
-the size of the data. Members see exact totals anyway, so their epsilon is refunded. API keys see no
-totals, and could find them out for nothing by repeated requests. Therefore the request of an API
-key is not refunded once the data are opened.
+What is charged. A failure before the draw, such as a count that does not fit in memory, may reveal
+the size of the data. Members see exact totals anyway, so they get a refund. API keys see no totals,
+and could learn them for free by repeated requests. Therefore the request of an API key is not
+refunded once the data are opened.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ logger = logging.getLogger(__name__)
 COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
-"""Seconds between attempts to store a draw, which cannot be drawn again."""
+"""Seconds between attempts to store a draw, since it must not be drawn again."""
 
 SPACE_SECONDS = 6 * 3600.0
-"""Seconds that a draw waits for space: half of what a worker may hold a job."""
+"""Seconds for which a draw waits for disk space: half of the longest time of a lease."""
 
 SPACE_POLL_SECONDS = 15.0
 
@@ -76,9 +76,9 @@ T = TypeVar("T")
 
 
 class AnnouncedEntropy:
-    """Production randomness that records `drawing` before its first word is drawn.
+    """Production randomness that records `drawing` in the job before its first word is drawn.
 
-    A job that fails while it counts can be refunded; from the first stream on there is no refund.
+    A job that fails while it counts can be refunded; after the first stream is opened, it cannot.
     """
 
     def __init__(self, lease: JobLease) -> None:
@@ -87,9 +87,9 @@ class AnnouncedEntropy:
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """Return a new stream of random words.
+        """Open a new stream of random words.
 
-        Raises LeaseLost, and OSError before the first stream if the disk has no space.
+        Raises LeaseLost. For the first stream, raises OSError if the disk lacks space.
         """
         if not self.announced:
             if read_disk_space().short:
@@ -107,11 +107,11 @@ def read_and_draw(
     lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
 ) -> T:
-    """Return what `work(view, params, entropy)` draws from an upload for a release.
+    """Return the result of `work(view, params, entropy)` on an upload's private data.
 
-    Whatever `work` raises before it draws noise is raised unchanged. After that only
-    LeaseLost and DatabaseError are raised unchanged; any other error is turned into Conflict,
-    because drawing again is not allowed.
+    Errors of `work` before it draws noise are raised unchanged. After that, only LeaseLost and
+    DatabaseError are raised unchanged; any other error becomes Conflict, because drawing again is
+    not allowed.
     """
     dataset = release.dataset
     request = request_of(release)
@@ -142,7 +142,7 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """Return the Conflict for a failure after a draw; log only its type and traceback."""
+    """Return the Conflict for an error after noise was drawn; log its type and traceback only."""
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
@@ -153,11 +153,11 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 
 
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
-    """Store a draw in the private storage; return the name that it has there.
+    """Store a draw in the private storage, and return its name there.
 
-    After a failure the same bytes are offered again, after each of the waits in `STORING_WAITS`;
-    for want of space, until there is some or `SPACE_SECONDS` have passed. Raises Conflict if the
-    last attempt fails too.
+    After a failure, storing the same bytes is tried again after each of the waits in
+    `STORING_WAITS`. If the disk lacks space, it is first tried again for up to `SPACE_SECONDS`.
+    Raises Conflict if the last attempt fails.
     """
     waits = list(reversed(STORING_WAITS))
     end = time.monotonic() + SPACE_SECONDS
@@ -180,5 +180,5 @@ def _store(name: str, drawn: bytes) -> str:
         with path.open("wb") as file:
             file.write(drawn)
             file.flush()
-            os.fsync(file.fileno())  # on the disk before a row names it
+            os.fsync(file.fileno())  # It must be on the disk before the database refers to it.
         return store(private_storage(), name, path)

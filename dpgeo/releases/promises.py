@@ -1,4 +1,4 @@
-"""The promise of one release by itself, from its row alone."""
+"""The privacy promise of a single release, from its database row alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dpgeo.spatial.ground_grid import snapped_apart
 
 
 def promise_of(release: Release) -> Promise:
-    """Return what can be guessed about somebody from a release, drawn or not."""
+    """Return the promise on what can be guessed about somebody from a release.
+
+    The release need not be drawn yet.
+    """
     dataset = release.dataset
     if release.ledger.radius is None:
         return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun)

@@ -1,4 +1,4 @@
-"""Changes of a release's state, and the promises that a publication makes."""
+"""Changes of a release's state, and the promises made by a publication."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, states_from
 
 
 def move(release: Release, name: str, **facts: object) -> None:
-    """Move a drawn release to an action's target state.
+    """Move a drawn release to the target state of the action `name`, setting further `facts`.
 
-    This is one conditional update, so that only one of two simultaneous decisions takes effect.
-    Raises Conflict if the release is not drawn, or its state does not allow the action.
+    This is a single conditional update, so that only one of two simultaneous decisions takes
+    effect. Raises Conflict if the release is not drawn, or its state does not allow the action.
     """
     action = ACTIONS[name]
     if action.to is None:
@@ -38,9 +38,9 @@ def move(release: Release, name: str, **facts: object) -> None:
 def publish(release: Release) -> Release:
     """Publish a drawn draft without checking permissions.
 
-    The state changes first, and the files are moved to the public storage afterwards, so that the
-    public storage never holds files of a draft. Until they are moved, files are served from the
-    private storage.
+    The state changes before the files are moved to the public storage, so that this storage never
+    contains files of a draft. Until they are moved, files are served from the private storage.
+    Raises Conflict if the release cannot be published.
     """
     files.check_stored(release)
     _check_paid(release)
@@ -52,10 +52,10 @@ def publish(release: Release) -> Release:
 
 
 def publish_due(release: Release) -> None:
-    """Publish a finished draft as its requester wished, if they still may.
+    """Publish a finished draft as its requester wished, if the requester may still publish.
 
-    If it cannot be published it stays a draft; publishing it by hand shows the reason. The operator
-    always may. When an account is deleted, its requests wait for an approver
+    The operator always may. If the release cannot be published, it stays a draft, and publishing it
+    by hand shows the reason. Requests of a deleted account wait for an approver
     (`receivers.forget_publisher`).
     """
     by = release.created_by
@@ -65,11 +65,11 @@ def publish_due(release: Release) -> None:
 
 
 def releases_publish_due() -> int:
-    """Publish the finished drafts whose time has come; return how many were published.
+    """Publish the finished drafts that are due; return how many were published.
 
-    A publication by itself shows that the job has ended, so it waits for the time at which API keys
-    may know that (`jobs.slots`). An approver may publish at any time. Whatever cannot be published
-    is tried again for a day.
+    An automatic publication shows that the job has ended, so it waits until API keys may know that
+    (`jobs.slots`). An approver may publish at any time. A draft that cannot be published is tried
+    again for a day.
     """
     waiting = Release.objects.filter(
         state=ReleaseState.DRAFT, publish_when_done=True, job__state=JobState.DONE
@@ -84,9 +84,9 @@ def releases_publish_due() -> int:
 
 
 def _check_paid(release: Release) -> None:
-    """Raise Conflict unless the release's whole cost is debited.
+    """Raise Conflict unless the whole cost of a release is debited.
 
-    A database restored from a backup may have lost the debit, or a part of it.
+    In a database restored from a backup, the debit or a part of it may be missing.
     """
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
@@ -98,13 +98,13 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Make the total budgets that a release states public promises.
+    """Promise publicly the total budgets that a release states.
 
-    Raises Conflict if a budget for points was declared since, or a total was raised.
+    Raises Conflict if a budget for points was declared, or a total raised, after the request.
 
     The ledger for counts comes first. Once its total is promised, no budget for points can be
-    declared for the same people, so the next query finds out for good whether there is one. It is
-    locked, so that a merger waits and continues the promise.
+    declared for the same people, so the result of the next query is final. The ledger is locked, so
+    that a merger waits and takes over the promise.
     """
     ledger = ledger_lock(release.dataset.ledger)
     ledger_promise(ledger=ledger, total_units=release.total_units)

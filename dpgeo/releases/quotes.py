@@ -31,15 +31,15 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""Count that hardly any place reaches; quotes warn if only larger counts stand out from noise."""
+"""A count that hardly any place reaches; quotes warn if even such counts would not stand out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The best contribution bound under a guess about the data, and expected errors.
+    """The best contribution bound for a guess about the data, and expected errors.
 
-    `error` is the expected error at the requested bound, and `error_at_best` the one at the best
-    bound. `errors` are the expected errors at `bounds`: about `MOST_ADVISED` bounds from 1 to the
+    `error` is the expected error with the requested bound, and `error_at_best` that with the best
+    bound. `errors` are the expected errors with `bounds`, about `MOST_ADVISED` bounds from 1 to the
     guessed number of places of one person.
     """
 
@@ -56,9 +56,11 @@ MOST_ADVISED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A valid request: its exact cost, what remains, and the expected noise.
+    """A valid request, its exact cost, the remaining budget and the expected noise.
 
-    Epsilons are per metre for perturbed points; `amount` and `words` format them for people.
+    Epsilons are per metre for perturbed points; `amount` and `words` format them for readers.
+    `more_like_this` is the number of further such requests that the budget allows. `guess` is None
+    if no guess about the data was given.
     """
 
     request: ReleaseRequest
@@ -75,7 +77,7 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """Return advice on the bound; None without a guess, or if nothing is counted."""
+        """Advice on the contribution bound; None without a guess, or for perturbed points."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
@@ -94,7 +96,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """Return reasons against this request, from public inputs and guesses alone."""
+        """Warnings about this request, from public inputs and guesses alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:
@@ -103,23 +105,23 @@ class Quote:
 
     @property
     def epsilon(self) -> Fraction:
-        """Return the exact cost."""
+        """The exact cost."""
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """Format an epsilon as "0.5" or, for perturbed points, as a level, "ln 4"."""
+        """Format an epsilon, such as "0.5"; for perturbed points as a level, such as "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
 
     def rest(self, epsilon: Fraction) -> str:
-        """Format what is left of the ledger as an amount that can be requested."""
+        """Format a remaining epsilon as an amount that can be requested."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.rest(whole_units(self.cost.notion, epsilon))
 
     def words(self, epsilon: Fraction) -> str:
-        """Format an epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format an epsilon in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
@@ -129,7 +131,10 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Return the warning due if no count below `least` stands out from noise, or None."""
+    """Return a warning if too few counts will stand out from the noise; None if enough will.
+
+    `least` is the smallest count that stands out.
+    """
     if guess is None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
@@ -159,11 +164,11 @@ def release_quote(
     guess: Guess | None = None,
     refunds: bool = True,
 ) -> Quote:
-    """Price a request; nothing is reserved and no data are read.
+    """Return the quote of a request; nothing is reserved and no data are read.
 
     With `guess`, public guesses about the data, the quote also gives advice on the bound. Without
-    `refunds`, as for programs, whatever was refunded counts as spent.
-    Raises InvalidInput, which names the field, and BudgetExceeded, which states the amounts.
+    `refunds`, as for API keys, refunded amounts count as spent. Raises InvalidInput, with the field
+    at fault, and BudgetExceeded, with the amounts.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(chosen, params, request.epsilon, request.bounding)
@@ -190,7 +195,7 @@ def release_quote(
 
 
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
-    """Forecast a request's noise, whether or not the budget allows it. Raises InvalidInput."""
+    """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput."""
     params = request.params
     _, rest = split(request.epsilon, request.bounding)
     domain = domain_of(dataset, layers_named(params))
@@ -198,10 +203,11 @@ def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput if positions are snapped to a coarser grid than the ledger's.
+    """Raise InvalidInput if the request snaps positions to a coarser grid than the ledger allows.
 
-    When a person moves by the radius for which the level is promised, the positions snapped to a
-    coarser grid could differ by many times that radius, and the odds by more than promised.
+    The level is promised for moves within the ledger's radius. On a coarser grid, two positions
+    within that radius could be many times as far apart after snapping, and the odds could change by
+    more than promised.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace):

@@ -11,9 +11,9 @@ from dpgeo.releases.models import Release
 
 
 def forget_publisher(sender: object, instance: User, **_: Any) -> None:
-    """Keep a deleted account's unfinished releases from being published when done.
+    """Prevent the automatic publication of releases requested by a deleted account.
 
-    Without its requester, such a release would count as requested by the operator, who may always
+    Without a requester, such a release would count as requested by the operator, who may always
     publish. It stays a draft instead.
     """
     Release.objects.filter(created_by=instance).update(publish_when_done=False)

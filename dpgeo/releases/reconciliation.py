@@ -1,7 +1,7 @@
 """Reconciliation of releases by the reaper: interrupted work and lost debits.
 
-All noise that was drawn is paid for, even after a database was restored from a backup that is older
-than the storages.
+It ensures that all noise ever drawn is paid for, even if the database is restored from a backup
+that is older than the stored files.
 """
 
 from __future__ import annotations
@@ -44,13 +44,16 @@ CUT_OFF_AFTER = timedelta(minutes=10)
 """Age after which an unfinished publication, withdrawal or rejection counts as interrupted."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Job states in which the sweep recovers a stored draw. A running job recovers its own draw,
-and the draw of a cancelled job is only debited."""
+"""Job states in which the sweep recovers a stored draw. A running job recovers its own draw, and
+the draw of a cancelled job is debited but not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one sweep did: draws adopted and debited, releases completed, files deleted."""
+    """Result of a sweep: numbers of files deleted, draws recovered and debited, and completions.
+
+    `completed` counts publications and deletions that had been interrupted.
+    """
 
     files: int
     adopted: int
@@ -59,8 +62,8 @@ class Swept:
 
 
 def releases_sweep() -> Swept:
-    """Recover and debit lost draws, complete interrupted work, delete orphan files."""
-    # The ledger comes first: no error with files may prevent a draw from being debited.
+    """Recover and debit lost draws, complete interrupted work, and delete orphan files."""
+    # Debit first, so that no error with files can prevent it.
     adopted, debited = _settle_blobs()
     debited += _debit_unpaid()
     return Swept(
@@ -72,11 +75,11 @@ def releases_sweep() -> Swept:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit stored draws of releases that have none; debit draws of unknown jobs.
+    """Commit stored draws of releases without one, and debit other stored draws.
 
-    A blob that was stored under a release's job but is the draw of another request was drawn all
-    the same. It is debited under an id that is derived from its name, because the job's own id pays
-    for the release's draw.
+    Returns the numbers of draws recovered and debited. A blob stored under a release's job may be
+    the draw of another request. It is debited under an id derived from its name, because the job's
+    own id pays for the release's draw.
     """
     stored = Release.objects.select_related("job", "upload")
     releases = {release.job_id: release for release in stored}
@@ -89,7 +92,7 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_replaced(uuid5(job, name), name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # cancelled after a restore lost its draw
+        elif release.job.state == JobState.CANCELLED:  # Cancelled when a restore had lost its draw.
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -98,7 +101,7 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _debit_replaced(paying: UUID, name: str) -> int:
-    """Debit and delete a draw from data that still held a person who was erased since."""
+    """Debit and delete a draw from data that contained a person who has been erased since."""
     debited = _debit_unknown(paying, name)
     if is_debited(paying_id(paying)):
         remove(private_storage(), name)
@@ -114,7 +117,7 @@ def _adopted(release: Release) -> bool:
 
 
 def _debit_unpaid() -> int:
-    """Debit committed draws that are missing in the ledger."""
+    """Debit committed draws that are not in the ledger; return how many."""
     entries = Entry.objects.filter(job=OuterRef("job_id"))
     paid, given_back = (
         Exists(entries.filter(kind=kind)) for kind in (EntryKind.DEBIT, EntryKind.REFUND)
@@ -128,7 +131,7 @@ def _debit_unpaid() -> int:
 
 
 def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a draw whose blob is stored but unknown to the database."""
+    """Debit a draw whose blob is stored but not in the database; return 1 if it was debited."""
     paying = paying_id(job)
     if is_debited(paying):
         return 0
@@ -177,7 +180,7 @@ def _debit_found(
             what=f"{title} (debited again)",
             radius=int(parameters.get("radius", 0)),
         )
-    except Conflict:  # another reaper was faster
+    except Conflict:  # Another reaper debited it.
         return 0
     if entry is None:
         logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)
@@ -187,7 +190,7 @@ def _debit_found(
 
 
 def _complete_publications() -> int:
-    """Move the files of published releases if a kill interrupted the move."""
+    """Finish moving the files of published releases, if a kill interrupted it."""
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(
         _since(PUBLIC, before), job__state=JobState.DONE, files__public=False
@@ -196,23 +199,23 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Delete the files of ended releases if a kill interrupted the deletion."""
+    """Finish deleting the files of ended releases, if a kill interrupted it."""
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(_since(ENDED, before), files__isnull=False).distinct()
     return _complete(halfway, remove_all)
 
 
 def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
-    """Return a filter: releases that entered one of `states` before the time `before`."""
+    """Return a filter for releases that entered one of `states` before the time `before`."""
     return reduce(
         Q.__or__, (Q(state=state, **{f"{STATES[state].since}__lt": before}) for state in states)
     )
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """Call `complete` for each release; return how often it succeeded.
+    """Call `complete` for each release, and return the number of successes.
 
-    A release with missing files is logged and skipped.
+    Errors with files are logged, and the release is skipped.
     """
     completed = 0
     for release in halfway:
@@ -226,7 +229,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete draws stored for releases whose committed blob is another one."""
+    """Delete stored draws of releases that have a different committed blob."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]
@@ -234,7 +237,7 @@ def _sweep_blobs() -> int:
 
 
 def _sweep_artefacts() -> int:
-    """Delete files stored for existing releases that no row of `ReleaseFile` names."""
+    """Delete stored files of existing releases that are not listed in `ReleaseFile`."""
     drafts = list(stored_names(private_storage(), "artefacts"))
     published = list(stored_names(public_storage(), ""))
     known = set(Release.objects.values_list("pk", flat=True))

@@ -30,7 +30,7 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 
-INVENTED_PEOPLE = 20_000
+INVENTED_PEOPLE = 50_000
 """Invented people where the publisher has not guessed how many there are."""
 
 MOST_INVENTED = 100_000

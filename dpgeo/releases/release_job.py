@@ -1,8 +1,8 @@
 """The job of a release: count, draw once, commit, write files.
 
-Noise is drawn in `private_draw` alone. A worker's draw is stored in one blob. The first blob that
-`Release.blob_name` names is final, and a later draw is deleted. All further steps read the blob,
-never the data. Discarded draws are never logged.
+Noise is drawn only in `private_draw`. A worker's draw is stored as one blob. The first blob whose
+name is stored in `Release.blob_name` is final, and a later draw is deleted. All further steps read
+the blob, never the data. Discarded draws are never logged.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from dpgeo.releases.selectors import released_of
 
 
 def work_on(release_id: str, lease: JobLease) -> None:
-    """Complete a release: draw unless that is done, write the files, publish.
+    """Complete a release: draw if there is no draw yet, write the files, publish if requested.
 
     Raises UnwritableRelease if this installation cannot write releases at all. That error reveals
-    nothing about the data: it is raised before anything is opened or drawn. Such an installation
-    may not be able to read releases either, so it does not recover the draw of an earlier attempt,
-    which the sweep does later; but if such a draw is stored, the charge stays.
+    nothing about the data, since it is raised before anything is opened or drawn. Such an
+    installation may not be able to read releases either, so it does not recover a stored draw of an
+    earlier attempt. The sweep recovers it later, and the job is not refunded.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
@@ -48,7 +48,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
             check_encodable()
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
-                lease.set_drawing()  # an earlier attempt may have drawn: nothing is refunded
+                lease.set_drawing()  # An earlier attempt may have drawn, so there is no refund.
             raise
         if not recover_draw(release, lease):
             commit(release, draw(release, lease), lease)
@@ -65,9 +65,9 @@ def work_on(release_id: str, lease: JobLease) -> None:
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Draw a release's noisy counts or perturbed points, once; large files in shards.
+    """Draw a release's noisy counts or perturbed points once, in shards if the file is large.
 
-    Raises the errors of `read_and_draw`, or of `sharding.draw_in_shards`.
+    Raises the errors of `read_and_draw` or `sharding.draw_in_shards`.
     """
     request = request_of(release)
     mechanism = request.definition
@@ -86,7 +86,7 @@ def draw(release: Release, lease: JobLease) -> Released:
 
 
 def about(release: Release) -> dict[str, str]:
-    """Return the public texts that go into the blob, and so into every file."""
+    """Return the public texts that are stored in the blob, and thus appear in every file."""
     dataset = release.dataset
     return {
         "title": release.title,
@@ -107,7 +107,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return texts on the total budget for points; {} if there is no such budget."""
+    """Return the texts on the total budget for points; {} if there is no such budget."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:
@@ -121,15 +121,15 @@ def _points_total(release: Release) -> dict[str, str]:
 
 
 def commit(release: Release, released: Released, lease: JobLease | None = None) -> None:
-    """Store a draw and commit it; delete it if another one was committed before.
+    """Store a draw and commit it; delete it if another draw was committed before.
 
-    A draw is also deleted if a person was erased from the data while it was made: DataChanged is
-    then raised, and the job draws again from the new version. That costs nothing more, as after a
-    kill (`private_draw`): nobody saw the draw, and the erasure did not depend on its noise.
+    A draw is also deleted if a person was erased from the data while it was made. DataChanged is
+    then raised, and the job draws again from the new version. As after a kill (`private_draw`),
+    this costs nothing more: nobody saw the draw, and the erasure did not depend on its noise.
 
     Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
-    failure may depend on the noise and on the data, so a refund would reveal something. Whatever
-    can be checked without the draw was checked before it (`check_encodable`).
+    failure may depend on the noise and on the data, so a refund would reveal something. Everything
+    that can be checked without the draw is checked before it is made (`check_encodable`).
     """
     try:
         blob = encode(released)
@@ -145,7 +145,7 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
 
 
 def build_files(release: Release, lease: JobLease) -> None:
-    """Build every artefact from the committed blob and store the missing ones."""
+    """Build all files from the committed blob, and store those that are not stored yet."""
     lease.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)

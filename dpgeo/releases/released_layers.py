@@ -1,10 +1,10 @@
 """Public layers made from published releases.
 
-Privacy argument. A published file is a function of noise that was paid for, so whatever is made of
-it is post-processing. This holds only for the file itself: the software reads it from its own
-storage, and takes no file that is merely said to be from a release. Where the release is about the
-same people its cost is part of their total already; where it is from a budget of its own, the two
-budgets add up for everybody who is in both datasets, and the statement says so.
+Privacy argument. A published file is a function of noise that was paid for, so anything made from
+it is post-processing. This holds only for the published file itself: the software reads it from its
+own storage, and does not accept an uploaded file that is merely said to be from a release. If the
+release is about the same people, its cost is already part of their total. If it has a budget of its
+own, the two budgets add up for everybody who is in both datasets, and the statement says so.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ def layer_declare(
     release_layer: str = "",
     **facts: Any,
 ) -> PublicLayer:
-    """Declare a public layer from a file, or let the software make it from a published release.
+    """Declare a public layer, from a file or from a published release.
 
-    `public_source` is the source of the file, see `PublicSource.read`. `release_layer` names one of
-    the release's layers; it may be empty where only one has a GeoJSON file. `facts` are the other
-    arguments of `public_layer_add`. Raises InvalidInput, which names the field, and the errors of
-    `public_layer_add`.
+    `public_source` is the source of the file, see `PublicSource.read`; it is None if there is no
+    source. `release` is the id of a release, "" for a layer from a file. `release_layer` is the
+    name of one of the release's layers; it may be empty if only one has a GeoJSON file. `facts` are
+    the other arguments of `public_layer_add`. Raises InvalidInput, with the field at fault, and the
+    errors of `public_layer_add`.
     """
     if release:
         return _declare_released(dataset, file, public_source, (release, release_layer), facts)
@@ -63,7 +64,10 @@ def _declare_released(
     wanted: tuple[str, str],
     facts: Mapping[str, Any],
 ) -> PublicLayer:
-    """Declare a layer from a release and one of its layers. Raises InvalidInput."""
+    """Declare a layer from `wanted`, the id of a release and the name of one of its layers.
+
+    Raises InvalidInput.
+    """
     for field, given in {"file": file, "public_source": public_source}.items():
         if given is not None:
             raise InvalidInput(
@@ -88,7 +92,10 @@ def _declare_released(
 
 
 def _file_of(release: Release, name: str) -> ReleaseFile:
-    """Return the GeoJSON file of one of a release's layers. Raises InvalidInput."""
+    """Return the GeoJSON file of a release's layer.
+
+    `name` may be empty if the release has only one such file. Raises InvalidInput if there is none.
+    """
     files = {
         file.name.removesuffix(SUFFIX): file for file in release.files.filter(name__endswith=SUFFIX)
     }
@@ -108,7 +115,7 @@ def _file_of(release: Release, name: str) -> ReleaseFile:
 
 
 def declarations_of(release: Release) -> dict[str, str]:
-    """Return the texts of a release on its public layers and on its study area, as JSON."""
+    """Return the JSON texts on a release's public layers and study area, for `Released.about`."""
     used: Iterable[PublicLayer] = release.layers.all()
     texts = {LAYERS: json.dumps([layer_facts(layer, release.dataset) for layer in used])}
     if release.dataset.area_exchange:
@@ -117,7 +124,7 @@ def declarations_of(release: Release) -> dict[str, str]:
 
 
 def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
-    """Return what a statement says of a layer, as plain JSON."""
+    """Return the facts that a statement gives about a layer, as a JSON object."""
     return {
         "name": layer.name,
         "title": layer.title,
@@ -132,7 +139,10 @@ def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
 
 
 def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
-    """Return what is public of the release behind a layer, and whether its budget is this one."""
+    """Return public facts about the release from which a layer was made; None if there is none.
+
+    "same_budget" says whether that release was paid for by the budget of `dataset`.
+    """
     source = Release.objects.filter(pk=release_id).select_related("dataset__ledger").first()
     if source is None:
         return None

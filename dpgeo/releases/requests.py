@@ -1,4 +1,4 @@
-"""Release requests, parsed once from a form, API call or command."""
+"""Release requests, as parsed from a form, an API call or a command."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Largest contribution bound; beyond it the noise would hide everything."""
+"""Largest contribution bound; with a larger one, noise would hide everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
-    """A request for a release; requests with equal values are the same request.
+    """A request for a release; requests with equal values are equal.
 
-    `mechanism` is a key, and `parameters` are all of its parameters as they are stored. `epsilon`
-    is in the mechanism's notion of privacy, and `bound` is the contribution bound.
+    `mechanism` is the mechanism's key, and `parameters` are the values of all its parameters as
+    stored. `epsilon` is per metre for geo-indistinguishability. `bound` is the contribution bound.
     """
 
     mechanism: str
@@ -41,16 +41,16 @@ class ReleaseRequest:
 
     @property
     def definition(self) -> Mechanism:
-        """Return the request's mechanism. Raises InvalidInput."""
+        """The request's mechanism. Raises InvalidInput if it no longer exists."""
         return find_mechanism(self.mechanism)
 
     @property
     def params(self) -> Any:
-        """Return the parameters as the mechanism takes them. Raises InvalidInput."""
+        """The parameters as the mechanism takes them. Raises InvalidInput for invalid values."""
         return parse_parameters(self.definition.params, self.parameters)
 
     def cost(self, unit: Unit) -> Guarantee:
-        """Return what the request costs and guarantees to each privacy unit."""
+        """Return the cost of the request, which is its guarantee to each privacy unit."""
         return guarantee(self.definition.notion, self.epsilon, unit)
 
 
@@ -64,10 +64,10 @@ def read_request(
     counting: str,
     bounding: str = Bounding.RANDOM.value,
 ) -> ReleaseRequest:
-    """Parse and validate a request on a dataset.
+    """Parse and validate a request for a release of a dataset.
 
-    `epsilon` is None if the mechanism's parameters determine the cost. Raises InvalidInput, which
-    names the field.
+    `epsilon` is None or empty if the mechanism's parameters determine the cost. Raises
+    InvalidInput, with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
@@ -85,7 +85,7 @@ def read_request(
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
-    """Return the columns of `Release` that store a request, except its cost."""
+    """Return the values of the columns of `Release` that store a request, except its cost."""
     return {
         "mechanism": request.mechanism,
         "parameters": dict(request.parameters),
@@ -96,7 +96,7 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """Return a release's request, with its parameters under their present names."""
+    """Return a release's request, with parameters under their current names."""
     return ReleaseRequest(
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
@@ -108,7 +108,7 @@ def request_of(release: Release) -> ReleaseRequest:
 
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
-    """Return the request that a draw states, restricted to the parameters in `names`."""
+    """Return the request stated in a draw, restricted to the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
@@ -124,10 +124,10 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """Parse the epsilon, or compute it from the parameters. Raises InvalidInput.
+    """Parse the epsilon, or compute it from the parameters if these determine the cost.
 
-    If the parameters determine the cost, `epsilon` must be empty: a number that was given but then
-    ignored would look like the cost.
+    In the latter case `epsilon` must be None or empty: a number that is ignored would look like the
+    cost. Raises InvalidInput.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -141,7 +141,7 @@ def parse_cost(
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:
-    """Parse the contribution bound. Raises InvalidInput."""
+    """Parse the contribution bound. Raises InvalidInput if it is not valid for the unit."""
     try:
         bound = int(number_text(value))
     except ValueError:
@@ -163,9 +163,9 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Return what is counted; for perturbed points it is always records.
+    """Return what is counted; for perturbed points it is always visits, that is records.
 
-    Raises InvalidInput.
+    Raises InvalidInput for any other invalid value.
     """
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
@@ -173,7 +173,10 @@ def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
 
 
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
-    """Parse the contribution bounding. Raises InvalidInput."""
+    """Parse the method of contribution bounding.
+
+    Raises InvalidInput if it is unknown, or not possible for the unit or the mechanism.
+    """
     try:
         bounding = Bounding(str(value))
     except ValueError:
@@ -198,7 +201,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """Parse what a cell counts. Raises InvalidInput."""
+    """Parse what is counted. Raises InvalidInput if it is unknown, or not possible for the unit."""
     try:
         counting = Counting(str(value))
     except ValueError:

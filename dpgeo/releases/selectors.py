@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """Raised for a release that has ended, of which strangers learn nothing but that."""
+    """The release has ended, and the user may not learn anything else about it."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)
@@ -29,11 +29,12 @@ class ReleaseGone(Release.DoesNotExist):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a release: `name` in `storage`, and compressed `gzip_name`, or "".
+    """A file of a release, with the name `name` in `storage`.
 
-    `sha256` and `size` refer to the file's uncompressed bytes. `title` is the release's title, and
-    `published` says whether the release is published. This is no model, because building a model
-    takes longer than sending the file.
+    `gzip_name` is the name of its compressed copy, "" if there is none. `sha256` and `size` are
+    those of the uncompressed bytes. `title` is the release's title, and `published` says whether
+    the release is published. This is not a model, because building a model would take longer than
+    sending the file.
     """
 
     title: str
@@ -48,33 +49,33 @@ class StoredFile:
 
 
 def _storable(text: str) -> bool:
-    """Whether a text may be part of a query: PostgreSQL fails at null characters."""
+    """Return whether a text can be used in a query; PostgreSQL does not allow null characters."""
     return "\0" not in text
 
 
 def releases_public() -> QuerySet[Release]:
-    """Return the published releases, newest day first; within a day by random id."""
+    """Return the published releases by descending day, and within a day by random id."""
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
 def release_public(release_id: str) -> Release | None:
-    """Return a published release; None for any other id."""
+    """Return the published release with this id; None if there is none."""
     return releases_public().filter(pk=release_id).first() if _storable(release_id) else None
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
-    """Return the published releases and all releases of the user's organisations."""
+    """Return all published releases, and all releases of the user's organisations."""
     return Release.objects.filter(
         Q(state__in=PUBLIC) | Q(dataset__organisation__in=organisations_of(user))
     ).select_related(*TABLES)
 
 
 def release_visible(user: Visitor, release_id: str) -> Release:
-    """Return one release if the user may see it.
+    """Return a release if the user may see it.
 
-    Strangers see published and withdrawn releases, the latter without files. Raises
-    Release.DoesNotExist, for a stranger's draft as for an unknown id, and its subclass ReleaseGone
-    for a release of which strangers learn only that it has ended.
+    Users who are not members of its organisation may see it if it is published or withdrawn. Raises
+    Release.DoesNotExist for any other release and for an unknown id; or its subclass ReleaseGone,
+    if such users may learn that the release has ended.
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
@@ -90,9 +91,10 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 
 
 def mask_draw(release: Release) -> Release:
-    """Make a draft look undrawn, in place, until API keys may know that its job has ended.
+    """Make a draft look as if it were not drawn yet, until API keys may know that its job ended.
 
-    Never save the object afterwards. A decision of a person, such as publication, is shown at once.
+    The object is changed in place and must not be saved. Releases that are no longer drafts are not
+    changed, since a person's decision, such as publication, is shown at once.
     """
     if release.state == ReleaseState.DRAFT and not release.job.is_end_shown:
         release.blob_name = release.blob_sha256 = ""
@@ -101,7 +103,7 @@ def mask_draw(release: Release) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """Read a release's measurements from its blob. Raises Conflict."""
+    """Read a release's blob. Raises Conflict if it has not been drawn yet."""
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
     with private_storage().open(release.blob_name, "rb") as blob:
@@ -114,13 +116,13 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""The most frequent query as plain SQL: Django takes longer to build it than to run it."""
+"""The most frequent query, as SQL: Django takes longer to build it than to run it."""
 
 
 def published_file(release_id: str, name: str) -> StoredFile | None:
-    """Return a file that is public; None for any other.
+    """Return the public file of a release with this name; None if there is none.
 
-    The database is queried each time, so that a withdrawal takes effect with the next request.
+    The database is queried each time, so that a withdrawal takes effect immediately.
     """
     with connection.cursor() as cursor:
         cursor.execute(PUBLISHED_FILE, [release_id, name, *PUBLIC])
@@ -142,9 +144,9 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
 
 
 def stored_file(release: Release, name: str) -> StoredFile:
-    """Return where an artefact is stored.
+    """Return the file of a release with this name.
 
-    Raises ReleaseFile.DoesNotExist, also for an ended release.
+    Raises ReleaseFile.DoesNotExist if there is none, or the release has ended.
     """
     if not release.rules.served or not (release.rules.public or release.blob_name):
         raise ReleaseFile.DoesNotExist
@@ -163,7 +165,7 @@ def stored_file(release: Release, name: str) -> StoredFile:
 
 
 def open_actions(user: Visitor, release: Release) -> list[str]:
-    """Return the actions that a user can take on a release now."""
+    """Return the keys of the actions that a user can take on a release now."""
     drawn = bool(release.blob_name)
     return [
         name

@@ -1,4 +1,4 @@
-"""Writes on releases: request, publish, reject, withdraw, cancel, retry."""
+"""Changes of releases: request, publish, reject, withdraw, cancel and retry."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 RUN_TASK = "releases.run"
 
 SALT_BYTES = 16
-"""Length of the secret that seeds the choice of each person's contributions."""
+"""Length in bytes of the secret that seeds the choice of each person's contributions."""
 
 LONGEST_REJECTION = 2_000
 """Longest reason for rejecting a draft, in characters."""
@@ -70,13 +70,13 @@ def release_request(
     publish_when_done: bool = False,
     job_id: UUID | None = None,
 ) -> Release:
-    """Pay for a release and queue its job: both, or neither.
+    """Pay for a release and queue its job, in one transaction.
 
-    The release is published when done only if the requester may publish; `requested_by` is None for
-    the operator at the console, who may. A request with a `job_id` can be repeated: every
-    repetition returns the release that the first one paid for. Raises InvalidInput, BudgetExceeded,
-    NotAllowed, and Conflict if the dataset has no data yet, or an approver has to answer first
-    whether other datasets hold the same people.
+    With `publish_when_done`, the release is published when its job is done, but only if the
+    requester may publish. `requested_by` is None for the operator at the console, who may. A
+    request with a `job_id` can be repeated: it returns the release that the first request paid for.
+    Raises InvalidInput; BudgetExceeded; NotAllowed; and Conflict if the dataset has no data yet, or
+    an approver must first answer whether other datasets are about the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -106,7 +106,7 @@ def release_request(
     except IntegrityError:
         if job_id is None:
             raise
-        # The same request came twice at the same moment: the other copy has paid and is returned.
+        # The same request arrived twice at the same time: return the release that was paid for.
         return Release.objects.get(dataset=dataset, job_id=job_id)
 
 
@@ -114,7 +114,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
     dataset: Dataset = fields["dataset"]
     points = points_ledger(dataset.ledger)
     if fields["by_key"]:
-        # Locked, so that a key cannot learn of refunds by two requests at the same moment.
+        # Locked, so that a key cannot detect refunds by two simultaneous requests.
         check_fits(ledger=ledger_lock(quote.ledger), cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
@@ -140,7 +140,10 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
 
 
 def _hold_layers(release: Release, names: list[str]) -> None:
-    """Protect declared layers `names` from removal. Raises Conflict if one is gone."""
+    """Protect the declared layers in `names` from removal.
+
+    Raises Conflict if one was removed.
+    """
     layers = list(
         PublicLayer.objects.select_for_update().filter(dataset=release.dataset, name__in=names)
     )
@@ -150,10 +153,9 @@ def _hold_layers(release: Release, names: list[str]) -> None:
 
 
 def release_run(*, release_id: str, on_progress: ProgressCallback | None = None) -> bool:
-    """Run the job of a release: draw once, write its files, publish if requested.
+    """Run the job of a release: draw once, write its files, and publish it if requested.
 
-    Returns False if the job cannot be leased: it is done, cancelled or failed, or another worker
-    has it.
+    Returns False if the job cannot be leased, because it has ended or another worker has it.
     """
     release = Release.objects.get(pk=release_id)
     return job_run(
@@ -164,10 +166,10 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
 
 
 def release_publish(*, release: Release, by: User | None) -> Release:
-    """Publish a finished draft. `by` is None for the operator at the console.
+    """Publish a finished draft.
 
-    Raises NotAllowed without the approver's role, and Conflict unless the release is a finished
-    draft.
+    `by` is None for the operator at the console. Raises NotAllowed if the user is not an approver,
+    and Conflict if the release is not a finished draft.
     """
     _check_may(release, by, "publish")
     _check_finished(
@@ -180,20 +182,20 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
 
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
-    """Decide that a draft is never published; delete its files, keep its blob.
+    """Reject a draft, which is then never published: delete its files, but keep its blob.
 
-    Why this costs nothing more: everything the decision is based on was paid for. The approver sees
-    the draft, which is noisy, and no page beside it shows private data that could be compared with
-    it. So the decision to publish or reject is post-processing of the draft, as is any choice among
-    several drafts: each draft's cost stays spent, and the dataset's total covers all of them
-    together, seen or unseen. A refund for rejected drafts would break this, because the best of
-    many could then be had at the price of one. The argument does not cover an approver who knows
-    the data and compares the draft with them; only the choice of approvers can prevent that.
+    Privacy argument. Everything the decision is based on was paid for: the approver sees the draft,
+    which is noisy, and no page shows private data to compare it with. So the decision to publish or
+    reject is post-processing, as is any choice among several drafts: the cost of each draft stays
+    spent, and the dataset's total covers all drafts together. A refund for rejected drafts would
+    break this, since the best of many drafts could then be had for the price of one. The argument
+    does not cover an approver who knows the data and compares the draft with them; only the choice
+    of approvers can prevent that.
 
-    Only members see the reason. Strangers who open the release's address learn that it was not
-    published, and nothing else about it; no list shows it. `by` is None for the operator at the
-    console. Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong
-    reason, and Conflict unless the release is a finished draft.
+    Only members see the reason. Other visitors of the release's URL learn only that it was not
+    published, and no list shows it. `by` is None for the operator at the console. Raises NotAllowed
+    if the user is not an approver, InvalidInput if the reason is missing or too long, and Conflict
+    if the release is not a finished draft.
     """
     _check_may(release, by, "reject")
     clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
@@ -215,15 +217,15 @@ def _check_finished(release: Release, problem: str) -> None:
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
-    """Log an action on a release, and the user who took it."""
+    """Log an action on a release, with the user who took it."""
     who = "the console" if by is None else f"account {by.pk}"
     logger.info("release %s: %s by %s", release.pk, what, who)
 
 
 def release_withdraw(*, release: Release, by: User | None) -> Release:
-    """Stop serving a published release, for good; copies elsewhere remain.
+    """Withdraw a published release: its files are never served again, but copies may remain.
 
-    Its cost stays spent. Raises NotAllowed, and Conflict unless it is published.
+    Its cost stays spent. Raises NotAllowed, and Conflict if the release is not published.
     """
     _check_may(release, by, "withdraw")
     move(release, "withdraw")
@@ -233,10 +235,10 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 
 
 def release_cancel(*, release: Release, by: User | None) -> Release:
-    """Cancel and refund a release before its job starts.
+    """Cancel and refund a release whose job has not started.
 
-    Raises NotAllowed, and Conflict once the job has started, or if it had drawn before the database
-    was restored from a backup.
+    Raises NotAllowed, and Conflict if the job has started. This includes a job that drew noise
+    before the database was restored from a backup.
     """
     _check_may(release, by, "cancel")
     if not release.blob_name:
@@ -248,8 +250,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Repeating it changes nothing. Raises Conflict if there is no committed draw: drawing again would
-    be a second draw for one debit.
+    It is safe to repeat. Raises NotAllowed, and Conflict if there is no committed draw, since a new
+    draw would be a second draw for one debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
@@ -261,7 +263,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed if a user's role does not allow an action; None is the operator."""
+    """Raise NotAllowed if a user may not do an action; `by` is None for the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)
@@ -274,4 +276,4 @@ DECISIONS: Mapping[str, Callable[..., Release]] = {
     "cancel": release_cancel,
     "retry": release_retry,
 }
-"""The service of each action of `states.ACTIONS`."""
+"""The service function of each action in `states.ACTIONS`."""

@@ -1,24 +1,26 @@
 """Perturbation of large files of points in shards, divided among the workers.
 
-The job of the release divides its people into shards, each with a job of its own, and wakes the
-workers. It then perturbs shards itself while any are left, waits for those that other workers have
-leased, and combines them all. So a single worker finishes the release, and any number can help.
+The release's job divides its people into shards, creates a job for each shard, and wakes the
+workers. It then perturbs shards itself as long as any are left, waits for shards that other workers
+have leased, and combines all shards. So one worker is enough to finish a release, and any number
+can help.
 
-Privacy argument. Before any shard exists, the whole cost is charged, and `drawing` is set. Every
-person is in one shard of one version of the data, so that their points are perturbed once
-(`privacy.mechanism.Sharded`). A shard's output is committed once: the first blob that
-`ReleaseShard.blob_name` names is final, and a later draw is deleted. Until the release's own blob
-is committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker
-that is killed before its shard is named has revealed nothing, and the shard is drawn again; a
-worker that is killed later has committed its shard. Whether a worker is killed does not depend on
-its noise. A shard that fails after drawing noise ends the release, as with any mechanism.
+Privacy argument. Before any shard exists, the whole cost is charged and `drawing` is set. Every
+person is in one shard of one version of the data, so their points are perturbed once
+(`privacy.mechanism.Sharded`). The output of a shard is committed once: the first blob whose name is
+stored in `ReleaseShard.blob_name` is final, and a later draw is deleted. Nobody sees any output of
+a shard before the release's own blob is committed, and then the shards are deleted. So a worker
+that is killed before its shard is committed has revealed nothing, and the shard is drawn again.
+Whether a worker is killed does not depend on its noise. A shard that fails after drawing noise ends
+the release, as with any mechanism.
 
-A shard records the number of shards when it is created, and its people follow from that alone,
-independently of the other shards. Shards are created and discarded all together, by the holder of
-the release's lease; and only a complete set of one version and one number is combined. So nobody is
-in two shards of a release. If a person is erased meanwhile, all shards are discarded and drawn from
-the new version. The number of shards follows from the number of rows, and is shown only to those
-who may see that one. The number of points, in turn, is public in every release of points.
+A shard records the total number of shards when it is created. Its people follow from its number and
+that total, independently of other shards. All shards are created and discarded together, by the
+holder of the release's lease, and only a complete set with the same version of the data and the
+same total is combined. So nobody is in two shards of a release. If a person is erased meanwhile,
+all shards are discarded and drawn again from the new version. The total follows from the number of
+rows, and is shown only to users who may see that number. The number of points is public in every
+release of points.
 """
 
 from __future__ import annotations
@@ -74,9 +76,9 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return how many shards a release takes, given the number of rows of its upload.
+    """Return the number of shards of a release, by the number of rows of its upload.
 
-    The number has a meaning only for mechanisms that can be sharded.
+    It is used only for mechanisms that can be sharded.
     """
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_PER_SHARD
@@ -86,9 +88,9 @@ def number_of_shards(release: Release) -> int:
 def draw_in_shards(
     release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
-    """Perturb all points together with other workers, and combine the shards.
+    """Perturb all points of a release, together with other workers, and combine the shards.
 
-    Raises Conflict if a shard failed for good.
+    `number` is the number of shards. Raises LeaseLost, and Conflict if a shard failed.
     """
     lease.set_drawing()
     shards = _current_shards(release, lease, number)
@@ -110,12 +112,12 @@ def draw_in_shards(
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Return all shards of the data's newest version in order, perturbed or not.
+    """Return all shards for the current version of the data, in order, perturbed or not.
 
-    Creates them if there are none, or if the existing ones do not match. Raises LeaseLost, and
-    Conflict if a shard failed.
+    Creates them if there are none, or if the existing shards are of another version. Raises
+    LeaseLost, and Conflict if a shard failed.
     """
-    lease.step(MOVING)  # raises LeaseLost: without the lease no shards are made
+    lease.step(MOVING)  # Only the holder of the lease may create shards; raises LeaseLost.
     release.refresh_from_db(fields=["upload"])
     shards = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, shards):
@@ -130,14 +132,14 @@ def _current_shards(release: Release, lease: JobLease, number: int) -> list[Rele
 
 
 def _is_whole(release: Release, shards: Sequence[ReleaseShard]) -> bool:
-    """Whether these shards form one complete set for the current version of the data."""
+    """Return whether these shards form a complete set for the current version of the data."""
     stored = [(shard.number, shard.total, shard.upload_id) for shard in shards]
     total = len(shards)
     return total > 0 and stored == [(number, total, release.upload_id) for number in range(total)]
 
 
 def _create_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Create all shards or none, and wake the workers for each. Raises LeaseLost."""
+    """Create all `number` shards, or none, and wake the workers for each. Raises LeaseLost."""
     with transaction.atomic():
         lease.renew()
         shards = [
@@ -161,7 +163,7 @@ def shard_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb and commit a shard's points, unless the release has ended."""
+    """Perturb and commit the points of the lease's shard, unless the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
@@ -185,7 +187,7 @@ def _work_on(lease: JobLease) -> None:
 
 
 def _commit_shard(shard: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
-    """Store a shard's output, and commit it unless another output is committed."""
+    """Store a shard's output and commit it, unless another output was committed before."""
     data = encode_shard(drawn)
     name = store_draw(shard.release, f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}", data)
     unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
@@ -202,7 +204,7 @@ def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
 
 
 def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
-    """Encode the perturbed points and the trace as an .npz file without pickles."""
+    """Encode the perturbed points and the trace of a shard as an .npz file without pickles."""
     perturbed = shard.perturbed
     arrays: dict[str, Any] = {"longitude": perturbed.longitude, "latitude": perturbed.latitude}
     if perturbed.time is not None:
@@ -216,7 +218,7 @@ def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
 
 
 def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
-    """Decode the output of `encode_shard`."""
+    """Decode the bytes of `encode_shard`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
@@ -232,10 +234,11 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 
 
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
-    """Delete all shards of a release, which no longer needs them, with jobs and files.
+    """Delete all shards of a release, with their jobs and files.
 
-    The holder of the release's lease calls this, or the sweep once the release's job has ended.
-    Workers on a shard lose their lease, because its job is deleted. Raises LeaseLost.
+    This is called with the release's `lease`, or with None by the sweep once the release's job has
+    ended. Workers on a shard lose their lease, because the shard's job is deleted. Raises LeaseLost
+    if `lease` is lost.
     """
     with transaction.atomic():
         if lease:
@@ -248,7 +251,10 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the shards of releases that have ended, and delete old files that no shard names."""
+    """Discard the shards of releases whose jobs have ended, and delete orphan files of shards.
+
+    Returns the number of orphan files deleted.
+    """
     ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
         discard_shards(release)

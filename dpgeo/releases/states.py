@@ -1,8 +1,7 @@
-"""The table of release states: who sees what, and which actions lead out of each.
+"""Release states and actions: who sees a release, and what can be done with it.
 
-Files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and reconciliation all read
-it. A new state is a new line of `STATES`. A new action is a new line of `ACTIONS`, and its service
-in `services.py`.
+All parts of the software read these tables. A new state needs a new entry in `STATES`; a new action
+needs a new entry in `ACTIONS` and a service in `services.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dpgeo.jobs.models import Job, JobState
 
 
 class ReleaseState(models.TextChoices):
-    """The states of a release; `STATES` holds their rules."""
+    """State of a release; the rules are in `STATES`."""
 
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"
@@ -27,7 +26,7 @@ class ReleaseState(models.TextChoices):
 
 
 class Files(enum.Enum):
-    """Where the files of a release are stored."""
+    """Whether the files of a release are in the private or public storage, or deleted."""
 
     PRIVATE = enum.auto()
     PUBLIC = enum.auto()
@@ -36,10 +35,10 @@ class Files(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The answer, with status 410, about a release that has ended.
+    """The response, with HTTP status 410, to requests for a release that has ended.
 
-    `kind` is the last part of the problem's type and the name of the page that shows it. `{id}` in
-    `detail` is the release's id.
+    `kind` is the last part of the problem type's URI, and the name of the page that shows the
+    problem. `{id}` in `detail` stands for the release's id.
     """
 
     kind: str
@@ -50,13 +49,14 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRules:
-    """The rules of one release state.
+    """The rules of a release state.
 
-    Members of the publisher always see that the release exists and what it is, and its files while
-    there are any. Strangers can read the files only if `files` is PUBLIC, and only then do lists
-    show the release. `known` says whether strangers may read its metadata without its files. If
-    they may read neither, they get 404 as for an unknown id, or the answer in `gone`. `since` names
-    the field with the time at which the state began, and `standing` explains the state on the desk.
+    Members of the publishing organisation can always see a release, with its files unless they are
+    deleted. Other visitors can read the files, and see the release in lists, only if `files` is
+    PUBLIC. `known` says whether they may read its metadata. If not, they get 404 as for an unknown
+    id, or the response `gone` if it is not None. `since` is the name of the field with the time at
+    which the state began. `standing` explains the state on the desk. `actions` are the keys of the
+    actions that are possible in the state.
     """
 
     files: Files
@@ -68,12 +68,12 @@ class StateRules:
 
     @property
     def public(self) -> bool:
-        """Whether everybody can read the metadata and the files."""
+        """Whether everybody can read the release's metadata and files."""
         return self.files is Files.PUBLIC
 
     @property
     def served(self) -> bool:
-        """Whether there are files, for strangers or for members alone."""
+        """Whether the release has files, for everybody or for members only."""
         return self.files is not Files.DELETED
 
 
@@ -132,13 +132,13 @@ STATES: Mapping[ReleaseState, StateRules] = {
 class Action:
     """An action on a release.
 
-    `label` names the action on buttons. `needs` is the permission that it takes
-    (`accounts.selectors.may`). `after` is the state in which the release's job must be, if that
-    matters. `drawn` says whether there must be a draw (True) or must be none (False), if that
-    matters. `to` is the state to which the action leads, if it changes the state. `inputs` are what
-    its service needs besides the release and the user. The remaining fields are texts: `denied` for
-    users who may not, `untimely` for a release in another state, and `done` for the completed
-    action.
+    `label` is the text of its button. `needs` is the permission that it requires
+    (`accounts.selectors.may`). `after` is the state in which the release's job must be; None allows
+    any. `drawn` is True if there must be a draw, False if there must be none, and None if either is
+    possible. `to` is the new state of the release, None if the state does not change. `inputs` are
+    the arguments of its service besides the release and the user. The other fields are messages:
+    `denied` for users without the permission, `untimely` for a release in another state, and `done`
+    for success.
     """
 
     label: str
@@ -205,7 +205,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether a release's state, job and draw allow an action, permissions aside."""
+    """Return whether a release's state, job and draw allow an action, whoever the user is."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after
@@ -213,13 +213,13 @@ def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
 
 
 PUBLIC = tuple(state for state, rules in STATES.items() if rules.public)
-"""States whose releases are in lists, with files served to everybody."""
+"""States in which releases are listed, and their files served, for everybody."""
 
 KNOWN = tuple(state for state, rules in STATES.items() if rules.known)
-"""States in which strangers may read a release's metadata."""
+"""States in which everybody may read a release's metadata."""
 
 ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
-"""Final states, without files."""
+"""Final states, in which releases have no files."""
 
 GONE = tuple(rules.gone for rules in STATES.values() if rules.gone)
-"""The answers about releases that have ended."""
+"""The responses to requests for releases that have ended."""

@@ -1,4 +1,4 @@
-"""Celery tasks on releases."""
+"""Celery tasks that run the jobs of releases."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople
     share = np.arange(1, NEIGHBOURHOODS + 1, dtype=np.float64) ** -1.0
     share /= share.sum()
     west, south, east, north = area.mercator_bounds
-    spread = 0.06 * min(east - west, north - south) * random.uniform(0.5, 1.6, NEIGHBOURHOODS)
+    spread = 0.045 * min(east - west, north - south) * random.uniform(0.5, 1.6, NEIGHBOURHOODS)
 
     home_hood = random.choice(NEIGHBOURHOODS, people, p=share)
     home = _around(area, middle, spread, home_hood, random)

@@ -207,10 +207,14 @@ def square_around(longitude: float, latitude: float, kilometres: float) -> Study
 
 
 def _outline(geometry: object) -> shapely.Geometry:
-    """Read a country's geometry and simplify it until it has few enough corners."""
+    """Read a country's geometry."""
     parts = shapely.get_parts(shapely.from_geojson(json.dumps(geometry)))
     shape = shapely.MultiPolygon([each for part in parts for each in cut_at_180(part)])
-    # The source draws Antarctica down to the pole, where Web Mercator ends before.
+    return usable_outline(shape)
+
+
+def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
+    """Return an outline that a study area can have: few corners, and none beyond the map."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
     tolerance = 0.001
     while shapely.get_num_coordinates(shape) > MOST_CORNERS:

@@ -127,12 +127,14 @@ def declare(page: Any, site: str, title: str) -> None:
 
 
 def confirm_exchanged(page: Any) -> None:
-    """Correct the columns, confirm them and wait for the private report."""
-    sync_api.expect(page.locator(".caution")).to_contain_text("swapped")
-    page.click("button[name=exchange]")
-    sync_api.expect(page.locator("[name=longitude]")).to_have_value("lat")
-    page.select_option("[name=time]", "seen")
-    press(page, "Confirm and read the file")
+    """Correct the columns, confirm them and look at the private report."""
+    sync_api.expect(page.locator(".checked")).to_contain_text("swapped")
+    address = page.url
+    page.locator(".answer button").first.click()
+    sync_api.expect(page.locator(".lead")).to_contain_text("can be used")
+    press(page, "Looks right")
+    page.wait_for_url("**/map/", timeout=PATIENCE)
+    page.goto(address)
     page.wait_for_selector("text=Rows read", timeout=PATIENCE)
 
 
@@ -343,13 +345,9 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
     people = crowd(west, south, east, north)
     chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    keys.to("[name=time]").press("s")
-    assert page.input_value("[name=time]") == "seen"
-    keys.to("form.mapping button.primary").press("Enter")
-    page.wait_for_selector("text=Rows read", timeout=PATIENCE)
+    keys.to("form.mapping .go button.primary").press("Enter")
+    page.wait_for_url("**/map/", timeout=PATIENCE)
 
-    keys.to("main a.primary").press("Enter")
-    page.wait_for_url("**/map/")
     keys.to("form > details:last-of-type summary").press("Enter")
     keys.to("a[href$='mechanism=uniform-grid']").press("Enter")
     page.wait_for_url("**/release/**")

@@ -111,7 +111,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
     # The map's array is rounded to a quarter of the noise scale.
-    assert re.search(r"^(69[89]|70[012]) ± 36 sightings$", told(page), re.M)
+    assert re.search(r"^(69[89]|70[012]) ± 36 people$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0
     assert "noise can push a count below zero" in told(page)
@@ -129,7 +129,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
     assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
-    assert "sightings per km²" in page.inner_text("#map [aria-live=polite]")
+    assert "sightings per square kilometre" in page.inner_text("#map [aria-live=polite]")
     assert "Below the lowest line" in page.inner_text(".legend")
 
 

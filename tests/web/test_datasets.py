@@ -34,7 +34,13 @@ from dpgeo.datasets.selectors import (
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview, upload_receive
+from dpgeo.datasets.uploads import (
+    offered_columns,
+    upload_confirm,
+    upload_discard,
+    upload_preview,
+    upload_receive,
+)
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap
@@ -364,6 +370,39 @@ def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> N
         )
     other.refresh_from_db()
     assert other.state == UploadState.RECEIVED
+
+
+def test_a_later_file_may_name_and_write_its_positions_in_another_way() -> None:
+    dataset = make_dataset()
+    first = make_received(dataset)
+    upload_confirm(upload=first, columns=COLUMNS)
+    assert upload_ingest(upload_id=first.pk)
+    make_request(dataset)
+    text = CSV.decode().replace("lat,lon", "breite,laenge").replace(",", ";").replace(".", ",")
+    other = make_received(dataset, text.encode())
+    columns = offered_columns(other, upload_preview(upload=other))
+    assert (columns.person, columns.latitude) == ("who", "breite")
+    upload_confirm(upload=other, columns=columns)
+    assert upload_ingest(upload_id=other.pk)
+    other.refresh_from_db()
+    first.refresh_from_db()
+    dataset.refresh_from_db()
+    assert (other.report or {})["accepted"] == (first.report or {})["accepted"]
+    assert Columns.from_json(dataset.columns) == COLUMNS
+    assert first.canonical_name
+
+
+def test_a_later_file_keeps_the_columns_that_it_has() -> None:
+    dataset = make_dataset()
+    first = make_received(dataset)
+    upload_confirm(upload=first, columns=COLUMNS)
+    assert upload_ingest(upload_id=first.pk)
+    make_request(dataset)
+    with pytest.raises(Conflict, match="columns of the first upload"):
+        upload_confirm(
+            upload=make_received(dataset),
+            columns=Columns(longitude="lat", latitude="lon", person="who"),
+        )
 
 
 @pytest.mark.parametrize("keeps", [True, False])

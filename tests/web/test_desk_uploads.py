@@ -50,7 +50,7 @@ def test_it_takes_a_file_from_a_plain_form(desk: Desk) -> None:
     upload = send(desk)
     assert upload.state == UploadState.RECEIVED
     page = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "Which column holds what?" in page
+    assert "We read your file like this" in page
     assert "10.02" in page
 
 
@@ -129,7 +129,7 @@ def test_it_refuses_impossible_columns(desk: Desk, field: str, column: str) -> N
 def test_it_reads_the_file_once_confirmed_and_reports_privately(desk: Desk) -> None:
     upload = send(desk, invented_rows() + "p1,400.17,50,\np2,,50.02,\n")
     address = f"/desk/uploads/{upload.pk}/"
-    assert desk.client.post(address, COLUMNS)["Location"] == address
+    assert desk.client.post(address, COLUMNS)["Location"] == f"{address}?go=1"
     assert "Waiting for a worker" in desk.page(address)
     assert upload_ingest(upload_id=upload.pk)
     page = desk.page(address)
@@ -192,7 +192,7 @@ def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> 
     assert address in desk.page(f"/desk/uploads/{upload.pk}/")
     assert "Other columns may be chosen" in desk.page(address)
     other = COLUMNS | {"time": ""}
-    assert desk.client.post(address, other)["Location"] == f"/desk/uploads/{upload.pk}/"
+    assert desk.client.post(address, other)["Location"] == f"/desk/uploads/{upload.pk}/?go=1"
     assert upload_ingest(upload_id=upload.pk)
     dataset.refresh_from_db()
     assert dataset.columns["time"] == ""
@@ -224,8 +224,8 @@ def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> No
     job_fail(job_id=Job.objects.get().pk, lease=lease, reason=Phrase("The disk is full."))
     page = desk.page(address)
     assert "The disk is full." in page
-    assert "Confirm and read the file" in page
-    assert desk.client.post(address, COLUMNS)["Location"] == address
+    assert "Looks right" in page
+    assert desk.client.post(address, COLUMNS)["Location"] == f"{address}?go=1"
     assert upload_ingest(upload_id=upload.pk)
 
 

@@ -116,7 +116,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "layers": (f"{dataset_page}layers/", "Öffentliche Ebenen"),
         "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
         "upload": (f"/desk/uploads/{read.pk}/", "Genaue Zahlen Ihrer Daten."),
-        "columns": (f"/desk/uploads/{received.pk}/", "Welche Spalte enthält was?"),
+        "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
         "new release": (f"{dataset_page}release/", "Jede Person trägt höchstens bei zu"),
         "quote": (priced + guessed, "Allein aus Ihren Einstellungen berechnet."),
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
@@ -178,7 +178,7 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
         follow=True,
     )
     assert "Gespeichert." in saved.content.decode()
-    assert "um den Faktor 486.000.000 ändern" in saved.content.decode()
+    assert "verspricht so gut wie nichts" in saved.content.decode()
 
 
 @pytest.mark.usefixtures("german")

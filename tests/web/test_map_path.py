@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+import shapely
 from django.core.cache import cache
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget
+from dpgeo.ground import names
+from dpgeo.ground.regions import Region, region_save
+from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.quotes import like
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
@@ -279,3 +284,28 @@ def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
     form = desk.client.get(f"/desk/datasets/{dataset.slug}/release/").context["form"]
     assert form["epsilon"].value() == "0.5"
     assert form["mechanism"].value() == "planar-laplace"
+
+
+def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
+    shape = shapely.box(9.49, 47.09, 9.55, 47.16)
+    places = [
+        names.Place(
+            name="Vaduz", kind="municipality", shape=shape, within="Oberland", outline=shape
+        ),
+        names.Place(name="Vadum", kind="street", shape=shape),
+    ]
+    names.build(tmp_path / "abc.sqlite", places, "an invented source")
+    region = Region(
+        name="here", attribution="", tiles="", names="abc", bounds=shape.bounds, zooms=(0, 1)
+    )
+    region_save(tmp_path, region)
+    search = SitePlaces(tmp_path, place_search())
+    assert search.suggest("vadu", 5) == ["Vaduz, Oberland", "Vaduz, Liechtenstein"]
+    for typed in ("vaduz", "Vaduz, Oberland"):
+        found = search.find(typed)
+        assert found is not None
+        assert found.area.bounds == shape.bounds
+        assert (found.source.name, found.time_zone) == ("OpenStreetMap", "Europe/Vaduz")
+    elsewhere = search.find("Vaduz, Liechtenstein")
+    assert elsewhere is not None
+    assert elsewhere.source.name.startswith("Time zone database")

@@ -163,12 +163,13 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     """Return a file of a map of invented people, made by the very mechanism."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
-    # The remaining budget is part of what is drawn, and so of the key.
+    # What is left of the budget decides what is drawn, so it is part of the key.
     key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
     files: dict[str, bytes] | None = cache.get(key)
     if files is None:
         files = files_of(dataset, chosen)
-        cache.set(key, files, REHEARSED_SECONDS)
+        if len(files) > 1:  # the next request is for its shapes; else browsers keep what they need
+            cache.set(key, files, REHEARSED_SECONDS)
     if name not in files:
         raise Http404("No such file.")
     answer = HttpResponse(files[name], content_type="application/octet-stream")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -24,18 +24,11 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
-from dpgeo.ingest.declared_formats import (
-    POSITION_SENTENCES,
-    TIME_SENTENCES,
-    USUAL_TIMES,
-)
 from dpgeo.ingest.formats import SUFFIXES, TITLES
-from dpgeo.ingest.schema import Role
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
-from dpgeo.phrases import Phrase
 
 
 def source_address_field() -> forms.CharField:
@@ -385,118 +378,3 @@ class UploadForm(DeskForm):
             formats=TITLES,
         ),
     )
-
-
-MISSING_COLUMNS = {
-    "longitude": _("Choose the column that holds the longitude."),
-    "latitude": _("Choose the column that holds the latitude."),
-}
-
-
-class ColumnsForm(DeskForm):
-    """The form that assigns a file's columns to roles; read-only once they are fixed."""
-
-    longitude = forms.ChoiceField(
-        required=False,
-        label=_("Longitude"),
-        help_text=_("East-west: degrees from -180 to 180, or as declared below."),
-    )
-    latitude = forms.ChoiceField(
-        required=False,
-        label=_("Latitude"),
-        help_text=_("North-south: degrees from -90 to 90, or as declared below."),
-    )
-    geometry = forms.ChoiceField(
-        required=False,
-        label=_("Geometry"),
-        help_text=_(
-            "Points in one column, as text (WKT) or as the file's format stores them, instead of "
-            "the two above."
-        ),
-    )
-    person = forms.ChoiceField(
-        label=_("Person"),
-        error_messages={"required": _("Choose the column that says whose row it is.")},
-        help_text=_(
-            "Any identifier. It is turned into a keyed hash; only the file you sent still holds it."
-        ),
-    )
-    time = forms.ChoiceField(
-        required=False, label=_("Time"), help_text=_("Optional: when the person was there.")
-    )
-    crs = forms.CharField(
-        required=False,
-        max_length=20,
-        label=_("Coordinate system"),
-        help_text=_(
-            "EPSG:4326 is longitude and latitude in degrees; give another code, such as "
-            "EPSG:25832, if the coordinates are projected."
-        ),
-    )
-
-    time_format = forms.ChoiceField(
-        required=False,
-        label=_("Times are written as"),
-        help_text=_("Every row is read in this way; what is written otherwise is left out."),
-    )
-    position_format = forms.ChoiceField(required=False, label=_("Positions are written as"))
-    encoding = forms.CharField(required=False, widget=forms.HiddenInput)
-    delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
-    unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
-    sheet = forms.CharField(required=False, widget=forms.HiddenInput)
-
-    def __init__(
-        self,
-        data: Mapping[str, Any] | None = None,
-        *,
-        columns: Sequence[str],
-        unit: str,
-        frozen: bool,
-        initial: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(data, initial=dict(initial or {}))
-        if unit == Unit.RECORD:
-            del self.fields["person"]
-        self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
-        self._offer("position_format", POSITION_SENTENCES)
-        for name, field in self.fields.items():
-            field.disabled = frozen
-            if name not in set(Role):
-                continue
-            known = [column for column in columns if column]
-            declared = self.initial.get(name, "")
-            if declared and declared not in known:
-                known.append(declared)
-            choice: Any = field
-            choice.choices = [("", gettext("None")), *((column, column) for column in known)]
-
-    def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
-        """Offer formats, among them the declared one, which may be several together."""
-        field: Any = self.fields[name]
-        offered = {code: say(sentence) for code, sentence in sentences.items()}
-        declared = self.initial.get(name, "")
-        if declared and declared not in offered:
-            parts = [say(sentences[code]) for code in declared.split() if code in sentences]
-            offered[declared] = "; ".join(parts)
-        field.choices = list(offered.items())
-
-    def field_of(self, name: str) -> str:
-        """Map "columns.longitude" or "longitude" to the form's field."""
-        return name.removeprefix("columns.")
-
-    def clean(self) -> dict[str, Any]:
-        """Require one geometry column or two coordinate columns."""
-        values = super().clean() or {}
-        longitude, latitude = values.get("longitude"), values.get("latitude")
-        if values.get("geometry"):
-            if longitude or latitude:
-                words = gettext("Choose this or longitude and latitude, not both.")
-                self.add_error("geometry", words)
-            return values
-        for name in ("longitude", "latitude"):
-            if not values.get(name):
-                self.add_error(name, MISSING_COLUMNS[name])
-        if longitude and longitude == latitude:
-            words = gettext("Longitude and latitude must be two different columns.")
-            self.add_error("latitude", words)
-        return values

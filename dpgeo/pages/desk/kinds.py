@@ -97,7 +97,7 @@ MAP_KINDS = (
             "is quiet."
         ),
         headline=_("Where people are: {place}"),
-        methods=("auto", "uniform-grid", "dpcube", "quadtree"),
+        methods=("auto", "uniform-grid", "dpcube", "adaptive-grid"),
     ),
     MapKind(
         key="districts",

@@ -1,7 +1,13 @@
-"""Named places for study areas: the search that this site uses, for forms and their scripts."""
+"""Named places for study areas: the search that this site uses, for forms and their scripts.
+
+Places of the ground that was added to this site come first, with their boundaries; then the
+countries and cities that are always there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -12,33 +18,105 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from dpgeo.ground import names
+from dpgeo.ground.regions import NAMES, Region, regions
+from dpgeo.pages.ground import KINDS
 from dpgeo.pages.rendering import say
-from dpgeo.spatial.named_places import PlaceSearch, WorldPlaces
+from dpgeo.phrases import Phrase
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.named_places import (
+    NamedPlace,
+    PlaceSearch,
+    Source,
+    WorldPlaces,
+    fold,
+    usable_outline,
+)
 
 MOST_SUGGESTED = 8
+MOST_SEARCHED = 40
+OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
+
+
+class SitePlaces:
+    """Places with a boundary in the ground of this site, before those of the world."""
+
+    def __init__(self, folder: Path, world: PlaceSearch) -> None:
+        self._folder = folder
+        self._world = world
+
+    def suggest(self, text: str, most: int) -> list[str]:
+        """Return full names that match a text, best first, at most `most`."""
+        own = [full_name(place) for place, _ in self._outlined(text)]
+        return list(dict.fromkeys([*own, *self._world.suggest(text, most)]))[:most]
+
+    def find(self, name: str) -> NamedPlace | None:
+        """Return the place with a name, or the only place that it can mean; else None."""
+        wanted, found = fold(name), list(self._outlined(name.partition(",")[0]))
+        for of_place in (full_name, lambda place: place.name):
+            for place, region in found:
+                if fold(of_place(place)) == wanted:
+                    return self._place(place, region)
+        return self._world.find(name)
+
+    def time_zone_at(self, longitude: float, latitude: float) -> str:
+        """Return the time zone of the nearest known city."""
+        return self._world.time_zone_at(longitude, latitude)
+
+    def _outlined(self, text: str) -> Iterator[tuple[names.Found, Region]]:
+        for region in regions(self._folder):
+            if not region.names:
+                continue
+            try:
+                places = names.search(self._file(region), text, MOST_SEARCHED)
+            except FileNotFoundError:  # replaced at this moment
+                continue
+            yield from ((place, region) for place in places if place.has_outline)
+
+    def _file(self, region: Region) -> Path:
+        return self._folder / f"{region.names}{NAMES}"
+
+    def _place(self, place: names.Found, region: Region) -> NamedPlace | None:
+        shape = names.outline(self._file(region), place.id)
+        if shape is None:
+            return None
+        day = datetime.fromtimestamp(self._file(region).stat().st_mtime, UTC).date()
+        return NamedPlace(
+            name=place.name,
+            kind=Phrase(KINDS.get(place.kind, KINDS["locality"])),
+            area=StudyArea(usable_outline(shape)),
+            source=Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=day.isoformat()),
+            time_zone=self.time_zone_at(place.longitude, place.latitude),
+        )
+
+
+def full_name(place: names.Found) -> str:
+    """Return a place's name with what it lies in: "Vaduz, Liechtenstein"."""
+    return f"{place.name}, {place.within}" if place.within else place.name
 
 
 @cache
 def place_search() -> PlaceSearch:
-    """Return the search of this site; a richer one would be chosen here."""
+    """Return the search of this site."""
     countries = Path(settings.BASE_DIR) / "frontend" / "dist" / "countries.jsonl"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    return WorldPlaces(countries, zones, metadata.version("tzdata"))
+    world = WorldPlaces(countries, zones, metadata.version("tzdata"))
+    return SitePlaces(Path(settings.GROUND_DIR), world)
 
 
 @login_required
 @require_safe
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return the full names of places that match a text."""
-    names = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
-    return JsonResponse({"places": names})
+    found = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
+    return JsonResponse({"places": found})
 
 
 @login_required
 @require_safe
 @gzip_page
 def place(request: HttpRequest) -> HttpResponse:
-    """Return a place's outline and the words that say where it is from."""
+    """Return a place's outline and the words that say what it is."""
     found = place_search().find(request.GET.get("name", "")[:200])
     if found is None:
         return HttpResponseNotFound()

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import dataset_share_budget, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.cost import picture_address, protection, total_problem
@@ -79,6 +80,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         "reading": dataset.uploads.filter(state=UploadState.QUEUED).first(),
         "publishes": may(person(request), dataset, "publish"),
         "picture": picture_address(settings),
+        "warned": may(person(request), dataset, "see_private") and open_warnings(dataset).exists(),
         "token": signing.dumps(token, salt=TOKEN_SALT),
         **protection(settings),
     }

@@ -18,6 +18,7 @@ from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.kinds import KINDS
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
@@ -154,17 +155,20 @@ class ReleaseForm(DeskForm):
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields and whether it is chosen."""
+        """Return every mechanism with its fields, in the order of what they show."""
         chosen = self["mechanism"].value()
-        return [
+        kinds = list(KINDS.values())
+        ways = [
             {
                 "mechanism": mechanism,
+                "shows": gettext(mechanism.kind.plural),
                 "chosen": key == chosen,
                 "priced": mechanism.price is not None,
                 "fields": [self[f"{key}.{p.name}"] for p in parameters(mechanism.params)],
             }
             for key, mechanism in MECHANISMS.items()
         ]
+        return sorted(ways, key=lambda way: kinds.index(way["mechanism"].kind))
 
     def guess(self) -> Guess | None:
         """Return the guessed numbers; None unless all are given and possible."""

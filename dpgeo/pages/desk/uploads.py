@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import fields
 from typing import Any
 
 from django.conf import settings
@@ -20,19 +19,16 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
-from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.uploads import (
-    suggested_columns,
-    upload_confirm,
     upload_discard,
     upload_look,
-    upload_preview,
     upload_receive,
 )
-from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.understanding import ASK_BELOW
 from dpgeo.pages.desk.access import dataset_for, person, upload_for
+from dpgeo.pages.desk.check import columns, may_choose_columns
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
+from dpgeo.pages.desk.forms import UploadForm
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.rendering import say
@@ -110,15 +106,31 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     if the_upload.state in waiting and may_upload:
         return columns(request, the_upload)
     context: dict[str, Any] = {"upload": the_upload, "dataset": the_upload.dataset}
+    context["steps"] = steps(3)
     context["sees_private"] = may(user, the_upload.dataset, "see_private")
     context["may_choose"] = (
         may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
     )
     if the_upload.report:
-        context["refused"] = the_upload.report["read"] - the_upload.report["accepted"]
+        context |= shares_of(the_upload)
+        good = context["sees_private"] and not context["few"]
+        if good and "go" in request.GET and the_upload.state == UploadState.READY:
+            return redirect("desk-kind", slug=the_upload.dataset.slug)
     if the_upload.job:
         context |= job_context(the_upload.job, sees_private=context["sees_private"])
     return render(request, "desk/upload.html", context)
+
+
+def shares_of(upload: Upload) -> dict[str, Any]:
+    """Return what the page says of the share of rows that can be used."""
+    report = upload.report or {}
+    read, accepted = report["read"], report["accepted"]
+    return {
+        "refused": read - accepted,
+        "stop": bool(read) and not accepted,
+        "few": accepted < ASK_BELOW * read,
+        "percent": 100 * accepted // read if read else 100,
+    }
 
 
 @login_required
@@ -129,11 +141,6 @@ def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     if the_upload.state != UploadState.READY or not may_choose_columns(the_upload):
         return redirect("desk-upload", upload_id=the_upload.id)
     return columns(request, the_upload)
-
-
-def may_choose_columns(upload: Upload) -> bool:
-    """Whether the columns of an upload may still change."""
-    return not rests_on_columns(upload.dataset)
 
 
 @login_required
@@ -148,51 +155,6 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
         return redirect("desk-upload", upload_id=the_upload.id)
     messages.success(request, gettext("Removed: {name}.").format(name=the_upload.file_name))
     return redirect("desk-dataset", slug=the_upload.dataset.slug)
-
-
-def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
-    """Show the first rows and the columns; confirming them starts the ingestion job."""
-    dataset = upload.dataset
-    sees_private = may(person(request), dataset, "see_private")
-    failure = say(upload.job.failure) if upload.job and sees_private else ""
-    chooses = may_choose_columns(upload)
-    context: dict[str, Any] = {"upload": upload, "dataset": dataset, "failure": failure}
-    context["fixed"], context["removable"] = not chooses, upload.state != UploadState.READY
-    try:
-        preview = upload_preview(upload=upload)
-    except DpgeoError as refusal:
-        context["unreadable"] = say(refusal)
-        return render(request, "desk/upload_columns.html", context)
-    fixed = Columns.from_json(dataset.columns)
-    form = ColumnsForm(
-        exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
-        columns=preview.columns,
-        unit=dataset.unit,
-        frozen=not chooses,
-        initial=(suggested_columns(dataset, preview) if chooses else fixed).to_json(),
-    )
-    confirms = request.method == "POST" and "exchange" not in request.POST
-    if confirms and form.is_valid() and confirm(request, upload, form):
-        return redirect("desk-upload", upload_id=upload.id)
-    hints = [] if "exchange" in request.POST else [say(each) for each in preview.hints]
-    context |= {"preview": preview, "form": form, "hints": hints}
-    return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
-
-
-def exchanged(data: Any) -> dict[str, str]:
-    """Return the form's data with longitude and latitude swapped."""
-    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
-    return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
-
-
-def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
-    """Confirm the columns; show an error of the service on the form."""
-    try:
-        upload_confirm(upload=upload, columns=Columns(**form.cleaned_data))
-    except DpgeoError as refusal:
-        form.add_refusal(refusal)
-        return False
-    return True
 
 
 @login_required

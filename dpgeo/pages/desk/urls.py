@@ -6,6 +6,7 @@ from django.urls import path
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
     campaigns,
+    check,
     cost,
     datasets,
     home,
@@ -75,6 +76,7 @@ urlpatterns = [
     path(f"{DATASET}/ground.json", rehearsal.ground, name="desk-ground"),
     path(f"{DATASET}/practice/", uploads.practice, name="desk-practice"),
     path(f"{UPLOAD}/", uploads.upload, name="desk-upload"),
+    path(f"{UPLOAD}/place/", check.other_place, name="desk-upload-place"),
     path(f"{UPLOAD}/columns/", uploads.upload_columns, name="desk-upload-columns"),
     path(f"{UPLOAD}/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -25,6 +25,7 @@ from dpgeo.datasets.services import dataset_create
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.places import MOST_SUGGESTED, place_search
 from dpgeo.spatial.area import StudyArea
@@ -33,8 +34,8 @@ from dpgeo.spatial.named_places import NamedPlace
 LICENCE = "CC BY 4.0"
 
 
-class WhereForm(AreaForm):
-    """The form for the place; what is under "More" has a default."""
+class PlaceForm(DeskForm):
+    """The box for the name of a place."""
 
     place = forms.CharField(
         required=False,
@@ -43,6 +44,36 @@ class WhereForm(AreaForm):
         widget=forms.TextInput(attrs={"list": "places", "autocomplete": "off"}),
         help_text=_("A country or a large city, such as Liechtenstein or New York."),
     )
+    named: NamedPlace | None = None
+    meant: Sequence[str] = ()
+    """Places that an unclear name may mean."""
+
+    def clean_place(self) -> str:
+        """Find the place. Raises ValidationError for a name that none or several have."""
+        text: str = self.cleaned_data["place"].strip()
+        if not text:
+            return ""
+        self.named = place_search().find(text)
+        if self.named is None:
+            self.meant = place_search().suggest(text, MOST_SUGGESTED)
+            raise ValidationError(
+                gettext("Several places are called so; choose one of them.")
+                if self.meant
+                else gettext("No place is known by this name; draw the area on the map instead.")
+            )
+        return self.named.name
+
+    def clean(self) -> dict[str, Any]:
+        """Require a name."""
+        values = super().clean() or {}
+        if self.named is None and "place" not in self.errors:
+            self.add_error("place", gettext("Type the name of a place."))
+        return values
+
+
+class WhereForm(AreaForm, PlaceForm):
+    """The form for the place; what is under "More" has a default."""
+
     title = forms.CharField(
         required=False,
         max_length=200,
@@ -68,24 +99,6 @@ class WhereForm(AreaForm):
         super().__init__(data, initial={"organisation": organisations.first()})
         field: Any = self.fields["organisation"]
         field.queryset = organisations
-        self.named: NamedPlace | None = None
-        self.meant: list[str] = []
-        """Places that an unclear name may mean."""
-
-    def clean_place(self) -> str:
-        """Find the place. Raises ValidationError for a name that none or several have."""
-        text: str = self.cleaned_data["place"].strip()
-        if not text:
-            return ""
-        self.named = place_search().find(text)
-        if self.named is None:
-            self.meant = place_search().suggest(text, MOST_SUGGESTED)
-            raise ValidationError(
-                gettext("Several places are called so; choose one of them.")
-                if self.meant
-                else gettext("No place is known by this name; draw the area on the map instead.")
-            )
-        return self.named.name
 
     def clean_time_zone(self) -> str:
         """Validate an IANA time zone; empty is allowed."""
@@ -98,7 +111,7 @@ class WhereForm(AreaForm):
 
     def clean(self) -> dict[str, Any]:
         """Take the named place's outline, else the one that was drawn."""
-        values = super().clean() or {}
+        values = dict(self.cleaned_data)
         if self.named is not None:
             self.study_area = self.named.area.to_geojson()
         elif "place" in self.errors:

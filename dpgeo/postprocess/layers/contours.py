@@ -1,4 +1,4 @@
-"""Layers of contours: noisy cells, their surface, its lines and bands."""
+"""Layers of contours: noisy cells, the surface, and its contour bands and lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 DENSITY = "people_per_km2"
-"""Column of the density of a contour line."""
+"""Name of the column with the density of each contour line."""
 
 WHERE = (
     "Drawn on the surface of estimates, in people per square kilometre of ground. Lines have no "

@@ -1,4 +1,4 @@
-"""Features of layers: how maps draw them, and what pages call them."""
+"""Descriptions of layers' features: how maps draw them, what pages call them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dpgeo.phrases import translatable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What the features of a layer are.
+    """Description of the features of a layer.
 
-    `look` is the key of their renderer in `frontend/src/layers/registry.ts`. With `counts`, their
-    values are counts that add up, and the other fields are texts: `one` heads the column of their
-    names and `largest` their ranking. `standing` is a sentence on how many features show clearly.
-    `between` is a sentence on how many people a sum is of where each counts once in each of several
-    features. `once` says whether a person counts at most once in a feature.
+    `look` is the key of their renderer in `frontend/src/layers/registry.ts`. `counts` is true if
+    their values are counts that can be added up; only then are the texts used. `one` is the heading
+    of the column of their names, and `largest` the heading of their ranking. `standing` is a
+    sentence on how many features stand out from the noise. `between` is a sentence on the number of
+    people in a sum, if a person may be counted in several features. `once` says whether a person is
+    counted at most once in a feature.
     """
 
     look: str

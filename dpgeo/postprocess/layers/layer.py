@@ -1,4 +1,4 @@
-"""Layer types: boxes of cells, shapes or points, with errors of their values."""
+"""Types of layers: boxes of cells, shapes or points, with values and margins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dpgeo.postprocess.layers.features import CELLS, POINTS, ZONES, Features
 from dpgeo.spatial.grid import Grid
 
 EXACT_NOISE = "exact noise"
-"""The margin is an exact quantile of the noise of the value."""
+"""The margin is an exact quantile of the value's noise."""
 
 NOISE_ONLY = "noise only"
-"""The margin is exact for the noise, but there is another error, of unknown size."""
+"""The margin is exact for the noise, but the value has a further error of unknown size."""
 
 NOMINAL = "nominal"
-"""The margin follows from a formula whose conditions hold only partly."""
+"""The margin follows from a formula whose assumptions hold only partly."""
 
 CALIBRATED = "calibrated"
 """The margin follows from a rule whose coverage was measured on generated maps."""
@@ -29,18 +29,18 @@ NO_MARGIN = "none"
 """The layer has no values, or values without noise of their own."""
 
 STEPS = 1000
-"""Fewest steps between 0 and the largest value in a picture of an inferred layer."""
+"""Smallest number of rounding steps up to the largest value of an inferred layer on a map."""
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:
-    """One layer of a release: n features, with or without values.
+    """A layer of a release, with n features, which may have values.
 
-    `columns` are further columns (n,) for files: numbers, or str in arrays of objects. Values
-    estimate the bounded counts: no margin includes the bias of contribution bounding. Arrays may be
-    read-only and share memory.
+    `columns` are further columns (n,) for files, with numbers or, in object arrays, texts. Values
+    are estimates of bounded counts: margins do not include the bias of contribution bounding.
+    Arrays may be read-only and share memory.
     """
 
     name: str
@@ -50,19 +50,24 @@ class Layer:
     margin_label: str
     """EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
-    """A sentence for readers on what the margin covers."""
+    """Sentences for readers on what the margin covers."""
     value: Numbers | None = None
-    """(n,) count of the feature; where measured, the raw noisy integer."""
+    """(n,) counts of the features; in a measured layer, noisy integers as drawn."""
     margin: NDArray[np.float64] | None = None
-    """(n,) half-width of the 95 % interval; None without a margin."""
+    """(n,) half-widths of the 95 % intervals; None if there are no margins."""
     threshold: NDArray[np.float64] | None = None
-    """(n,) the value that at most one empty feature in a thousand reaches."""
+    """(n,) values that noise alone reaches in at most one empty feature in a thousand."""
+    coloured_from: NDArray[np.float64] | None = None
+    """(n,) the value from which maps colour a feature; None where that is the threshold.
+
+    It is lower inside a measured box that stands out: the map shows how its count is spread.
+    """
     least_listed: int | None = None
-    """Smallest listed value; features not listed have lower ones. None if all are listed."""
+    """Smallest value in the list; other features have lower values. None if all are listed."""
     time_slice: bool = False
-    """Whether the layer shows one time slice alone, which `title` names."""
+    """Whether the layer shows only one time slice, which is then its title."""
     opens: bool = False
-    """Whether a map opens on this layer, whatever its figures."""
+    """Whether the map initially shows this layer, whatever its values."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 
@@ -78,7 +83,7 @@ class BoxLayer(Layer):
     boxes: NDArray[np.int32]
     """(n, 4), see `PartitionRelease.boxes`."""
     cells: NDArray[np.int64]
-    """(n,) cells of the box that touch the study area."""
+    """(n,) numbers of cells in each box that touch the study area."""
     value: Numbers
     margin: NDArray[np.float64]
     threshold: NDArray[np.float64]
@@ -89,7 +94,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether every box is one cell by design of the layer, not by coincidence."""
+        """Whether the layer always consists of boxes with one cell, not only by coincidence."""
         return "row" in self.columns
 
 
@@ -112,7 +117,7 @@ class PointLayer(Layer):
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     shift: float = 0.0
-    """Metres by less than which noise moved half of the points; 0 where it moved none."""
+    """Median distance in metres by which noise moves points; 0 if the points are not perturbed."""
     features: Features = POINTS
 
     def __len__(self) -> int:
@@ -120,11 +125,11 @@ class PointLayer(Layer):
 
 
 def quantisation_step(layer: Layer) -> float:
-    """Return the step for rounding in pictures: a quarter noise scale.
+    """Return the step to which values are rounded on maps: a quarter of the noise scale.
 
-    For measured layers the step is a whole number of at least 1. For inferred layers, whose shape
-    tells more than their margins suggest, it is small enough for STEPS steps up to the largest
-    value. It is always large enough for the number of steps to fit in 32 bits.
+    For a measured layer, the step is an integer of at least 1. For an inferred layer, whose values
+    are usually more accurate than their margins suggest, it is at most the largest value divided by
+    STEPS. It is always large enough for the number of steps to fit in 32 bits.
     """
     if layer.value is None or not layer.value.size:
         return 1.0
@@ -141,17 +146,17 @@ def quantisation_step(layer: Layer) -> float:
 
 
 def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
-    """Return boxes (n, 4) of one cell each."""
+    """Return boxes (n, 4) with one cell each, given the cells' rows and columns."""
     return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
 
 
 def noise_columns(
     noise: DiscreteLaplace, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return margin and threshold (n,) of values with the same noise."""
+    """Return the margins and thresholds, each (size,), of values with the same noise."""
     return same(float(noise.margin()), size), same(float(noise.threshold()), size)
 
 
 def same(value: float, size: int) -> NDArray[Any]:
-    """Return an array (size,) of one repeated number, which takes the memory of one."""
+    """Return an array (size,) that repeats a number but stores it only once."""
     return np.broadcast_to(np.asarray(value), (size,))

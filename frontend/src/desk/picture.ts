@@ -4,13 +4,14 @@ import { onThemeChange, type Palette, readPalette } from "../colour/ramps";
 import { fetchBasemap } from "../data/basemap";
 import { openRelease } from "../data/open-release";
 import type { Ground } from "../data/scene";
-import { type Pixel, pixelOf, type Place } from "../geometry/place";
+import { type Bounds, type Pixel, pixelOf, type Place } from "../geometry/place";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
 import { loadLayer, readLooks } from "../layers/registry";
 
 type Points = [longitude: number, latitude: number][];
 type Loaded = { scene: Ground; layer: Drawable & { restyle(palette: Palette): void } };
 
+let queue: Promise<void> = Promise.resolve();
 const drawn = new Map<HTMLCanvasElement, Loaded>();
 const NOTHING = { restyle: (): void => undefined, draw: (): void => undefined };
 
@@ -20,7 +21,10 @@ export function installPictures(part: ParentNode): void {
     onThemeChange(redraw);
     addEventListener("resize", redraw);
   }
-  for (const canvas of part.querySelectorAll<HTMLCanvasElement>("canvas[data-ground]")) void show(canvas);
+  const canvases = [...part.querySelectorAll<HTMLCanvasElement>("canvas[data-ground]")];
+  // One after the other, the large one first: each may take the server some of its time.
+  canvases.sort((one, other) => other.clientHeight - one.clientHeight);
+  for (const canvas of canvases) queue = queue.then(() => (canvas.isConnected ? show(canvas) : undefined));
 }
 
 async function show(canvas: HTMLCanvasElement): Promise<void> {
@@ -40,9 +44,8 @@ async function load({ dataset }: HTMLCanvasElement): Promise<Loaded> {
   const ground = (await fetchBasemap(dataset.ground!)) as unknown as Ground & Ground["basemap"];
   const scene = { bounds: ground.bounds, area: ground.area, basemap: ground.basemap };
   if (!dataset.points) return { scene, layer: NOTHING };
-  const answer = await fetch(dataset.points);
-  const { points } = answer.ok ? ((await answer.json()) as { points: Points }) : { points: [] };
-  return { scene, layer: dots(points) };
+  const points = JSON.parse(document.getElementById(dataset.points)!.textContent) as Points;
+  return { scene: { ...scene, bounds: around(scene.bounds, points) }, layer: dots(points) };
 }
 
 /** A map that the server drew of invented people by the very mechanism. */
@@ -57,6 +60,21 @@ async function rehearsed(map: string, ground: string): Promise<Loaded> {
     scene: whole,
     layer: { restyle: (palette) => layer.restyle(PLAIN_STYLE, palette), draw: layer.draw.bind(layer) },
   };
+}
+
+/** The bounds of the study area; where most points lie outside, of these, too. */
+function around([west, south, east, north]: Bounds, points: Points): Bounds {
+  const inside = points.filter(([x, y]) => x >= west && x <= east && y >= south && y <= north);
+  if (2 * inside.length >= points.length) return [west, south, east, north];
+  const [across, up] = [0, 1].map((axis) => points.map((each) => each[axis]!).sort((a, b) => a - b));
+  // A few strays would make the rest a dot.
+  const [few, most] = [Math.floor(points.length / 20), Math.ceil((points.length * 19) / 20) - 1];
+  return [
+    Math.min(west, across![few]!),
+    Math.min(south, up![few]!),
+    Math.max(east, across![most]!),
+    Math.max(north, up![most]!),
+  ];
 }
 
 /** Private points, drawn in ink, which is what was measured. */

@@ -15,11 +15,6 @@ export function formatNumber(value: number): string {
   return text === "-0" ? "0" : text.replace("-", "\u2212");
 }
 
-/** A text that begins with a capital letter. */
-export function capital(text: string): string {
-  return text.charAt(0).toLocaleUpperCase(language()) + text.slice(1);
-}
-
 /** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
 export function formatMetres(metres: number): string {
   const rounded = Number(metres.toPrecision(2));
@@ -37,4 +32,8 @@ export function formatPosition(longitude: number, latitude: number): string {
   const side = (value: number, positive: string, negative: string) =>
     `${Math.abs(value).toFixed(4)}\u00b0 ${value < 0 ? negative : positive}`;
   return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}`;
+}
+
+export function capitalise(text: string): string {
+  return text.charAt(0).toLocaleUpperCase(language()) + text.slice(1);
 }

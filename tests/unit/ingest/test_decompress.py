@@ -17,12 +17,12 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import decompress
-from dpgeo.ingest.decompress import unpacked
+from dpgeo.ingest.decompress import unpack
 from dpgeo.ingest.ingestion import ingest, ingest_here
+from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.sniff import sniff
 from tests.unit.ingest.files import (
     BY_GEOM,
     BY_GEOMETRY,
@@ -129,9 +129,9 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
         (gzip.compress(archive(("a.csv", TABLE))), "archive within an archive"),
         (gzip.compress(b""), "empty"),
         (archive(), "holds 0 files"),
-        (archive(("a.csv", TABLE), ("b.csv", TABLE)), "holds 2 files; pack exactly one"),
-        (archive(("a.shp", b"1"), ("a.dbf", b"2")), "zipped shapefile"),
-        (archive(("[Content_Types].xml", b"1"), ("xl/workbook.xml", b"2")), "a spreadsheet"),
+        (archive(("a.csv", TABLE), ("b.gpx", b"<gpx/>")), "several kinds (.csv, .gpx)"),
+        (archive(*((f"{i}.csv", b"") for i in range(1_001))), "holds 1,001 files"),
+        (archive(("a.shp", b"1"), ("b.shp", b"2")), "holds 2 shapefiles; pack exactly one"),
         (archive(("../a.csv", TABLE)), "name points outside it"),
         (archive(("a/../../b.csv", TABLE)), "name points outside it"),
         (archive(("..\\a.csv", TABLE)), "name points outside it"),
@@ -156,7 +156,7 @@ def test_archives_without_exactly_one_plain_file_are_refused(
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InvalidInput, match=re.escape(words)) as caught:
-        sniff(*unpacked(tmp_path / "upload", "upload.zip", folder, lambda: None))
+        reader_of(unpack(tmp_path / "upload", "upload.zip", folder, lambda: None))
     assert caught.value.field == "file"
 
 
@@ -188,14 +188,15 @@ def test_a_decompression_bomb_is_refused_before_it_is_unpacked(
     folder.mkdir()
     (tmp_path / "upload").write_bytes(pack(bytes(2 << 20)))
     with pytest.raises(InvalidInput, match="unpacks to more than"):
-        unpacked(tmp_path / "upload", "a", folder, lambda: None)
+        unpack(tmp_path / "upload", "a", folder, lambda: None)
     assert (folder / "unpacked").stat().st_size <= 1 << 20
 
 
 def test_a_preview_unpacks_only_the_beginning_of_a_long_text(tmp_path: Path) -> None:
     source = tmp_path / "upload"
     source.write_bytes(gzip.compress(TABLE + b"cleo,47,7\n" * 200_000))
-    path, name = unpacked(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
+    (part,) = unpack(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
+    path, name = part.path, part.name
     assert (name, path.stat().st_size) == ("a.csv", decompress.CHUNK_BYTES)
     assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat")
 

@@ -20,6 +20,7 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
@@ -139,7 +140,7 @@ def read(path: Path, random: Random) -> bool:
     """Preview a file and read it with some of its columns; return whether it was read."""
     names = [word(random), "who", "lat", "lon"]
     try:
-        seen = preview_here(path, path.name, Context(area=AREA))
+        seen = preview_here([Part(path, path.name)], Context(area=AREA))
     except InvalidInput as refusal:
         said(refusal)
     else:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpgeo.ingest.decompress import unpacked
+from dpgeo.ingest.decompress import unpack
 from dpgeo.ingest.schema import Columns, Schema
 from tests.unit.ingest.files import (
     document,
@@ -162,5 +162,5 @@ def canonical(folder: Path, form: str, content: list[tuple[Any, ...]]) -> Any:
     crs = "EPSG:4258" if form == "projected" else "EPSG:4326"
     source = folder / "a.csv.gz"
     source.write_bytes(gzip.compress(plain.encode()))
-    path, _ = unpacked(source, source.name, folder, lambda: None)
+    (path,) = [part.path for part in unpack(source, source.name, folder, lambda: None)]
     return read_text(path, declared("at", crs), 101)[0]

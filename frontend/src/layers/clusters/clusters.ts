@@ -10,7 +10,7 @@ import type { Scene } from "../../data/scene";
 import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
-import { capital, formatMargin, formatNumber } from "../../ui/format";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { drawLabel, labelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
@@ -100,16 +100,16 @@ class Clusters implements MapLayer {
   }
 
   legend(): LegendContent {
-    const noun = t(this.scene.nouns.sum);
+    const counting = this.scene.nouns.sum;
     const { names, title } = this.layer;
     const margins = this.clusters.map(({ margin }) => margin);
     return {
-      title: names ? title : capital(t("{noun} per cluster", { noun })),
+      title: names ? title : capitalise(t("{noun} per cluster", { noun: t(counting) })),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
-        ? t(names ? "Every count is give or take {range} {counting}." : "Every cluster is give or take {range} {counting}.", { range: plainRange(margins), counting: noun })
+        ? t(names ? "Every count is give or take {range} {counting}." : "Every cluster is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
         : "",
     };
   }

@@ -9,7 +9,7 @@ import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
-import { capital, formatNumber } from "../../ui/format";
+import { capitalise, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { labelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
@@ -85,9 +85,8 @@ class Contours implements MapLayer {
   }
 
   legend(): LegendContent {
-    const noun = t(this.scene.nouns.sum);
     return {
-      title: capital(t("{noun} per square kilometre", { noun })),
+      title: capitalise(t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) })),
       classes: this.contours.map(({ from, step }) => ({ from: round(from), step })),
       words: t("Bands between contour lines"),
       keys: [{ swatch: "hatch", words: t("Below the lowest line") }],
@@ -174,7 +173,7 @@ class Contours implements MapLayer {
       key: String(id),
       name: "",
       figure: to === null ? low : t("{low} to {high}", { low, high }),
-      margin: t("{noun} per km²", { noun: t(this.scene.nouns.sum) }),
+      margin: t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) }),
       note: "",
       middle,
       outline: geometry,

@@ -2,39 +2,35 @@
 import type { BoxLayer, Nouns } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
-import { capital, formatMargin, formatMetres, formatNumber } from "../../ui/format";
-import { message, t } from "../../ui/translate";
+import { capitalise, formatMargin, formatMetres, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { plainRange } from "../uncertainty";
 
-const TITLES: Record<Show, string> = {
-  estimate: message("{noun} per {side} square"),
-  margin: message("Margin (±) of {noun} per {side} square"),
-};
-
-/** Somebody counts once in a cell, and may count in each of several. */
-function nounOf(nouns: Nouns, cells: number): string {
+/** Somebody counts once in a cell, and may count in several cells of a larger square. */
+function nounOf(nouns: Nouns, { cells }: Square): string {
   return t(cells > 1 ? nouns.sum : nouns.one);
 }
 
 /** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
 export function legendTitle(show: Show, nouns: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
-  const asCounted = show === "estimate" && square.cells === 1 && !boxes;
-  const name = asCounted ? message("{noun} in a {side} square") : TITLES[show];
-  return capital(t(name, { noun: nounOf(nouns, square.cells), side: square.side })) + (slice ? `, ${t(title)}` : "");
+  const values = { noun: nounOf(nouns, square), side: square.side };
+  const asCounted = square.cells === 1 && !boxes;
+  const unit = asCounted ? t("{noun} in a {side} square", values) : t("{noun} per {side} square", values);
+  const name = show === "margin" ? t("Margin of error, {noun} per {side} square", values) : capitalise(unit);
+  return name + (slice ? `, ${t(title)}` : "");
 }
 
-/** The margins of the counts that are coloured, in a sentence. */
+/** The margins of what is coloured, in a sentence: of boxes as counted, else of the figures per square. */
 export function marginSentence(layer: BoxLayer, margins: readonly number[], nouns: Nouns, square: Square): string {
-  const single = square.cells === 1 && !layer.boxes;
-  const values = {
-    range: plainRange(margins.length ? margins : layer.noise.map(({ margin }) => margin)),
-    counting: t(single ? nouns.one : nouns.sum),
-    how: provenance(layer.noise[0]!.label),
-  };
-  return single
-    ? t("Every figure is give or take {range} {counting}{how}.", values)
-    : t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+  const counts = margins.length ? margins : layer.noise.map(({ margin }) => margin);
+  const how = provenance(layer.noise[0]!.label);
+  if (layer.boxes) {
+    const values = { range: plainRange(counts), counting: t(nouns.sum), how };
+    return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+  }
+  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
+  return t("Every figure is give or take {range} {counting}{how}.", values);
 }
 
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
@@ -52,24 +48,26 @@ export type Spoken = { figure: string; margin: string; note: string };
  */
 export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: Square, cell: number): Spoken {
   const { value, noise, standsOut } = reading;
-  const place = placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
+  // Somebody may count in several cells of a box, so that its count is another figure than people.
+  const added = reading.cells > 1 && nouns.sum !== nouns.one ? `${t(nouns.sum)} ` : "";
+  const place = added + placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
     (layer.slice ? `, ${t(layer.title)}` : "");
-  const noun = nounOf(nouns, reading.cells);
-  const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), noun, place };
+  const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
   if (!standsOut) {
     const note = value < 0
-      ? t("{count} {margin} {noun} {place}; noise can push a count below zero", counted)
-      : t("{count} {margin} {noun} {place}", counted);
+      ? t("{count} {margin} {place}; noise can push a count below zero", counted)
+      : t("{count} {margin} {place}", counted);
     return { figure: t("Too few to tell from none"), margin: "", note };
   }
   if (reading.cells === square.cells) {
-    return { figure: counted.count, margin: `${counted.margin} ${noun}`, note: place };
+    const noun = added ? "" : ` ${t(nouns.one)}`;
+    return { figure: counted.count, margin: counted.margin + noun, note: place };
   }
   const each = formatNumber((value / reading.cells) * square.cells);
   return {
     figure: t("About {count}", { count: each }),
-    margin: t("{noun} per {side} square", { noun: nounOf(nouns, square.cells), side: square.side }),
-    note: t("{count} {margin} {noun} {place}", counted),
+    margin: t("{noun} per {side} square", { noun: nounOf(nouns, square), side: square.side }),
+    note: t("{count} {margin} {place}", counted),
   };
 }
 

@@ -9,8 +9,8 @@ import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
-import { capital, formatMargin, formatNumber } from "../../ui/format";
-import { message, t } from "../../ui/translate";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -87,11 +87,10 @@ class Zones implements MapLayer {
   }
 
   legend(): LegendContent {
-    const noun = t(this.scene.nouns.one);
+    const values = { noun: t(this.scene.nouns.one) };
     const margin = this.style.show === "margin";
-    const heads = { estimate: message("{noun} per zone"), margin: message("Margin (±) of {noun} per zone") };
     return {
-      title: capital(t(heads[this.style.show], { noun })),
+      title: margin ? t("Margin of error, {noun} per zone", values) : capitalise(t("{noun} per zone", values)),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: margin ? t("Larger is less certain") : "",
       keys: margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],

@@ -1,0 +1,238 @@
+"""Plain JSON objects as rows: one a line, a list of them, or the trips of an MDS document.
+
+The members of an object are the columns; those of objects within it are named "place.lat", and
+the elements of short lists "place.0". In a list, or in the trips of the Mobility Data
+Specification, an element never affects another; a document that is not JSON throughout is refused
+as a whole, for the reason that `geojson_reader` gives. A trip becomes a row for each of its points:
+those of its route, or else its start and its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from dpgeo.ingest import csv_lines, json_array
+from dpgeo.ingest.geojson_reader import MAX_PREAMBLE_BYTES, parse
+from dpgeo.ingest.layout import Layout
+from dpgeo.ingest.records import Record, Table, record_reader
+from dpgeo.ingest.report import MAX_LINE_BYTES, Reason
+from dpgeo.phrases import Phrase
+
+MAX_DEPTH = 4
+MAX_LIST = 4
+MAX_MEMBERS = 1_000
+BLOCK_BYTES = 1 << 18
+TRIPS = "trips"
+TRIP_NAMES = [
+    "device_id", "vehicle_id", "trip_id", "provider_id", "longitude", "latitude", "time", "point",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Where a list begins, and the opening brackets that its end leaves to be closed."""
+
+    offset: int
+    before: bytes
+
+
+def find_list(file: IO[bytes]) -> Begin | None:
+    """Find a document's list of rows or trips; None if it has none where it can be."""
+    file.seek(0)
+    raw = file.read(MAX_PREAMBLE_BYTES)
+    text = raw.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    skipped = len(raw) - len(text)
+    bare = text.lstrip(" \t\r\n")
+    if bare.startswith("["):
+        return Begin(skipped + len(text) - len(bare) + 1, b"")
+    decoder = json.JSONDecoder(strict=False)
+    for levels, place in _openings(text):
+        found = _find_member(decoder, text, place)
+        if found is not None:
+            return Begin(skipped + found, b'{"":' * levels + b"0")
+    return None
+
+
+def _openings(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places after the document's opening bracket, and after that of its data."""
+    start = text.find("{") + 1
+    if start:
+        yield 1, start
+        data = text.find('"data"', start)
+        inner = text.find("{", data) + 1
+        if data >= 0 and inner and not text[data + 6 : inner - 1].strip(" \t\r\n:"):
+            yield 2, inner
+
+
+def _find_member(decoder: json.JSONDecoder, text: str, place: int) -> int | None:
+    """Return where the elements of the member `trips` begin, reading members from `place` on."""
+    try:
+        while True:
+            place = _skip(text, place, " \t\r\n,")
+            name, place = decoder.raw_decode(text, place)
+            place = _skip(text, place, " \t\r\n:")
+            if name == TRIPS:
+                return place + 1 if text.startswith("[", place) else None
+            _, place = decoder.raw_decode(text, place)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _skip(text: str, place: int, signs: str) -> int:
+    while place < len(text) and text[place] in signs:
+        place += 1
+    return place
+
+
+@contextmanager
+def open_lines(path: Path, layout: Layout | None) -> Iterator[Table]:
+    """Open newline-delimited JSON."""
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        yield Table(None, _line_records(file), file.tell, total)
+
+
+def _line_records(file: IO[bytes]) -> Iterator[Record]:
+    for lines in csv_lines.read_lines(file, BLOCK_BYTES):
+        spans = zip(lines.starts, lines.ends, lines.too_long, strict=True)
+        for start, end, too_long in spans:
+            text = lines.block[start:end].strip(b" \t\x1e")
+            if too_long:
+                yield Reason.LINE_TOO_LONG
+            elif text:
+                yield _line_record(text)
+
+
+def _line_record(text: bytes) -> Record:
+    try:
+        value, decodes = parse(text)
+    except ValueError:
+        return Reason.NOT_JSON
+    if not decodes:
+        return Reason.UNDECODABLE
+    return flatten(value) if isinstance(value, dict) else Reason.NOT_OBJECT
+
+
+@contextmanager
+def open_list(
+    path: Path,
+    layout: Layout | None,
+    *,
+    rows: Callable[[bytes], Iterator[Record]],
+    names: list[str] | None = None,
+) -> Iterator[Table]:
+    """Open a document with a list. Raises InvalidInput."""
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        begin = find_list(file)
+        if begin is None:
+            raise json_array.not_json(Phrase("goes wrong before its list of rows"), 0)
+        yield Table(names, _list_records(file, begin, rows), file.tell, total)
+
+
+def _list_records(
+    file: IO[bytes], begin: Begin, rows: Callable[[bytes], Iterator[Record]]
+) -> Iterator[Record]:
+    file.seek(begin.offset)
+    number = 0
+    for elements in json_array.read_elements(file, BLOCK_BYTES):
+        for text in elements.texts:
+            number += 1
+            try:
+                yield from rows(text)
+            except ValueError as error:
+                what = Phrase("goes wrong in element {number:,}", number=number)
+                raise json_array.not_json(what, elements.done) from error
+    if begin.before:
+        json_array.read_rest(file, begin.before)
+    elif file.read(json_array.MAX_REST_BYTES).strip():
+        raise json_array.not_json(Phrase("goes on after its list"), file.tell())
+
+
+def _element_row(text: bytes) -> Iterator[Record]:
+    """Yield the row of an element. Raises ValueError if it is not JSON."""
+    value, decodes = parse(text)
+    if len(text) > MAX_LINE_BYTES:
+        yield Reason.FEATURE_TOO_LONG
+    elif not decodes:
+        yield Reason.UNDECODABLE
+    else:
+        yield flatten(value) if isinstance(value, dict) else Reason.NOT_OBJECT
+
+
+def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's members by their dotted names; deeper or longer ones are left out."""
+    flat: dict[str, Any] = {}
+    waiting: list[tuple[str, Any, int]] = [("", value, 0)]
+    while waiting and len(flat) < MAX_MEMBERS:
+        name, each, depth = waiting.pop()
+        if isinstance(each, dict | list) and depth < MAX_DEPTH:
+            if isinstance(each, list) and len(each) > MAX_LIST:
+                continue
+            members = each.items() if isinstance(each, dict) else enumerate(each)
+            inner = [(f"{name}.{key}" if name else str(key), one) for key, one in members]
+            waiting += [(key, one, depth + 1) for key, one in reversed(inner) if _is_name(key)]
+        elif name and not isinstance(each, dict | list):
+            flat[name] = each
+    return flat
+
+
+def _is_name(name: str) -> bool:
+    """Whether a name can be shown and declared: a JSON escape may be half a character."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
+
+
+def _trip_rows(text: bytes) -> Iterator[Record]:
+    """Yield a row for each point of a trip. Raises ValueError if it is not JSON."""
+    trip, decodes = parse(text)
+    if not decodes:
+        yield Reason.UNDECODABLE
+        return
+    if not isinstance(trip, dict):
+        yield Reason.NOT_OBJECT
+        return
+    common = {name: trip.get(name) for name in TRIP_NAMES[:4]}
+    points = list(_route(trip)) or list(_ends(trip))
+    for point in points:
+        yield {**common, **point}
+    if not points:
+        yield Reason.GEOMETRY_MISSING
+
+
+def _route(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the points of a route (MDS before 2.0)."""
+    route = trip.get("route")
+    features = route.get("features") if isinstance(route, dict) else None
+    for feature in features if isinstance(features, list) else ():
+        if not isinstance(feature, dict):
+            continue
+        geometry, properties = feature.get("geometry"), feature.get("properties")
+        place = geometry.get("coordinates") if isinstance(geometry, dict) else None
+        time = properties.get("timestamp") if isinstance(properties, dict) else None
+        x, y = place[:2] if isinstance(place, list) and len(place) > 1 else (None, None)
+        yield {"longitude": x, "latitude": y, "time": time, "point": "route"}
+
+
+def _ends(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the start and the end of a trip (MDS from 2.0 on)."""
+    for end in ("start", "end"):
+        place = trip.get(f"{end}_location")
+        if isinstance(place, dict):
+            time = trip.get(f"{end}_time")
+            yield {
+                "longitude": place.get("lng"),
+                "latitude": place.get("lat"),
+                "time": time,
+                "point": end,
+            }
+
+
+LINES_READER = record_reader(open_lines)
+LIST_READER = record_reader(partial(open_list, rows=_element_row))
+TRIPS_READER = record_reader(partial(open_list, rows=_trip_rows, names=TRIP_NAMES))

@@ -1,0 +1,113 @@
+"""Spreadsheets (xlsx, xlsb, xls, ods), read by calamine: the first sheet or a declared one.
+
+A cell is what the file stores: text, a number, a date. Formulas are not computed; their stored
+results are read. The library holds one sheet in memory, so the sandbox's limit is the sheet's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import time, timedelta
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.csv_layout import is_value
+from dpgeo.ingest.header import check_names, quoted
+from dpgeo.ingest.layout import PLAIN, Layout, unnamed_columns
+from dpgeo.ingest.records import Record, Table, record_reader
+from dpgeo.ingest.report import Reason
+
+TITLE_ROWS = 20
+"""Rows above the header, such as a title, that are skipped: those with fewer than two cells."""
+
+
+@contextmanager
+def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
+    """Open a sheet. Raises InvalidInput."""
+    from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
+
+    try:
+        with CalamineWorkbook.from_path(str(path)) as book:
+            sheets = [
+                each.name for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet
+            ]
+            wanted = layout.sheet if layout else ""
+            if not sheets or (wanted and wanted not in sheets):
+                raise InvalidInput(
+                    "There is no sheet {name!r} in this file; it has {names}.",
+                    name=wanted,
+                    names=quoted(sheets[:20]),
+                    field="columns.sheet",
+                )
+            sheet = book.get_sheet_by_name(wanted or sheets[0])
+            yield _table(sheet.iter_rows(), sheet.total_height, layout)
+    except CalamineError as error:
+        raise InvalidInput(
+            "The spreadsheet is damaged, protected by a password or not one that can be read; "
+            "save the sheet as CSV.",
+            field="file",
+        ) from error
+
+
+def _table(rows: Iterator[list[Any]], total: int, layout: Layout | None) -> Table:
+    counted = _Counted(rows)
+    first: list[Any] = []
+    for row in islice(counted, TITLE_ROWS):
+        first = row
+        if sum(cell not in {None, ""} for cell in row) > 1:
+            break
+    if layout is None:
+        layout = _guess(first)
+    body: Iterator[list[Any]] = counted
+    if layout.unnamed:
+        names = unnamed_columns(layout.columns)
+        body = chain([first], counted)
+    else:
+        names = [str(_cell(cell) or "").strip() for cell in first]
+        while names and not names[-1]:
+            names.pop()
+        check_names(names or [""])
+    records = (_record(names, row) for row in body if any(cell != "" for cell in row))
+    return Table(names, records, lambda: counted.count, total, layout=layout)
+
+
+class _Counted:
+    """An iterator that counts what it yields."""
+
+    def __init__(self, rows: Iterator[list[Any]]) -> None:
+        self.count = 0
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return self
+
+    def __next__(self) -> list[Any]:
+        row = next(self._rows)
+        self.count += 1
+        return row
+
+
+def _guess(first: Sequence[Any]) -> Layout:
+    """Guess whether the first row is a header, from it alone."""
+    cells = [cell for cell in first if cell not in {None, ""}]
+    values = sum(not isinstance(cell, str) or is_value(cell) for cell in cells)
+    return Layout(unnamed=str(len(first))) if values * 2 >= len(cells) > 0 else PLAIN
+
+
+def _record(names: Sequence[str], row: Sequence[Any]) -> Record:
+    if any(cell != "" for cell in row[len(names) :]):
+        return Reason.WRONG_FIELDS
+    return {name: _cell(cell) for name, cell in zip(names, row, strict=False)}
+
+
+def _cell(cell: Any) -> Any:
+    """Return a cell's value: empty cells as missing, clocks and durations as text."""
+    if cell == "":
+        return None
+    return str(cell) if isinstance(cell, time | timedelta) else cell
+
+
+READER = record_reader(open_sheet)

@@ -1,0 +1,203 @@
+"""GPX and KML, read event by event with expat.
+
+A document type is refused, and with it every entity that could refer to a file or grow without
+bound. Like a GeoJSON document, one that is not well-formed is refused as a whole; `geojson_reader`
+gives the argument. Otherwise each point is one row, whatever the others are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.layout import Layout
+from dpgeo.ingest.records import Record, Table, record_reader
+from dpgeo.ingest.report import MAX_FIELD_BYTES, MAX_LINE_BYTES, Reason
+
+BLOCK_BYTES = 1 << 16
+MAX_DEPTH = 64
+MOST_NAMES = 1_000
+GPX_NAMES = ["latitude", "longitude", "time", "track", "name", "elevation", "kind"]
+GPX_POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
+
+
+class Points:
+    """Collects the points of a document; a subclass knows the format."""
+
+    def __init__(self) -> None:
+        self.found: deque[Record] = deque()
+        self.path: list[str] = []
+        self.text: list[str] = []
+        self.length = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Enter an element. Raises InvalidInput."""
+        self.path.append(name.rpartition(":")[2])
+        if len(self.path) > MAX_DEPTH:
+            raise _unreadable()
+        self.text.clear()
+        self.length = 0
+        self.enter(attributes)
+
+    def end(self, name: str) -> None:
+        """Leave an element."""
+        text = "".join(self.text).strip() if self.length <= MAX_LINE_BYTES else None
+        self.leave(text)
+        self.path.pop()
+        self.text.clear()
+        self.length = 0
+
+    def characters(self, text: str) -> None:
+        """Take a piece of text."""
+        self.length += len(text)
+        if self.length <= MAX_LINE_BYTES:
+            self.text.append(text)
+
+    def enter(self, attributes: dict[str, str]) -> None:
+        """Take an element's attributes; `path` ends with its name."""
+
+    def leave(self, text: str | None) -> None:
+        """Take an element's text, None for one that is far too long."""
+
+
+class GpxPoints(Points):
+    """Points of GPX: waypoints, and points of routes and tracks with the name of their track."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._point: dict[str, Any] | None = None
+        self._track = ""
+
+    def enter(self, attributes: dict[str, str]) -> None:
+        """Begin a point or a track."""
+        name = self.path[-1]
+        if name in {"trk", "rte"}:
+            self._track = ""
+        elif name in GPX_POINTS and self._point is None:
+            self._point = {
+                "latitude": attributes.get("lat"),
+                "longitude": attributes.get("lon"),
+                "track": self._track or None,
+                "kind": GPX_POINTS[name],
+            }
+
+    def leave(self, text: str | None) -> None:
+        """Take a value, or end a point."""
+        name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
+        if parent in {"trk", "rte"} and name == "name":
+            self._track = (text or "")[:MAX_FIELD_BYTES]
+        elif self._point is None:
+            return
+        elif name in GPX_POINTS:
+            self.found.append(self._point)
+            self._point = None
+        elif parent in GPX_POINTS and name in {"time", "ele", "name"}:
+            self._point["elevation" if name == "ele" else name] = text
+
+
+class KmlPoints(Points):
+    """Points of KML: placemarks with a point, and the positions of tracks with their times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._mark: dict[str, Any] | None = None
+        self._places: list[str | None] = []
+        self._times: list[str | None] = []
+        self._data = ""
+        self._other = False
+
+    def enter(self, attributes: dict[str, str]) -> None:
+        """Begin a placemark or one of its further values."""
+        name = self.path[-1]
+        if name == "Placemark":
+            self._mark, self._places, self._times, self._other = {}, [], [], False
+        elif name in {"Data", "SimpleData"}:
+            self._data = attributes.get("name", "")[:MAX_FIELD_BYTES]
+
+    def leave(self, text: str | None) -> None:
+        """Take a value, or end a placemark."""
+        if self._mark is None:
+            return
+        name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
+        if name == "Placemark":
+            self._finish(self._mark)
+            self._mark = None
+        elif name == "coordinates":
+            if parent == "Point":
+                self._places.append(text)
+            else:
+                self._other = True
+        elif name == "coord":
+            self._places.append(text and text.replace(" ", ","))
+        elif name == "when":
+            self._times.append(text)
+        elif parent == "Placemark" and name in {"name", "description"}:
+            self._mark[name] = text
+        elif name in {"value", "SimpleData"} and self._data and len(self._mark) < MOST_NAMES:
+            self._mark[self._data] = text
+
+    def _finish(self, mark: dict[str, Any]) -> None:
+        if not self._places:
+            missing = Reason.GEOMETRY_NOT_POINT if self._other else Reason.GEOMETRY_MISSING
+            self.found.append(missing)
+        times = self._times if len(self._times) == len(self._places) else self._times[:1]
+        for index, place in enumerate(self._places):
+            parts = (place or "").split(",")
+            if not 2 <= len(parts) <= 3:
+                self.found.append(Reason.GEOMETRY_UNREADABLE)
+                continue
+            time = times[index] if index < len(times) else times[0] if len(times) == 1 else None
+            own = {"latitude": parts[1].strip(), "longitude": parts[0].strip(), "time": time}
+            self.found.append({**mark, **own})
+
+
+def _unreadable() -> InvalidInput:
+    return InvalidInput(
+        "The document is not well-formed XML, is nested too deeply or declares a document type; "
+        "nothing of it was stored. Export it again.",
+        field="file",
+    )
+
+
+@contextmanager
+def open_document(
+    path: Path, layout: Layout | None, *, points: Callable[[], Points], names: list[str] | None
+) -> Iterator[Table]:
+    """Open a document."""
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        yield Table(names, _records(file, points()), file.tell, total)
+
+
+def _records(file: Any, points: Points) -> Iterator[Record]:
+    """Yield the points. Raises InvalidInput."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = points.start
+    parser.EndElementHandler = points.end
+    parser.CharacterDataHandler = points.characters
+    parser.StartDoctypeDeclHandler = _refuse_document_type
+    try:
+        while True:
+            block = file.read(BLOCK_BYTES)
+            parser.Parse(block, not block)
+            while points.found:
+                yield points.found.popleft()
+            if not block:
+                return
+    except expat.ExpatError as error:
+        raise _unreadable() from error
+
+
+def _refuse_document_type(*_: object) -> None:
+    raise _unreadable()
+
+
+GPX_READER = record_reader(partial(open_document, points=GpxPoints, names=GPX_NAMES))
+KML_READER = record_reader(partial(open_document, points=KmlPoints, names=None))

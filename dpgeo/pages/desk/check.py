@@ -1,0 +1,271 @@
+"""The step of checking a file: how it was read, for those alone who may see private facts.
+
+Exact figures and the rows' positions stand on this page and on no later one, where they could tune
+what becomes public. Where most rows lie outside, the area may be exchanged for another named place;
+from then on neither points nor counts are shown, since an area that is fitted to them would show
+where they end.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, fields
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.selectors import rests_on_columns
+from dpgeo.datasets.services import PLACE, dataset_update
+from dpgeo.datasets.uploads import (
+    declared_columns,
+    offered_columns,
+    upload_confirm,
+    upload_preview,
+    upload_understand,
+)
+from dpgeo.ingest.preview import Preview
+from dpgeo.ingest.schema import Columns, Role, role_name
+from dpgeo.ingest.understanding import ASK_BELOW, STOP, Reading, Understanding
+from dpgeo.pages.desk.access import person, upload_for
+from dpgeo.pages.desk.columns_form import ColumnsForm
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.path import steps
+from dpgeo.pages.desk.places import place_search
+from dpgeo.pages.desk.where import PlaceForm
+from dpgeo.pages.rendering import say
+from dpgeo.pages.templatetags.figures import figure
+from dpgeo.spatial.named_places import NamedPlace
+
+MOSTLY = 0.5
+"""Share of the readable rows inside the area, below which another place is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A declaration that one button tries: its words, and the fields that it sends."""
+
+    label: str
+    example: str
+    rows: str
+    fields: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What was understood of one column."""
+
+    name: str
+    role: str
+    format: str
+    examples: str
+
+
+def may_choose_columns(upload: Upload) -> bool:
+    """Whether the columns of an upload may still change."""
+    return not rests_on_columns(upload.dataset)
+
+
+def is_hidden(dataset: Dataset) -> bool:
+    """Whether points and counts stay hidden, because the area can be exchanged again."""
+    return bool(dataset.area_exchange) and not dataset.frozen_at
+
+
+def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
+    """Show how the file was read; confirming it starts the ingestion job."""
+    dataset, user = upload.dataset, person(request)
+    sees_private = may(user, dataset, "see_private")
+    context: dict[str, Any] = {
+        "upload": upload,
+        "dataset": dataset,
+        "steps": steps(3),
+        "failure": say(upload.job.failure) if upload.job and sees_private else "",
+        "fixed": not may_choose_columns(upload),
+        "removable": upload.state != UploadState.READY,
+        "hidden": is_hidden(dataset),
+    }
+    try:
+        preview = upload_preview(upload=upload)
+    except DpgeoError as refusal:
+        context["unreadable"] = say(refusal)
+        return render(request, "desk/upload_columns.html", context)
+    form = form_for(request, upload, preview)
+    if form.is_valid():
+        choose_unit(upload, form)
+    understanding = understand(upload, form) if sees_private else None
+    confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
+    goes_on = confirms and not stops(request, dataset, form, understanding)
+    if goes_on and confirm(upload, form):
+        return redirect(f"{reverse('desk-upload', args=[upload.id])}?go=1")
+    hints = preview.hints if request.method != "POST" else []
+    context |= {"preview": preview, "form": form, "hints": [say(each) for each in hints]}
+    if understanding:
+        context |= understood(upload, understanding)
+    status = REFUSED if confirms else 200
+    return render(request, "desk/upload_columns.html", context, status=status)
+
+
+def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
+    """Return the form with what was sent, or with the likeliest columns."""
+    dataset = upload.dataset
+    # Of a file that lacks the fixed columns, others may be chosen; the service compares them.
+    chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
+    offered = offered_columns(upload, preview)
+    return ColumnsForm(
+        exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
+        columns=preview.columns,
+        unit=dataset.unit,
+        frozen=not chooses,
+        unit_frozen=bool(dataset.frozen_at),
+        initial=offered.to_json() | {"unit": dataset.unit},
+    )
+
+
+def exchanged(data: QueryDict) -> dict[str, str]:
+    """Return the form's data with longitude and latitude swapped."""
+    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
+    values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
+    return values | {"unit": data.get("unit", "")}
+
+
+def choose_unit(upload: Upload, form: ColumnsForm) -> None:
+    """Declare who is protected, before the file is tried; show an error on the form."""
+    if form.chosen_unit == upload.dataset.unit:
+        return
+    try:
+        dataset_update(dataset=upload.dataset, changes={"unit": form.chosen_unit})
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+    upload.refresh_from_db(fields=["preview"])
+
+
+def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
+    """Try what the form says, or what is likeliest; show an error of the trial on the form."""
+    if form.is_bound and not form.is_valid():
+        return None
+    try:
+        return upload_understand(upload=upload, columns=form.columns if form.is_bound else None)
+    except DpgeoError as refusal:
+        if form.is_bound:
+            form.add_refusal(refusal)
+        return None
+
+
+def stops(
+    request: HttpRequest,
+    dataset: Dataset,
+    form: ColumnsForm,
+    understanding: Understanding | None,
+) -> bool:
+    """Whether no row can be used, or few, and the owner has not said to go on anyway."""
+    if form.errors:
+        return True
+    if understanding is None or is_hidden(dataset):
+        return False
+    if understanding.verdict == STOP:
+        form.add_error(None, gettext("No row can be used like this; see below what to change."))
+        return True
+    return understanding.share < ASK_BELOW and "anyway" not in request.POST
+
+
+def confirm(upload: Upload, form: ColumnsForm) -> bool:
+    """Confirm the columns; show an error of the service on the form."""
+    try:
+        upload_confirm(upload=upload, columns=form.columns)
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return False
+    return True
+
+
+def understood(upload: Upload, understanding: Understanding) -> dict[str, Any]:
+    """Return what the page says of a trial; after an exchange, no points and no counts."""
+    dataset = upload.dataset
+    lines = [
+        Line(each.name, role_words(each.role), say(each.format), ", ".join(each.examples[:3]))
+        for each in understanding.understood
+        if each.role
+    ]
+    context: dict[str, Any] = {
+        "lines": lines,
+        "projection": say(understanding.projection),
+        "zone": understanding.time_zone,
+        "questions": [
+            (say(each.text), [answer_of(reading, understanding) for reading in each.answers])
+            for each in understanding.questions
+        ],
+    }
+    if is_hidden(dataset):
+        return context
+    inside = understanding.accepted / understanding.readable if understanding.readable else 1.0
+    return context | {
+        "tried": understanding,
+        "stop": understanding.verdict == STOP,
+        "few": understanding.share < ASK_BELOW,
+        "percent": int(100 * understanding.share),
+        "left_out": understanding.left_out,
+        "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
+        "points": understanding.points,
+        "outside": not dataset.frozen_at and inside < MOSTLY,
+    }
+
+
+def role_words(role: str) -> str:
+    """Return what people call a role."""
+    return say(role_name(Role(role)))
+
+
+def answer_of(reading: Reading, understanding: Understanding) -> Answer:
+    """Return a reading as a button, with the rows that it would use."""
+    rows = gettext("reads {accepted} of {rows} rows")
+    return Answer(
+        say(reading.label),
+        say(reading.example),
+        rows.format(accepted=figure(reading.accepted), rows=figure(understanding.rows)),
+        reading.columns.to_json(),
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
+    """Exchange the area for another named place, with neither points nor counts in sight."""
+    upload = upload_for(request, upload_id, "edit")
+    dataset = upload.dataset
+    form = PlaceForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and form.named:
+        try:
+            exchange_area(dataset, form.named)
+        except DpgeoError as refusal:
+            form.add_error(None, say(refusal))
+        else:
+            words = gettext("The map now covers {name}. Its record says that the area was changed.")
+            messages.success(request, words.format(name=form.named.name))
+            return redirect("desk-upload", upload_id=upload.pk)
+    context = {"upload": upload, "dataset": dataset, "form": form, "steps": steps(3)}
+    status = REFUSED if form.errors else 200
+    return render(request, "desk/other_place.html", context, status=status)
+
+
+def exchange_area(dataset: Dataset, place: NamedPlace) -> None:
+    """Exchange a dataset's area for a named place, and what followed from the old one."""
+    source = place.source
+    changes: dict[str, Any] = {
+        "study_area": place.area.to_geojson(),
+        "time_zone": place.time_zone,
+        PLACE: {PLACE: place.name, "name": source.name, "url": source.url, "date": source.date},
+    }
+    former = place_search().find(dataset.title)
+    if former is not None and former.area.bounds == dataset.area.bounds:
+        changes["title"] = place.name
+    dataset_update(dataset=dataset, changes=changes)

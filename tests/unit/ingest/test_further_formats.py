@@ -1,0 +1,191 @@
+"""Spreadsheets, shapefiles, GPX, KML, plain JSON, MDS, and archives of several files."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+import shapefile
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.ingestion import ingest
+from dpgeo.ingest.preview import Preview, preview
+from dpgeo.ingest.report import Report
+from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.trial import Context
+from dpgeo.spatial.area import StudyArea
+from fixtures.spreadsheet import spreadsheet
+from tests.unit.ingest.helpers import KEY
+
+BERLIN = StudyArea.from_bounds(13, 52, 14, 53)
+
+
+def archive(*files: tuple[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, content in files:
+            zipped.writestr(name, content)
+    return packed.getvalue()
+
+
+def seen(folder: Path, content: bytes, name: str, columns: Columns | None = None) -> Preview:
+    path = folder / name
+    path.write_bytes(content)
+    return preview(path, name, Context(Unit.PERSON, BERLIN, "Europe/Berlin"), columns=columns)
+
+
+def read(folder: Path, content: bytes, name: str, columns: Columns | None = None) -> Report:
+    """Read a file as it is understood, with some members of the declaration given."""
+    found = seen(folder, content, name, columns)
+    assert found.understanding is not None
+    declared = columns or found.understanding.columns
+    schema = Schema(declared, Unit.PERSON, BERLIN, "Europe/Berlin")
+    return ingest(folder / name, name, schema, KEY, folder / "out", lambda *_: None)
+
+
+def shapes(rows: list[tuple[float, float, str]], prj: str = "") -> bytes:
+    parts = {"shp": io.BytesIO(), "shx": io.BytesIO(), "dbf": io.BytesIO()}
+    with shapefile.Writer(**parts, shapeType=shapefile.POINT) as writer:
+        writer.field("device", "C", 20)
+        for x, y, who in rows:
+            writer.point(x, y)
+            writer.record(who)
+    files = [(f"layer/a.{suffix}", part.getvalue()) for suffix, part in parts.items()]
+    return archive(*files, *([("layer/a.prj", prj.encode())] if prj else []))
+
+
+GPX = b"""<?xml version="1.0"?><gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1">
+<metadata><time>2020-01-01T00:00:00Z</time></metadata>
+<trk><name>anna</name><trkseg>
+<trkpt lat="52.5" lon="13.4"><ele>30</ele><time>2024-03-31T07:00:00Z</time></trkpt>
+<trkpt lat="52.6" lon="x"><time>2024-03-31T07:00:10Z</time></trkpt></trkseg></trk>
+<trk><trkseg><trkpt lat="52.6" lon="13.5"><time>2024-03-31T07:00:10Z</time></trkpt></trkseg></trk>
+</gpx>"""
+
+KML = b"""<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
+<Placemark><name>a</name><TimeStamp><when>2024-03-31T07:00:00Z</when></TimeStamp>
+<ExtendedData><Data name="device"><value>d1</value></Data></ExtendedData>
+<Point><coordinates>13.4,52.5,0</coordinates></Point></Placemark>
+<Placemark><ExtendedData><Data name="device"><value>d1</value></Data></ExtendedData>
+<LineString><coordinates>13.4,52.5 13.5,52.6</coordinates></LineString></Placemark>
+</Document></kml>"""
+
+LINES = b"""{"user": {"id": "u1"}, "location": {"lat": 52.5, "lng": 13.4}, "time": 1719835200000}
+{"user": {"id": "u2"}, "location": {"lat": 52.6, "lng": 13.5}, "time": 1719835200000}
+{"user": {"id": "u2"}, "location": 7}
+[1]
+{
+"""
+
+TRIP = {
+    "device_id": "d1",
+    "start_location": {"lat": 52.5, "lng": 13.4},
+    "end_location": {"lat": 52.6, "lng": 13.5},
+    "start_time": 1719835200000,
+    "end_time": 1719835300000,
+}
+ROUTE = {
+    "device_id": "d2",
+    "route": {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"timestamp": 1719835200000 + step},
+                "geometry": {"type": "Point", "coordinates": [13.4, 52.5]},
+            }
+            for step in range(3)
+        ],
+    },
+}
+
+
+def sheets() -> bytes:
+    days = [["d", 52.5, 13.4, f"{day}.3.24"] for day in range(9, 29)]
+    notes = [["nothing here", "x"], ["a", "b"]]
+    return spreadsheet({"Notes": notes, "Data": [["device", "lat", "lon", "when"], *days]})
+
+
+PLACES = Columns(latitude="latitude", longitude="longitude", time="time", person="track")
+SHEET = Columns("lon", "lat", "device", "when", time_format="dmy", sheet="Data")
+TRIPS = {"version": "2.0", "data": {"trips": [TRIP, ROUTE, 7]}}
+FOLDER = archive(
+    ("f/a.csv", b"device,lat,lon\nd,52.5,13.4\n"),
+    ("f/b.csv", b"lon,lat,device\n13.4,52.5,d\n13,x,d\n"),
+    ("f/empty.csv", b""),
+    ("f/README.txt", b"Hello"),
+)
+
+CASES: dict[str, tuple[str, bytes, Columns | None, int, int]] = {
+    "a declared sheet": ("a.xlsx", sheets(), SHEET, 20, 20),
+    "a shapefile": ("a.zip", shapes([(13.4, 52.5, "a"), (13.4, 99, "b")]), None, 2, 1),
+    "GPX": ("a.gpx", GPX, PLACES, 3, 1),
+    "KML": ("a.kml", KML, None, 2, 1),
+    "KMZ": ("a.kmz", archive(("doc.kml", KML), ("files/icon.png", b"x")), None, 2, 1),
+    "lines": ("a.jsonl", LINES, None, 5, 2),
+    "a list": ("a.json", b"[" + b",".join(LINES.splitlines()[:4]) + b"]", None, 4, 2),
+    "trips": ("a.json", json.dumps(TRIPS).encode(), None, 6, 5),
+    "trips alone": ("a.json", json.dumps({"trips": [TRIP], "ttl": 0}).encode(), None, 2, 2),
+    "a folder": ("a.zip", FOLDER, None, 3, 2),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_it_is_read_as_it_is_understood(tmp_path: Path, what: str) -> None:
+    name, content, columns, rows, accepted = CASES[what]
+    report = read(tmp_path, content, name, columns)
+    assert (report.read, report.accepted) == (rows, accepted), report.refused
+
+
+def test_the_files_of_a_folder_may_tell_whose_rows_they_are(tmp_path: Path) -> None:
+    files = [(f"{who}.gpx", GPX) for who in ("anna", "bert")]
+    found = seen(tmp_path, archive(*files), "a.zip")
+    assert "file name" in found.columns
+    columns = Columns(person="file name", latitude="latitude", longitude="longitude")
+    assert read(tmp_path, archive(*files), "a.zip", columns).accepted == 4
+
+
+def test_files_of_a_folder_with_other_columns_are_refused(tmp_path: Path) -> None:
+    content = archive(("a.csv", b"device,lat,lon\nd,52.5,13.4\n"), ("b.csv", b"x,y\n1,2\n"))
+    columns = Columns(person="device", latitude="lat", longitude="lon")
+    with pytest.raises(InvalidInput, match="no column"):
+        read(tmp_path, content, "a.zip", columns)
+
+
+def test_a_shapefile_states_its_system(tmp_path: Path) -> None:
+    from pyproj import CRS
+
+    wkt = CRS.from_epsg(25833).to_wkt("WKT1_ESRI")
+    content = shapes([(392000.5, 5820000.2, "a")], wkt)
+    assert read(tmp_path, content, "a.zip").accepted == 1
+    with pytest.raises(InvalidInput, match="EPSG:25833"):
+        read(tmp_path, content, "a.zip", Columns(geometry="geometry", person="device"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.gpx", GPX[:300]),
+        ("a.gpx", GPX.replace(b"<gpx", b'<!DOCTYPE gpx [<!ENTITY a "b">]><gpx', 1)),
+        ("a.gpx", b"<gpx>" + b"<a>" * 100),
+        ("a.json", b'[{"a": 1}, {"b"]'),
+        ("a.json", b'{"trips": [{"device_id": 1}]'),
+        ("a.xlsx", archive(("xl/workbook.xml", b"<a/>"), ("[Content_Types].xml", b""))),
+        ("a.zip", archive(("a.shp", b"\x00\x00\x27\x0a" + bytes(96)), ("a.dbf", b"x" * 9))),
+        ("a.zip", archive(("a.shp", b"\x00\x00\x27\x0a" + bytes(96)))),
+    ],
+    ids=range(8),
+)
+def test_a_damaged_document_is_refused_as_a_whole(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    columns = Columns(person="track", latitude="latitude", longitude="longitude")
+    (tmp_path / name).write_bytes(content)
+    schema = Schema(columns, Unit.PERSON, BERLIN)
+    with pytest.raises(InvalidInput):
+        ingest(tmp_path / name, name, schema, KEY, tmp_path / "out", lambda *_: None)
+    assert not (tmp_path / "out").exists()

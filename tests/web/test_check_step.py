@@ -1,0 +1,144 @@
+"""The step of checking a file: what its owner sees, what stops, and what stays hidden."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create
+from dpgeo.datasets.uploads import upload_receive
+from dpgeo.spatial.area import StudyArea
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Make an organisation with a signed-in administrator."""
+    return make_desk()
+
+
+def received(desk: Desk, rows: list[str], header: str = "device,lon,lat,seen") -> Upload:
+    """Return a file that waits for its columns, in a dataset of a degree in a box."""
+    dataset = dataset_create(
+        organisation=desk.organisation,
+        title="A box",
+        licence="CC0",
+        unit="person",
+        study_area=StudyArea.from_bounds(10, 50, 11, 51).to_geojson(),
+        time_zone="UTC",
+        budget=None,
+        budget_later=True,
+        created_by=desk.user,
+    )
+    file = io.BytesIO("\n".join([header, *rows, ""]).encode())
+    return upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
+
+
+def rows_at(lon: float, lat: float, count: int = 200) -> list[str]:
+    """Return rows of invented people near a position."""
+    return [
+        f"p{n % 17},{lon + n / 1000:.4f},{lat + n / 1000:.4f},2026-05-01T12:{n % 60:02d}:00Z"
+        for n in range(count)
+    ]
+
+
+COLUMNS = {"person": "device", "longitude": "lon", "latitude": "lat", "time": "seen"}
+
+
+def address(upload: Upload) -> str:
+    """Return the address of an upload."""
+    return f"/desk/uploads/{upload.pk}/"
+
+
+def test_what_was_understood_is_said_with_points_for_the_owner(desk: Desk) -> None:
+    page = desk.page(address(received(desk, rows_at(10.2, 50.2))))
+    assert "200 of 200 rows can be used." in page
+    for words in ("Person: <code>device</code>", "Longitude: <code>lon</code>", "Looks right"):
+        assert words in page
+    assert 'id="points"' in page
+    assert "Only you see this." in page
+
+
+def test_no_usable_row_stops(desk: Desk) -> None:
+    upload = received(desk, rows_at(30, 10))
+    page = desk.page(address(upload))
+    assert "No row can be used yet" in page
+    assert "The position is outside the study area" in page
+    assert "Looks right" not in page
+    assert "Most rows lie outside A box." in page
+    answer = desk.client.post(address(upload), COLUMNS | {"anyway": "1"})
+    assert answer.status_code == 422
+    upload.refresh_from_db()
+    assert upload.state == UploadState.RECEIVED
+    assert upload.dataset.frozen_at is None
+
+
+def test_fewer_than_nine_in_ten_ask(desk: Desk) -> None:
+    upload = received(desk, rows_at(10.2, 50.2, 160) + rows_at(30, 10, 40))
+    assert "Only 80 of 100 rows can be used. Continue anyway?" in desk.page(address(upload))
+    assert desk.client.post(address(upload), COLUMNS).status_code == 422
+    assert desk.client.post(address(upload), COLUMNS | {"anyway": "1"}).status_code == 302
+
+
+def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
+    upload = received(desk, rows_at(10.2, 50.2), header="device,lat,lon,seen")
+    answer = desk.client.get(address(upload))
+    assert "swapped" in answer.content.decode()
+    [(_, answers), *_] = answer.context["questions"]
+    fixed = answers[0].fields | {"try": "1", "unit": "person"}
+    assert (
+        "200 of 200 rows can be used." in desk.client.post(address(upload), fixed).content.decode()
+    )
+    upload.refresh_from_db()
+    assert upload.state == UploadState.RECEIVED
+
+
+def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
+    rows = [row.partition(",")[2] for row in rows_at(10.2, 50.2)]
+    upload = received(desk, rows, header="lon,lat,seen")
+    columns = {"longitude": "lon", "latitude": "lat", "time": "seen"}
+    unsaid = desk.client.post(address(upload), columns | {"unit": "person"})
+    assert "Choose the column that says whose row it is." in unsaid.content.decode()
+    tried = desk.client.post(address(upload), columns | {"unit": "record", "try": "1"})
+    assert "200 of 200 rows can be used." in tried.content.decode()
+    assert desk.client.post(address(upload), columns | {"unit": "record"}).status_code == 302
+    dataset = Dataset.objects.get()
+    assert dataset.unit == "record"
+    assert dataset.frozen_at is not None
+
+
+def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
+    upload = received(desk, rows_at(-74.0, 40.6))
+    place = f"{address(upload)}place/"
+    page = desk.page(place)
+    assert "Why your points are hidden here." in page
+    assert "200 of" not in page
+    assert desk.client.post(place, {"place": "Nowhere"}).status_code == 422
+    assert desk.client.post(place, {"place": "New York"}).status_code == 302
+    dataset = Dataset.objects.get()
+    assert dataset.area_exchange["place"] == "New York"
+    assert dataset.area_exchange["source"]["url"] == "https://www.iana.org/time-zones"
+    assert dataset.time_zone == "America/New_York"
+    page = desk.page(address(upload))
+    assert "points and counts are hidden" in page
+    assert "rows can be used" not in page
+    assert 'id="points"' not in page
+    assert desk.client.post(address(upload), COLUMNS).status_code == 302
+    # Once the area is fixed it cannot be exchanged any more.
+    assert desk.client.post(place, {"place": "Paris"}).status_code == 422
+
+
+def test_an_exchange_renames_what_was_named_after_the_place(desk: Desk) -> None:
+    desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), "place": "Paris"})
+    dataset = Dataset.objects.get()
+    file = SimpleUploadedFile("a.csv", "\n".join(["device,lon,lat,seen", *rows_at(0, 0)]).encode())
+    desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
+    upload = Upload.objects.get()
+    desk.client.post(f"{address(upload)}place/", {"place": "Accra"})
+    dataset.refresh_from_db()
+    assert dataset.title == "Accra"
