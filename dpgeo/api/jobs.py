@@ -1,4 +1,4 @@
-"""Background jobs, as far as keys may see them (see JobSerializer)."""
+"""Background jobs, as shown to members and API keys; see `JobSerializer`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class JobView(DocumentView):
 
 
 def job_seen(user: User, job_id: UUID) -> Release | Upload:
-    """Return the release or upload of a job that `user` may see. Raises Http404."""
+    """Return the release or upload that a job works on. Raises Http404.
+
+    Http404 is raised, too, if `user` may not see the release or upload.
+    """
     mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
     release = mine.filter(job_id=job_id).select_related("job").first()
     upload = None if release else uploads_visible_to(user).filter(job_id=job_id).first()

@@ -1,4 +1,4 @@
-"""Public layers of a dataset, such as its wards."""
+"""Views of a dataset's public layers, such as a city's wards."""
 
 from __future__ import annotations
 
@@ -131,15 +131,18 @@ class LayerSerializer(Document):
     )
 
     def get_url(self, layer: PublicLayer) -> str:
-        """Return the address at which the layer can be removed."""
+        """Return the URL at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
-        """Return whether it came before any upload about these people."""
+        """Return whether it was declared before any upload about the same people.
+
+        None for a layer of version 0.1, which did not record it.
+        """
         return declared_before_upload(layer)
 
     def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:
-        """Return the public source that was named for the layer."""
+        """Return the public source that was named for the layer, or None if none was named."""
         return source_of(layer)
 
     def get_used(self, layer: PublicLayer) -> bool:

@@ -1,4 +1,4 @@
-"""Quoting and requesting a release, and the decisions on it."""
+"""Quotes, requests for releases, and decisions on releases, such as publishing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 decision = partial(
     operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
 )
-"""Describes a decision on a release, given the name and summary of its operation."""
+"""Decorator that describes a decision on a release by the operation's name and summary."""
 
 
 class Priced(Body):
@@ -114,7 +114,7 @@ class Requested(Titled, Priced):
 
 
 class Rejection(Body):
-    """The reason for a rejection."""
+    """A rejection of a draft, with its reason."""
 
     reason = Text("Why it is not published. Only members see this.")
 
@@ -148,7 +148,7 @@ class QuoteView(DocumentView):
 
 
 class ReleaseActionView(DocumentView):
-    """Base of the decisions on a release."""
+    """Base class of the decisions on a release."""
 
     def act(
         self,
@@ -157,7 +157,10 @@ class ReleaseActionView(DocumentView):
         service: Callable[..., Release],
         body: type[Body] = Body,
     ) -> Response:
-        """Call `service` with the user's release, and answer with that release."""
+        """Call `service` with the user's release, and return a response with that release.
+
+        The fields of the request's `body` are passed to `service`, too.
+        """
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
         self.decide(release, service, fields)
@@ -168,7 +171,10 @@ class ReleaseActionView(DocumentView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call the service, for a key only once it may know that the release's job has ended."""
+        """Call `service` with the release and the `fields` of the body.
+
+        Raises Conflict while the user may not know yet that the release's job has ended.
+        """
         if not release.rules.known:
             check_settled(self.actor, [release.job])
         service(release=release, by=self.actor, **fields)
@@ -201,9 +207,9 @@ class RejectView(ReleaseActionView):
 
 
 class RefuseView(RejectView):
-    """Rejection at the former address, with the state's former name.
+    """Rejection at the former URL, with the state's former name.
 
-    The former address goes away with version 0.2.
+    Version 0.2 removes the former URL.
     """
 
     @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
@@ -243,7 +249,7 @@ class CancelView(ReleaseActionView):
 
 
 class RetryView(ReleaseActionView):
-    """Another attempt to finish a release."""
+    """Another attempt to write the files of a release."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
@@ -259,7 +265,7 @@ class RetryView(ReleaseActionView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Try again if the user may know that the job has ended; otherwise change nothing."""
+        """Call `service` if the user may know that the job has ended; otherwise do nothing."""
         if is_settled(self.actor, [release.job]):
             with one_job_at_a_time(self.actor, release.dataset.organisation_id):
                 service(release=release, by=self.actor, **fields)
@@ -272,11 +278,11 @@ ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
     "cancel": CancelView,
     "retry": RetryView,
 }
-"""The decisions on a release, each at the address of its name."""
+"""The views of the decisions on a release, by the last part of their URL."""
 
 
 def read_quoted(request: Request) -> dict[str, Any]:
-    """Read the fields of a quote. Raises InvalidInput."""
+    """Return the fields of a request for a quote; `guess` may be None. Raises InvalidInput."""
     fields = read_body(request, Quoted)
     if fields["guess"] is not None:
         fields["guess"] = read_guess(fields["guess"])
@@ -284,7 +290,7 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """Read a guess. Raises InvalidInput, which names the wrong member."""
+    """Return the guess in the body of a request. Raises InvalidInput, which names the field."""
     try:
         return Guess(**given)
     except InvalidInput as refusal:
@@ -292,7 +298,7 @@ def read_guess(given: dict[str, Any]) -> Guess:
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
-    """Request a release; also return whether the same request was made before.
+    """Request a release, and return it with whether the same request was made before.
 
     Raises DpgeoError.
     """
@@ -317,7 +323,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if `release`, which has the same name, is not the wanted one."""
+    """Raise Conflict if `release` was requested with other fields than the wanted ones.
+
+    `release` is the one that was made for the same idempotency key.
+    """
     wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
     earlier = (release.title, release.description, release.publish_when_done)
     if wanted != earlier or wanted_request != request_of(release):
@@ -328,6 +337,6 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
 
 
 def own_release(user: User, release_id: str) -> Release:
-    """Return a release of the user's organisations. Raises Http404 for any other."""
+    """Return a release of one of the user's organisations. Raises Http404 for any other release."""
     mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
     return get_object_or_404(mine, pk=release_id)

@@ -1,4 +1,4 @@
-"""Releases: published ones for everybody, drafts for members."""
+"""Views of releases: published ones for all, drafts for members and API keys."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
-"""By day, then by random id. The day is that of publication; for drafts, which only members see,
-that of the request. An exact order, or an exact time in a cursor, would tell when jobs ended."""
+"""By day, then by random id, both descending. The day is that of publication or, for a draft, that
+of the request. Sorting by the exact time would tell when jobs ended, and so would a cursor that
+contains the time."""
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
@@ -155,7 +156,7 @@ class ReleaseView(DocumentView):
 
 
 def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
-    """Filter releases by the query parameters."""
+    """Return the releases that match all query parameters in `query`; None matches any."""
     if slug := query["dataset"]:
         releases = releases.filter(dataset__slug=slug)
     if slug := query["organisation"]:
@@ -169,7 +170,7 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if first := query["published_from"]:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        # Compare with the day's end, not the next midnight: the calendar's last day has none.
+        # Compare with the end of the day, because the last day of the calendar has no next day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 

@@ -1,4 +1,4 @@
-"""Uploads: announcement, transfer, preview and confirmation."""
+"""Views of uploads: announcement, transfer, preview and confirmation of columns."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Confirmation(Body):
 
 
 class UploadsView(DocumentView):
-    """The open files of a dataset, and announcement of others."""
+    """The open files of a dataset, and the announcement of new ones."""
 
     scopes: ClassVar = UPLOADING
 
@@ -273,14 +273,20 @@ class UploadRetryView(DocumentView):
 
 
 def announced_id(request: Request, dataset: Dataset) -> UUID | None:
-    """Return the id of the file that a request names; None without a name. Raises InvalidInput."""
+    """Return the id of the file that a request announces, computed from its idempotency key.
+
+    Returns None if the request has no idempotency key. Raises InvalidInput if it is malformed.
+    """
     if IDEMPOTENCY_KEY not in request.headers:
         return None
     return id_named(dataset, "upload", read_idempotency_key(request))
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
-    """Return the upload or unfinished transfer with an id. Raises Http404."""
+    """Return the upload or unfinished transfer with an id. Raises Http404.
+
+    Http404 is raised, too, if `user` may not upload files to the dataset.
+    """
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
         return upload
@@ -312,9 +318,10 @@ def discard(user: User, upload_id: UUID) -> None:
 
 
 def check_size(size: int, field: str = "size") -> None:
-    """Raise TooLarge if the file is larger than allowed, and NoSpace if it does not fit.
+    """Raise TooLarge if a file is larger than allowed, and NoSpace if there is no space for it.
 
-    It has to fit twice: while its pieces are put together, both are there.
+    There must be space for twice the file's size in bytes: while the file is put together from its
+    parts, the parts still exist. `field` is the field or header that TooLarge names.
     """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
@@ -328,7 +335,10 @@ def check_size(size: int, field: str = "size") -> None:
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:
-    """Read a number of bytes from a header. Raises InvalidInput."""
+    """Return the number of bytes that a header gives.
+
+    Raises InvalidInput, which says what the number means, if the header is not a number.
+    """
     given = request.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,15}", given):
         raise InvalidInput("Must be {meaning}, such as 0.", meaning=meaning, field=header)
@@ -336,7 +346,7 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Answer with a file's document, and with its offset in a header too."""
+    """Return a response with a file's document; headers repeat its offset and its size."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

@@ -1,4 +1,4 @@
-"""Files of a release, each a deterministic function of its Released object."""
+"""Files of a release. Each is a deterministic function of a Released object."""
 
 from __future__ import annotations
 
@@ -35,12 +35,15 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""All formats. The first is offered in place of a format for which a layer is too large."""
+"""The formats of layers. If a layer is too large for a format, the first one is offered instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A file's format and use, in words for readers, and its layer's name, "" if none."""
+    """The title of a file's format, its use in words, and its layer.
+
+    The layer's name is "" for a file that does not belong to one layer.
+    """
 
     title: str
     use: str
@@ -57,7 +60,7 @@ WHOLE_RELEASE = {
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of a file by its name; an unknown name has an empty kind."""
+    """Return the kind of the file `name`; for an unknown name all its texts are empty."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:
@@ -68,9 +71,9 @@ def file_kind(name: str) -> FileKind:
 
 
 def build_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Write all files of a release into a folder; the same bytes for the same release.
+    """Write all files of a release into `folder`, always with the same bytes.
 
-    The statement comes last and names the checksum of every other file.
+    The privacy statement is the last file; it contains the checksums of all other files.
     """
     shown = layers(released)
     built = [file for layer in shown for file in _layer_files(released, layer, folder)]
@@ -85,9 +88,9 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file to offer in place of one that was too large to be written.
+    """Return the file to offer instead of the file `name`, which was too large to be written.
 
-    Returns "" if there is none.
+    Returns "" if there is no such file among the `existing` ones.
     """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):
