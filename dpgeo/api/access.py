@@ -1,7 +1,7 @@
-"""Authentication and access: by API key, by a member's session, or anonymous.
+"""Authentication by API key or session, and what each requester may see and do.
 
-A key is sent as `Authorization: Bearer dpg_...`. Its scopes and the role of the member who made it
-decide what it may do (`accounts.selectors`).
+A client sends its API key as `Authorization: Bearer dpg_...`. The key's scopes and the role of the
+member who made the key decide what the client may do (`accounts.selectors`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
 
 LONGEST_HIDDEN = timedelta(days=7)
-"""Ends of jobs are shown within this time."""
+"""The longest time for which the API hides from a key that a job has ended."""
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key with one of these scopes sees its organisation's drafts."""
@@ -47,12 +47,12 @@ NO_KEY = (
 
 
 class KeyAuthentication(BaseAuthentication):
-    """Authentication by API key."""
+    """Authentication by an API key in the Authorization header."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        """Return the user whom the key acts for; None without a key.
+        """Return the user on whose behalf the key acts, or None if the request has no key.
 
-        Raises AuthenticationFailed for an invalid key.
+        Raises AuthenticationFailed if the key is not valid.
         """
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
@@ -65,7 +65,7 @@ class KeyAuthentication(BaseAuthentication):
         return user, None
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the WWW-Authenticate header of a 401 answer."""
+        """Return the WWW-Authenticate header of a 401 response."""
         return 'Bearer realm="dpgeo"'
 
 
@@ -85,10 +85,10 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 
 
 def actor_of(request: Request, scope: Scope) -> User:
-    """Return the user of a session, or of a key that has the scope.
+    """Return the user who is signed in, or the user of a key that has `scope`.
 
     Raises NotAuthenticated (401) if the request has neither a session nor a key, and NotAllowed
-    (403) if its key lacks the scope.
+    (403) if the key lacks the scope.
     """
     user = request.user
     if not isinstance(user, User):
@@ -104,7 +104,7 @@ def actor_of(request: Request, scope: Scope) -> User:
 def viewer_of(request: Request) -> Visitor:
     """Return the user whose rights decide which releases are visible.
 
-    A key without a scope that shows drafts counts as an anonymous visitor.
+    That is an anonymous user if the request has a key with none of the scopes in SEE_DRAFTS.
     """
     user = request.user
     if not isinstance(user, User):
@@ -114,14 +114,14 @@ def viewer_of(request: Request) -> Visitor:
 
 
 def is_key(viewer: Visitor) -> bool:
-    """Whether a request was made with an API key."""
+    """Return whether the requester `viewer` was authenticated by an API key."""
     return isinstance(viewer, User) and viewer.acting_key is not None
 
 
 def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
-    """Whether a user may know the true state of all these jobs.
+    """Return whether `user` may know the true state of all these jobs.
 
-    Members always may; a key may once every job's end is shown.
+    A signed-in member always may. An API key may once the API shows that every job has ended.
     """
     if not is_key(user) or not settings.DPGEO_JOB_SLOTS:
         return True
@@ -129,9 +129,9 @@ def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
 
 
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
-    """Raise Conflict for a key while it may not know yet that all these jobs have ended.
+    """Raise Conflict if `user` may not know yet that all these jobs have ended.
 
-    Otherwise whether an action succeeds would tell how long the work took.
+    If the action were allowed earlier, its success would tell a key how long the jobs ran.
     """
     if not is_settled(user, jobs):
         raise Conflict("Work is not done; try again when the job is.")
@@ -146,16 +146,17 @@ def jobs_of(dataset: Dataset) -> Iterator[Job | None]:
 
 @contextmanager
 def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
-    """Let a key begin a job if the ends of all jobs that keys may have begun are shown.
+    """Let an API key start a job only if all earlier jobs are shown as done.
 
-    With many jobs in the queue, a key could tell from how many were done at a public time how long
-    one takes. Raises Conflict.
+    The earlier jobs are those of the organisation that keys may have started. With many jobs in the
+    queue, a key could compute how long one job takes from the number of jobs that are done at a
+    public time. Raises Conflict while an earlier job is not shown as done. Members are not limited.
     """
     if not (is_key(user) and settings.DPGEO_JOB_SLOTS):
         yield
         return
     with transaction.atomic():
-        # Locked, so that two requests at the same moment do not begin two jobs.
+        # Lock the organisation, so that two simultaneous requests cannot start two jobs.
         Organisation.objects.select_for_update().get(pk=organisation_id)
         uploads = Upload.objects.filter(dataset__organisation_id=organisation_id)
         releases = Release.objects.filter(dataset__organisation_id=organisation_id, by_key=True)
@@ -167,9 +168,9 @@ def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:
-    """Return a release that `viewer` may see.
+    """Return a release by its id if `viewer` may see it.
 
-    Raises Http404, and Gone for a release that ended without being published.
+    Raises Http404 if not, and Gone if the release ended without being published.
     """
     try:
         release = release_visible(viewer, release_id)
@@ -187,7 +188,7 @@ def check_served(release: Release) -> None:
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:
-    """Return a dataset of the organisations that `user` acts for.
+    """Return the dataset `slug` of one of the organisations of `user`.
 
     Raises Http404 for any other dataset, and NotAllowed if the user's role does not allow `action`.
     """

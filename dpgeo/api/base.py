@@ -31,7 +31,10 @@ OPEN_HEADERS = {
         "Accept-Ranges, Content-Disposition, Content-Encoding, Content-Range, ETag"
     ),
 }
-"""Let scripts on other sites read public answers; browsers then send no cookies."""
+"""CORS headers that let scripts on other sites read public responses.
+
+Browsers send no cookies with such requests.
+"""
 
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
@@ -41,10 +44,10 @@ PREFLIGHT_HEADERS = {
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Content negotiation that ignores the Accept header and always answers in JSON."""
+    """Content negotiation that ignores the Accept header and always responds with JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
-        """Return the first parser; it is never used, as views read the body themselves."""
+        """Return the first parser. It is never used, because the views read the body themselves."""
         return next(iter(parsers))
 
     def select_renderer(
@@ -56,12 +59,13 @@ class AlwaysJson(BaseContentNegotiation):
 
 
 class ApiView(APIView):
-    """Base of all views of the API.
+    """Base class of all views of the API.
 
-    `queries` declares the query parameters of GET; any other parameter is an error. `scopes` names,
-    by method, the scope that a key needs; only members and keys may use such methods, and `actor`
-    is the user who acts. A request of any other method is authenticated only if the view reads
-    `request.user`. Public answers are therefore the same for everybody and can be cached.
+    `queries` declares the query parameters of GET; any other parameter is an error. `scopes` maps
+    an HTTP method to the scope that an API key needs. Only members and keys may use the methods in
+    `scopes`; `actor` is then the user who sent the request. A request with any other method is
+    authenticated only if the view reads `request.user`. Public responses are therefore the same for
+    everybody and can be cached. Requests to a view with `counted` False have no rate limit.
     """
 
     queries: ClassVar[Sequence[Query]] = ()
@@ -85,10 +89,10 @@ class ApiView(APIView):
             self.query = read_queries(request.query_params, self.queries if reads else ())
 
     def perform_authentication(self, request: Request) -> None:
-        """Do nothing: views that need the user read `request.user`."""
+        """Do nothing. A request is authenticated when a view reads `request.user`."""
 
     def check_permissions(self, request: Request) -> None:
-        """Count the request for its rate limit, then check its method's scope.
+        """Count the request for the rate limit, then check the scope that its method needs.
 
         Raises Throttled, AuthenticationFailed, NotAuthenticated and NotAllowed.
         """
@@ -99,7 +103,7 @@ class ApiView(APIView):
             self.actor = actor_of(request, scope)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer the request, and count how long that took for its rate limit."""
+        """Respond to the request, and count its processor time for the rate limit."""
         began = time.thread_time()
         answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         if self.counted:
@@ -107,21 +111,21 @@ class ApiView(APIView):
         return answer
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
-        """Return the function that answers errors with problem documents."""
+        """Return the function that turns errors into problem documents."""
         return problem_of
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """Return the headers of every answer, errors included."""
+        """Return the headers of every response, including errors."""
         return {**super().default_response_headers, **OPEN_HEADERS}
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Answer the preflight requests of browsers."""
+        """Respond to a browser's CORS preflight request."""
         return Response(status=204, headers=PREFLIGHT_HEADERS)
 
 
 class NothingHere(ApiView):
-    """View of every unknown address: answers 404 with a problem in JSON instead of a page."""
+    """View of every unknown URL: responds with 404 and a JSON problem instead of a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise Http404 for any method."""
@@ -129,27 +133,27 @@ class NothingHere(ApiView):
 
 
 class DocumentView(ApiView):
-    """View that answers with a JSON document and its ETag."""
+    """Base class of views that respond with a JSON document and its ETag."""
 
     def answer(self, document: Any, *, personal: bool = False) -> Response:
-        """Answer with a document; caches may not store a personal one."""
+        """Return a response with `document`; caches may not store it if it is `personal`."""
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Return `thing` as the serializer `document` writes it."""
+        """Return the JSON object that the serializer class `document` makes of `thing`."""
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
     ) -> HttpResponse:
-        """Answer with a document that is JSON text already."""
+        """Return a response with `body`, which is JSON text already."""
         return HttpResponse(
             body, content_type=media_type, headers={"Cache-Control": caching(personal)}
         )
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, with an ETag on its answers."""
+        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
@@ -159,5 +163,5 @@ def caching(personal: bool) -> str:
 
 
 def is_personal(viewer: Visitor) -> bool:
-    """Whether the viewer is signed in, so that caches must not store the answer."""
+    """Return whether the viewer is authenticated, so that caches must not store the response."""
     return bool(viewer.is_authenticated)

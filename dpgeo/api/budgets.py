@@ -1,4 +1,4 @@
-"""Budgets, for members and keys that may see them."""
+"""Budgets of datasets, for members and for API keys with the scope budgets:read."""
 
 from __future__ import annotations
 

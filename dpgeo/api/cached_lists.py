@@ -1,4 +1,4 @@
-"""Lists of public objects as JSON text, each object's text cached."""
+"""Lists of public objects as JSON text; the text of each object is cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextC
 
 
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Return each release as the JSON text that ReleaseSerializer gives."""
+    """Return the JSON text of each release, as ReleaseSerializer writes it."""
     document = ReleaseSerializer(context={"request": request})
     hides = is_key(request.user)
 
@@ -32,14 +32,14 @@ def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Return each release as the JSON text of a DCAT dataset."""
+    """Return the JSON text of each release as a DCAT dataset."""
     return _of_releases(
         _harvested, request, rows, lambda release: _json(dcat.dataset(request, release))
     )
 
 
 def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Return the JSON text of each release's OGC collections, joined by commas.
+    """Return, for each release, the JSON texts of its OGC collections joined by commas.
 
     Releases without collections are left out.
     """
@@ -52,14 +52,14 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Return each dataset as the JSON text that DatasetSerializer gives."""
+    """Return the JSON text of each dataset, as DatasetSerializer writes it."""
     document = DatasetSerializer(context={"request": request})
     make = make_of_datasets(lambda dataset: _json(document.to_representation(dataset)))
     return _datasets.texts(rows, make, beside=request.build_absolute_uri("/"))
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """Return `document` as JSON text, with the list of `texts` added as member `name`."""
+    """Return `document` as JSON text, with a list of `texts` added as its last member `name`."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 

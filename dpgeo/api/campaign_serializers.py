@@ -1,4 +1,4 @@
-"""Documents of plans and campaigns."""
+"""JSON documents of plans and campaigns."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class CampaignSerializer(Document):
     shared = serializers.BooleanField()
 
     def get_page(self, campaign: Campaign) -> str:
-        """Return the address of the planning page with this campaign."""
+        """Return the URL of the planning page that opens this campaign."""
         return f"{self.address('plan')}?campaign={campaign.pk}"
 
 

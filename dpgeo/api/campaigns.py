@@ -1,4 +1,4 @@
-"""Task planning on published maps, and stored campaigns of an organisation."""
+"""Planning of crowdsourcing tasks on published maps, and stored campaigns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""The regions of one task take as long to compute as plans for this many tasks."""
+"""Computing the notified regions of one task takes as long as planning this many tasks."""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -43,7 +43,7 @@ class Names(Items):
     """A list of texts."""
 
     def to_internal_value(self, data: Any) -> list[str]:
-        """Return the texts. Raises InvalidInput."""
+        """Return the texts. Raises InvalidInput if an item is not text."""
         if not all(isinstance(each, str) for each in super().to_internal_value(data)):
             raise InvalidInput("Must be a list of texts, in quotation marks.", field=self.sent_as)
         return [*data]
@@ -151,10 +151,10 @@ class PlanView(DocumentView):
     )
     @heavy
     def post(self, request: Request) -> Response:
-        """Whom to notify and what to offer for each task, from a published map alone.
+        """Compute whom to notify and what to offer for each task, from a published map alone.
 
-        Nothing is stored, no private data are read and no budget is spent. For each task that
-        cannot be planned the answer says why; the others are planned.
+        Nothing is stored, no private data are read and no budget is spent. If a task cannot be
+        planned, the response says why, and the other tasks are planned.
         """
         fields = read_body(request, Planned)
         release = release_to_plan_on(fields["release"])
@@ -203,7 +203,7 @@ class CampaignsView(DocumentView):
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
-        """Store tasks and settings; plans are computed anew each time."""
+        """Store the tasks and settings of a campaign; plans are computed anew each time."""
         fields = read_body(request, NewCampaign)
         campaign = campaign_create(
             organisation=_organisation(self.actor, fields["organisation"]),
@@ -245,7 +245,7 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
-        """Delete a campaign; the answer is its last content."""
+        """Delete a campaign; the response is its last content."""
         read_body(request)
         campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
@@ -254,7 +254,10 @@ class CampaignView(DocumentView):
 
 
 def _organisation(user: User, slug: str) -> Organisation:
-    """Return the organisation a campaign is stored for. Raises InvalidInput unless one fits."""
+    """Return the user's organisation `slug`, or the only one if `slug` is empty.
+
+    Raises InvalidInput if there is no such organisation, or several for an empty `slug`.
+    """
     mine = organisations_of(user)
     choices = list(mine.filter(slug=slug) if slug else mine[:2])
     if len(choices) != 1:
@@ -272,7 +275,7 @@ def _campaign(request: Request, campaign_id: str) -> Campaign:
 def _reader(request: Request) -> Visitor:
     """Return the user whose rights decide which campaigns are visible.
 
-    A key without the scope for campaigns counts as an anonymous visitor.
+    That is an anonymous user if the request has a key without the scope for campaigns.
     """
     user = request.user
     key = user.acting_key if isinstance(user, User) else None

@@ -1,4 +1,4 @@
-"""Declaration of datasets: the fields, and who may set them."""
+"""Declaring and changing datasets: the request bodies, and who may set budgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATTRIBUTE = {
 
 
 class PointsBudget(Body):
-    """A budget for points: a level within a radius."""
+    """A budget for moved points: a privacy level within a radius in metres."""
 
     level = Anything(schema={"type": ["string", "number"]})
     radius = Anything(schema={"type": "integer", "minimum": 1})
@@ -92,7 +92,7 @@ class DatasetChanges(Body):
 
 
 class DatasetUpdate(DatasetChanges):
-    """Changes to a dataset; another study area may need a named place."""
+    """Changes to a dataset. A new study area needs a named place once a file was uploaded."""
 
     place = NamedPlace(
         help_text="With a new study area once a file has been uploaded: the named place that it is "
@@ -118,7 +118,10 @@ class DatasetDeclaration(DatasetChanges):
 
 
 def declare(user: User, facts: dict[str, Any]) -> Dataset:
-    """Create a dataset for one of the user's organisations. Raises DpgeoError."""
+    """Create a dataset for one of the user's organisations from the fields of the body `facts`.
+
+    Raises DpgeoError.
+    """
     organisation = _organisation(user, facts.pop("organisation", None))
     budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
     facts.setdefault("time_zone", "UTC")
@@ -134,7 +137,7 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
 
 
 def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
-    """Change a dataset. Raises DpgeoError."""
+    """Change the fields of a dataset that `changes` names. Raises DpgeoError."""
     if not changes:
         raise InvalidInput("There is nothing to change; give at least one field.")
     budgets = [name for name in BUDGETS if name in changes]

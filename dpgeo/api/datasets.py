@@ -1,4 +1,4 @@
-"""Datasets as their publishers declare them."""
+"""Views that list, describe, declare and change datasets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WRITING = {"POST": Scope.DATASETS_WRITE, "PATCH": Scope.DATASETS_WRITE}
 
 
 class DatasetsView(DocumentView):
-    """Every dataset with a published release, by slug."""
+    """The list of datasets, ordered by slug, and the declaration of new ones."""
 
     scopes: ClassVar = WRITING
     queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
@@ -47,9 +47,9 @@ class DatasetsView(DocumentView):
         links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """List datasets with a published release.
+        """List the datasets that have a published release.
 
-        With a key, all other datasets of its organisation are listed too.
+        A request with an API key also lists the other datasets of the key's organisation.
         """
         personal = "Authorization" in request.headers
         datasets = datasets_readable_by(request.user) if personal else datasets_public()
@@ -99,7 +99,7 @@ class DatasetView(DocumentView):
         parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Get what the publisher declared. Nothing depends on the dataset's rows."""
+        """Get what the publisher declared about a dataset. Nothing in it depends on the rows."""
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
         if dataset is None:

@@ -1,6 +1,6 @@
-"""The catalogue of releases as DCAT-AP 3 in JSON-LD, page by page.
+"""The catalogue of releases as DCAT-AP 3 in JSON-LD, one page at a time.
 
-A harvester follows the Hydra view's link `next` until there is none, as CKAN's does.
+A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ CATALOGUE_PUBLISHER = "Publishers of this server"
 
 
 def catalogue(request: Request, next_url: str | None) -> Document:
-    """Return one page of the catalogue as JSON-LD, without its datasets."""
+    """Return one page of the catalogue as JSON-LD, without its datasets.
+
+    `next_url` is None on the last page.
+    """
     view: Document = {
         "@id": request.build_absolute_uri(),
         "@type": "hydra:PartialCollectionView",

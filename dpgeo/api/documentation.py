@@ -1,4 +1,4 @@
-"""The OpenAPI schema, and the page of documentation that is made from it."""
+"""The OpenAPI schema, and the documentation page that is made from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS = ("json", "yaml")
 
 
 class SchemaView(DocumentView):
-    """The description of this API for programs."""
+    """The machine-readable description of this API."""
 
     queries = (
         Query(
@@ -50,7 +50,7 @@ class SchemaView(DocumentView):
         usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
-        """OpenAPI 3.1, as JSON or YAML."""
+        """Get this OpenAPI 3.1 description as JSON or YAML."""
         wanted = self.query["format"] or preferred_format(request.headers.get("Accept", ""))
         text, media_type = _written(wanted)
         headers = {"Vary": "Accept", "Cache-Control": "public, no-cache"}
@@ -61,7 +61,7 @@ class SchemaView(DocumentView):
 @conditional_page
 @cache_control(no_cache=True)
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the documentation, with an example of every answer."""
+    """Show the documentation page, with examples of the responses."""
     context = {
         "section": "api",
         "groups": _groups(schema()),
@@ -73,7 +73,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """Return the OpenAPI document; it depends on the code alone."""
+    """Return the OpenAPI document. It is cached, because it depends on the code alone."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document
@@ -93,7 +93,7 @@ def _written(form: str) -> tuple[bytes, str]:
 
 
 def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Group the operations by tag, in the order in which the tags are declared."""
+    """Return the operations by their first tag, in the order in which the tags are declared."""
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
@@ -125,7 +125,7 @@ def _operation(path: str, method: str, described: dict[str, Any]) -> dict[str, A
 
 
 def _fields(described: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the fields of a JSON body."""
+    """List the fields of an operation's JSON request body; none if it takes no JSON."""
     form = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = form.get("schema", {})
     required = body.get("required", ())

@@ -1,9 +1,9 @@
-"""Base class of the API's answers: one declaration gives their schema and content.
+"""Base class of the API's documents: one declaration gives schema and content.
 
-A field takes its value from the method `get_<field>` if its serializer has one, else from the
-attribute it is named after or its `source`. Nothing that is not declared is sent. Public documents
-depend on the private data through a release's files alone: they never tell how much of a budget is
-left, when jobs ran or how many rows there are.
+A field takes its value from the serializer's method `get_<field>` if there is one, otherwise from
+the attribute `source`, by default the attribute with the field's name. Only declared fields are
+sent. Public documents depend on the private data only through a release's files: they never tell
+how much of a budget is left, when jobs ran or how many rows there are.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ AnyRequest = HttpRequest | Request
 
 
 class Document(serializers.Serializer[Any]):
-    """An object of an answer; it builds addresses from the request in its context."""
+    """Serializer of a JSON object in a response. It builds URLs from the request in its context."""
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Serialize an object, fields in the order of their declaration."""
+        """Return the fields of `instance`, in the order in which they are declared."""
         return {name: read(instance) for name, read in self._readers}
 
     @functools.cached_property
@@ -46,27 +46,27 @@ class Document(serializers.Serializer[Any]):
         return read
 
     def address(self, name: str, *values: object) -> str:
-        """Return the absolute address of the URL pattern `name` with `values`."""
+        """Return the absolute URL of the URL pattern `name` with the arguments `values`."""
         return address_of(self.context["request"], name, *values)
 
 
 class Address(serializers.URLField):
-    """Field with the address of the page `name` about an object; `source` holds the key."""
+    """Field with an object's URL: the URL pattern `name` with the attribute `source`."""
 
     def __init__(self, name: str, *, source: str = "pk", **facts: Any) -> None:
         super().__init__(source=source, **facts)
         self._name = name
 
     def to_representation(self, value: Any) -> str:
-        """Return the address of the page about `value`."""
+        """Return the absolute URL of the URL pattern with the argument `value`."""
         return address_of(self.context["request"], self._name, value)
 
 
 def page_of(document: type[Document], name: str, meaning: str, *, only: str = "") -> type[Document]:
-    """Create the serializer of one page in a list of documents.
+    """Create the serializer class `name` of one page in a list of documents.
 
-    `only`, if given, is the reason why the list always fits on one page; `next` is then always
-    null.
+    `meaning` is the class's docstring. `only`, unless empty, is the reason why the list always fits
+    on one page; the field `next` is then always null.
     """
     following = f"Always null: {only}." if only else "The next page, null on the last."
     members = {
@@ -78,11 +78,11 @@ def page_of(document: type[Document], name: str, meaning: str, *, only: str = ""
 
 
 def address_of(request: AnyRequest, name: str, *values: object) -> str:
-    """Return the absolute address of the URL pattern `name` with `values`."""
+    """Return the absolute URL of the URL pattern `name` with the arguments `values`."""
     return request.build_absolute_uri(_path(name, *values))
 
 
 @functools.lru_cache(maxsize=16_384)
 def _path(name: str, *values: object) -> str:
-    """Return the path of the URL pattern `name`; cached, as lists hold many addresses."""
+    """Return the path of the URL pattern `name`. It is cached, because lists hold many URLs."""
     return reverse(name, args=values)

@@ -1,4 +1,4 @@
-"""Files of releases, served with strong ETags, byte ranges and gzip copies."""
+"""Files of releases, served with strong ETags and byte ranges, plain or gzipped."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from dpgeo.releases.states import PUBLIC
 NEVER = "private, no-store"
 
 SMALL = 1 << 18
-"""Files of at most this many bytes are read at once instead of streamed."""
+"""Files of at most this many bytes are read into memory instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Endings of the files that browsers show; browsers save all other files."""
+"""Suffixes of the files that browsers are to show; they are to save all other files."""
 
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),
@@ -51,7 +51,7 @@ HEADERS = [
 
 
 def content_of(media_type: str) -> dict[str, str]:
-    """Return the JSON Schema of a file's content."""
+    """Return the JSON Schema of the content of files with a media type."""
     essence = media_type.partition(";")[0]
     if essence == "application/json" or essence.endswith("+json"):
         return {"type": "object"}
@@ -62,7 +62,7 @@ def content_of(media_type: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The bytes from `first` to `last`, both included."""
+    """The bytes of a file from the offset `first` to the offset `last`, both included."""
 
     first: int
     last: int
@@ -74,13 +74,13 @@ class Span:
 
 
 class Unsatisfiable(Exception):
-    """A range that holds no byte of the file."""
+    """Raised for a range that contains no byte of the file."""
 
 
 class ReleaseFileView(ApiView):
     """One file of a release.
 
-    It has no rate limit: counting a request would cost more than answering it.
+    It has no rate limit, because counting a request would cost more than serving the file.
     """
 
     counted = False
@@ -105,7 +105,7 @@ class ReleaseFileView(ApiView):
         usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
-        """The bytes of a file: whole, gzipped if the client accepts that, or one range."""
+        """Get a file: all its bytes, gzipped if the client accepts that, or one range of bytes."""
         release = release_of(request, release_id)
         check_served(release)
         plain = request._request
@@ -117,7 +117,7 @@ class ReleaseFileView(ApiView):
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
-    """Answer with a stored file. Raises FileNotFoundError if the file was moved."""
+    """Return the response with a stored file. Raises FileNotFoundError if the file was moved."""
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
     )
@@ -136,7 +136,7 @@ def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
 
 
 def accepts_gzip(headers: Mapping[str, str]) -> bool:
-    """Whether a client accepts gzip (RFC 9110, section 12.5.3), by name or by *."""
+    """Return whether Accept-Encoding allows gzip, by name or by * (RFC 9110, section 12.5.3)."""
     weights: dict[str, bool] = {}
     for part in headers.get("Accept-Encoding", "").lower().split(","):
         coding, _, weight = part.partition(";")
@@ -145,10 +145,10 @@ def accepts_gzip(headers: Mapping[str, str]) -> bool:
 
 
 def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
-    """Return the range of bytes a GET asks for; None for the whole file.
+    """Return the range of bytes that a GET requests, or None for the whole file.
 
-    Several ranges, other units and unreadable headers are ignored, as RFC 9110 allows. Raises
-    Unsatisfiable for a range beyond the end.
+    A Range header with several ranges, another unit or a syntax error is ignored, as RFC 9110
+    allows. Raises Unsatisfiable for a range beyond the end of the file.
     """
     header = request.headers.get("Range", "")
     match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
@@ -169,14 +169,14 @@ def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
 
 
 class _Slice:
-    """A file object that gives only a range of an open file's bytes."""
+    """A file object that reads at most `span.length` bytes of an open file."""
 
     def __init__(self, file: IO[bytes], span: Span) -> None:
         self._file = file
         self._left = span.length
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, b"" at the end."""
+        """Return the next bytes, at most `size` unless it is negative; b"" at the end."""
         wanted = self._left if size < 0 else min(size, self._left)
         data = self._file.read(wanted)
         self._left -= len(data)
@@ -188,7 +188,7 @@ class _Slice:
 
 
 def release_of(request: Request, release_id: str) -> Release:
-    """Return a release that the requester may see.
+    """Return a release if the requester may see it. Raises Http404 and Gone.
 
     The request is authenticated only if the release is not public.
     """
@@ -202,8 +202,8 @@ def release_of(request: Request, release_id: str) -> Release:
 def file_of(release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises Http404. If the layer was too large for the file's format, raises NotFound with the name
-    of the file to take instead.
+    Raises Http404 if there is no such file. If the layer was too large for the format, raises
+    NotFound with the name of the file to use instead.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
@@ -219,10 +219,10 @@ def file_of(release: Release, name: str) -> StoredFile:
 
 
 def cache_control(public: bool) -> str:
-    """Return for how long caches may answer by themselves.
+    """Return the Cache-Control header of a file; only a `public` one may be stored by caches.
 
-    Published files never change, but a release can be withdrawn: after DPGEO_CACHE_SECONDS every
-    cache has to ask again, and gets 304 without the bytes while the release is published.
+    Published files never change, but a release can be withdrawn. After DPGEO_CACHE_SECONDS every
+    cache must therefore revalidate its copy; it gets 304 as long as the release is published.
     """
     if not public:
         return NEVER
@@ -243,7 +243,7 @@ def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=4096)
 def _disposition(title: str, name: str) -> str:
-    """Return the Content-Disposition header: whether to show or save, and the name."""
+    """Return the Content-Disposition header: whether to show or save the file, and its name."""
     disposition = "inline" if name.endswith(INLINE) else "attachment"
     saved_as = "-".join(filter(None, (slugify(title)[:60], name)))
     return f'{disposition}; filename="{saved_as}"'
@@ -252,7 +252,10 @@ def _disposition(title: str, name: str) -> str:
 def _whole(
     request: HttpRequest, stored: StoredFile, name: str, headers: dict[str, str]
 ) -> HttpResponseBase:
-    """Answer with a whole file, plain or gzipped; only large files are streamed."""
+    """Return the response with the whole file `name`; only large files are streamed.
+
+    `name` is the stored name of the plain file or of its gzipped copy.
+    """
     small = stored.size <= SMALL
     if small and request.method != "HEAD":
         with stored.storage.open(name, "rb") as file:

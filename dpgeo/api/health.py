@@ -1,4 +1,4 @@
-"""Health checks; their answers depend on no data, but for how full the disk is."""
+"""Health checks. They depend on the data only through the free disk space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.outages import Outage, outage_of
 
 LOCK_MILLISECONDS = 1_000
-"""How long another process may hold SQLite's write lock before it counts as locked."""
+"""SQLite counts as locked if another process holds its write lock for longer than this."""
 
 
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if the database can be reached, else 503."""
+    """Respond with 200 if the database can be reached, otherwise with 503."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -32,10 +32,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if there is space, the database is migrated and the broker reachable, else 503.
+    """Respond with 200 if the disk, the database and the broker are ready, otherwise with 503.
 
-    It fails for want of space before anything else does (`jobs.disk_space`). While the broker is
-    unreachable, requests for jobs are still accepted; the jobs run once the broker is back.
+    As free space shrinks, this check fails before any other request does (`jobs.disk_space`). While
+    the broker is unreachable, requests for jobs are still accepted; the jobs run once it is back.
     """
     parts = {"disk": disk_state(), "database": database_state(), "broker": broker_state()}
     ready = parts == {"disk": "enough space", "database": "migrated", "broker": "reachable"}
@@ -44,7 +44,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def disk_state() -> str:
-    """Return "enough space", or what is wrong with the file systems of this installation."""
+    """Return "enough space", "too little space" or "read-only" for this installation's disks."""
     reading = read_disk_space()
     if not reading.writable:
         return "read-only"
@@ -52,7 +52,7 @@ def disk_state() -> str:
 
 
 def database_state() -> str:
-    """Return "migrated" if the database has this version's tables, else what is wrong."""
+    """Return "migrated" if the database has this version's tables, otherwise what is wrong."""
     try:
         if outage := writing_outage():
             return outage
@@ -64,10 +64,10 @@ def database_state() -> str:
 
 
 def writing_outage() -> str:
-    """Return "locked", "read-only" or "full" if the database cannot be written, else "".
+    """Return "locked", "read-only" or "full" if the database cannot be written, otherwise "".
 
-    SQLite is asked for its write lock, which an empty transaction takes and gives back, for no
-    longer than a moment; PostgreSQL says it. Raises Error.
+    PostgreSQL is asked whether it is read-only. For SQLite an empty transaction tries to take the
+    write lock, and waits at most LOCK_MILLISECONDS. Raises Error if the database is unreachable.
     """
     if connection.vendor == "sqlite":
         return _sqlite_writing_outage()

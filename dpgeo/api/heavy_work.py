@@ -1,6 +1,6 @@
-"""A limit on how many expensive requests a process computes at a time.
+"""A limit on how many expensive requests a web process computes at a time.
 
-It keeps threads for readers.
+The limit keeps threads free for all other requests.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 from dpgeo.api.problems import Busy
 
 AT_A_TIME = 2
-"""Half the threads of a web process (`dpgeo.config.gunicorn`)."""
+"""Expensive requests computed at a time: half the threads of a web process
+(`dpgeo.config.gunicorn`)."""
 
 WAITING = 1
-"""Requests that wait for their turn; a thread is left for readers."""
+"""Expensive requests that may wait for their turn; one thread stays free for other requests."""
 
 LONGEST_WAIT_SECONDS = 1.0
 
@@ -31,7 +32,10 @@ View = TypeVar("View")
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait for one's turn, do the work, and let the next one in. Raises Busy."""
+    """Wait until fewer than AT_A_TIME requests are being computed, then run the block.
+
+    Raises Busy if too many requests are waiting, or after LONGEST_WAIT_SECONDS.
+    """
     if not _admitted.acquire(blocking=False):
         raise Busy
     try:
@@ -48,7 +52,7 @@ def turn() -> Iterator[None]:
 def heavy(
     method: Callable[Concatenate[View, P], T],
 ) -> Callable[Concatenate[View, P], T]:
-    """Let a method of a view, whose answers may take long to compute, wait for its turn."""
+    """Decorate a view's method whose responses may take long to compute: it runs in a `turn`."""
 
     @functools.wraps(method)
     def waiting(view: View, /, *given: P.args, **named: P.kwargs) -> T:

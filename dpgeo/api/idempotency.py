@@ -1,4 +1,4 @@
-"""Names that clients give to requests, so that a repeated request is done once."""
+"""Idempotency keys, by which a repeated request is carried out only once."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ SAME_FILE = OpenApiParameter(
 
 
 def read_idempotency_key(request: Request) -> str:
-    """Read the name that the client gives to its request. Raises InvalidInput without one.
+    """Return the header Idempotency-Key. Raises InvalidInput if it is missing or malformed.
 
-    Without one, a request that is sent again because its answer was lost would be paid for twice,
-    and what is spent never comes back.
+    Without this name, a request that is sent again because its response was lost would be paid for
+    twice, and budget that is spent never comes back.
     """
     name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
     if not re.fullmatch(r"[!-~]{1,200}", name):
@@ -49,12 +49,13 @@ def read_idempotency_key(request: Request) -> str:
 
 
 def id_named(dataset: Dataset, what: str, name: str) -> UUID:
-    """Return the id of what a request makes, from its dataset and the client's name for it.
+    """Return the id of the object that a request creates.
 
-    The dataset is part of the id, so that no name refers to a job of another organisation. A draw
-    is found again by the id of its job, even after a backup was restored. After a restore a new
-    dataset may get the primary key of a lost one, and must not get the lost dataset's draws: the
-    time at which a dataset was declared is therefore part of the id too.
+    The id is computed from the dataset, the kind of object `what` and the client's `name` for the
+    request. The dataset is part of it, so that no name refers to another organisation's job. A draw
+    is found again by the id of its job, even after a backup was restored. After a restore, a new
+    dataset may get the primary key of a lost one, but must not get the lost dataset's draws. The
+    time at which the dataset was declared is therefore part of the id, too.
     """
     facts = f"dpgeo {what} {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()

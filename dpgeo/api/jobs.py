@@ -1,4 +1,4 @@
-"""Background jobs, as far as keys may see them (see JobSerializer)."""
+"""Background jobs, as shown to members and API keys; see `JobSerializer`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ class JobView(DocumentView):
 
     @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
     def get(self, request: Request, job_id: UUID) -> Response:
-        """Working or done. Ask again every minute until it is done.
+        """Get the state of a job: working or done. Ask again every minute until it is done.
 
-        A key learns that a job is done 1, 5, 15 or 60 minutes after it was requested, or at a later
-        full hour.
+        An API key sees that a job is done 1, 5, 15 or 60 minutes after the job was requested, or
+        two or more whole hours after.
         """
         return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
 
 
 def job_seen(user: User, job_id: UUID) -> Release | Upload:
-    """Return the release or upload of a job that `user` may see. Raises Http404."""
+    """Return the release or upload that a job works on. Raises Http404.
+
+    Http404 is raised, too, if `user` may not see the release or upload.
+    """
     mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
     release = mine.filter(job_id=job_id).select_related("job").first()
     upload = None if release else uploads_visible_to(user).filter(job_id=job_id).first()

@@ -1,4 +1,4 @@
-"""Public layers of a dataset, such as its wards."""
+"""Views of a dataset's public layers, such as a city's wards."""
 
 from __future__ import annotations
 
@@ -131,15 +131,18 @@ class LayerSerializer(Document):
     )
 
     def get_url(self, layer: PublicLayer) -> str:
-        """Return the address at which the layer can be removed."""
+        """Return the URL at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
-        """Return whether it came before any upload about these people."""
+        """Return whether it was declared before any upload about the same people.
+
+        None for a layer of version 0.1, which did not record it.
+        """
         return declared_before_upload(layer)
 
     def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:
-        """Return the public source that was named for the layer."""
+        """Return the public source that was named for the layer, or None if none was named."""
         return source_of(layer)
 
     def get_used(self, layer: PublicLayer) -> bool:
@@ -183,10 +186,10 @@ class LayersView(DocumentView):
     def post(self, request: Request, slug: str) -> Response:
         """Declare a layer.
 
-        Zones, such as wards, are for the mechanism zones, places for prilocation, and a density is
-        the prior of planar-laplace. A layer becomes public with the first release that uses it, and
-        can be removed until then. The statement of that release says when the layer was declared,
-        and its source.
+        The mechanism zones uses a layer of zones, such as wards; prilocation uses a layer of
+        places; planar-laplace uses a density as its prior. A layer becomes public with the first
+        release that uses it, and can be removed until then. The privacy statement of that release
+        says when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
         fields = read_body(request, LayerDeclaration, most=MAX_BYTES)
@@ -213,7 +216,7 @@ class LayerView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """Remove a layer that no release uses; the answer lists the remaining layers."""
+        """Remove a layer that no release uses; the response lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()

@@ -1,13 +1,13 @@
-"""Documents for keys and members.
+"""JSON documents for members and API keys.
 
-A job is shown as working or done, and nothing else; that it is done is shown at a public time
-(`jobs.slots`), and until then every job looks as if it works. A job that failed or was cancelled is
-"done" without a result. That much cannot be hidden: whoever may publish sees that there is no
-release, and programs must know when to stop waiting. All else (why a job failed, at which step,
-after how long, how often it was tried, whether it failed or was cancelled) may depend on the
-private data, as when a file is too large for the machine's memory. Asking for it costs no epsilon
-and can be repeated without end, so it is shown only at the desk, to people who may see private
-facts. For the same reason times and progress are left out here.
+A job is shown only as "working" or "done". It is shown as done from a public time on (`jobs.slots`)
+and as working before. A job that failed or was cancelled is "done" without a result. This much
+cannot be hidden: whoever may publish sees that there is no release, and API clients must know when
+to stop waiting. Everything else may depend on the private data, for example because a file was too
+large for the machine's memory: why and at which step a job failed, how long it ran, how often it
+was tried, and whether it failed or was cancelled. A request for these facts would cost no epsilon
+and could be repeated without limit. They are therefore shown only at the desk, to people who may
+see private facts. For the same reason times and progress are left out here.
 """
 
 from __future__ import annotations
@@ -44,12 +44,16 @@ UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 
 def api_state(job: Job) -> str:
-    """Return the state of a job as keys and members may see it."""
+    """Return the state of a job, as the API shows it to members and API keys."""
     return "done" if job.is_end_shown else "working"
 
 
 def is_usable(upload: Upload) -> bool:
-    """Whether releases can be made from a file, as far as keys and members may know by now."""
+    """Return whether the API shows a file as one from which releases can be made.
+
+    While the API hides that the job reading the file has ended, or that the file was erased, it
+    shows the state before.
+    """
     if upload.job is not None and not upload.job.is_end_shown:
         return False
     read_before = upload.job is not None and upload.job.state == JobState.DONE
@@ -70,15 +74,15 @@ class JobSerializer(Document):
     )
 
     def get_state(self, result: Any) -> str:
-        """Return the state of the result's job."""
+        """Return the state of the job that made the release or upload `result`."""
         return api_state(result.job)
 
     def get_release_url(self, result: Release | Upload) -> str | None:
-        """Return the address of the release."""
+        """Return the release's URL, or None if the job was that of an upload."""
         return self.address("api:release", result.pk) if isinstance(result, Release) else None
 
     def get_upload_url(self, result: Release | Upload) -> str | None:
-        """Return the address of the upload."""
+        """Return the upload's URL, or None if the job was that of a release."""
         return self.address("api:upload", result.pk) if isinstance(result, Upload) else None
 
     def get_has_result(self, result: Release | Upload) -> bool:
@@ -109,7 +113,7 @@ class UploadSerializer(Document):
         return file.size if isinstance(file, Upload) else file.offset
 
     def get_state(self, file: Upload | Transfer) -> str:
-        """Return the state; it does not depend on the file's content."""
+        """Return one of UPLOAD_STATES; it does not depend on the file's content."""
         if isinstance(file, Transfer):
             return "receiving"
         if file.job is None:
@@ -118,11 +122,11 @@ class UploadSerializer(Document):
         return api_state(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:
-        """Return whether the file has been read."""
+        """Return whether releases can be made from the file."""
         return isinstance(file, Upload) and is_usable(file)
 
     def get_job_url(self, file: Upload | Transfer) -> str | None:
-        """Return the address of the job that reads the file."""
+        """Return the URL of the job that reads the file, or None if there is none yet."""
         job_id = file.job_id if isinstance(file, Upload) else None
         return self.address("api:job", job_id) if job_id else None
 
@@ -189,15 +193,15 @@ class ForecastSerializer(Document):
     )
 
     def get_caution(self, forecast: Any) -> str:
-        """Return all warnings, joined."""
+        """Return all warnings in one text, empty if there are none."""
         return " ".join(map(str, forecast.cautions))
 
     def get_radius_50(self, forecast: Any) -> float | None:
-        """Return the radius within which half of the points are moved."""
+        """Return the median displacement of the points in metres; None if none are moved."""
         return forecast.radii[0] if forecast.radii else None
 
     def get_radius_95(self, forecast: Any) -> float | None:
-        """Return the radius within which 95 % of the points are moved."""
+        """Return the 95 % quantile of the displacements in metres; None if no points are moved."""
         return forecast.radii[1] if forecast.radii else None
 
 
@@ -221,7 +225,7 @@ class AdviceSerializer(Document):
     )
 
     def get_curve(self, advice: Advice) -> list[dict[str, Any]]:
-        """List the error at each bound that is shown."""
+        """Return the expected error at each contribution bound of the curve."""
         pairs = zip(advice.bounds, advice.errors, strict=True)
         return [{"bound": bound, "error": error} for bound, error in pairs]
 
@@ -272,15 +276,15 @@ class QuoteSerializer(Document):
         return slug
 
     def get_parameters(self, quote: Quote) -> dict[str, Any]:
-        """Return the parameters, defaults filled in."""
+        """Return all parameters by name, including those left at their defaults."""
         return dict(quote.request.parameters)
 
     def get_cost(self, quote: Quote) -> str:
-        """Describe the cost."""
+        """Return the cost in words."""
         return quote.words(quote.epsilon)
 
     def get_plan(self, quote: Quote) -> list[dict[str, Any]]:
-        """List the measurements."""
+        """Return the measurements, each with its cost."""
         pure = quote.cost.notion is Notion.PURE_DP
         return [
             {
@@ -304,11 +308,17 @@ class WithSpending(Document):
     """A document that says what is spent: to keys without refunds, which would tell of failures."""
 
     def spent_units(self, ledger: Ledger) -> int:
-        """Return what is spent, in whole units, as far as the requester may see it."""
+        """Return what is spent, in units of the ledger, as far as the requester may see it.
+
+        For API keys, refunds are not subtracted.
+        """
         return debited_units(ledger) if is_key(self.context["request"].user) else ledger.spent_units
 
     def left_units(self, ledger: Ledger) -> int:
-        """Return what is left, in whole units, as far as the requester may see it."""
+        """Return what is left, in units of the ledger, as far as the requester may see it.
+
+        For API keys, refunds are not added.
+        """
         return left_units(ledger, refunds=not is_key(self.context["request"].user))
 
 
@@ -324,11 +334,11 @@ class PointsBudgetSerializer(WithSpending):
         return LedgerUnits(ledger, ledger.lifetime_units)
 
     def get_spent(self, ledger: Ledger) -> LedgerUnits:
-        """Return the sum of the ledger's entries."""
+        """Return what is spent of the budget, as far as the requester may see it."""
         return LedgerUnits(ledger, self.spent_units(ledger))
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
-        """Return what is left of the budget."""
+        """Return what is left of the budget, as far as the requester may see it."""
         return LedgerUnits(ledger, self.left_units(ledger))
 
 
@@ -347,19 +357,19 @@ class BudgetSerializer(WithSpending):
     )
 
     def get_spent(self, dataset: Dataset) -> Fraction:
-        """Return what is spent."""
+        """Return the epsilon that is spent, as far as the requester may see it."""
         return dataset.ledger.epsilon_of(self.spent_units(dataset.ledger))
 
     def get_left(self, dataset: Dataset) -> Fraction:
-        """Return what is left of the total."""
+        """Return the epsilon that is left, as far as the requester may see it."""
         return dataset.ledger.epsilon_of(self.left_units(dataset.ledger))
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
-        """Return the ledger for points."""
+        """Return the ledger for points, or None if no budget for points is declared."""
         return points_ledger(dataset.ledger)
 
     def get_shared_with(self, dataset: Dataset) -> list[str]:
-        """List the slugs of the other datasets that share the budget."""
+        """Return the slugs of the other datasets that share the budget, sorted."""
         return sorted(each.slug for each in dataset.ledger.datasets.all() if each.pk != dataset.pk)
 
 

@@ -1,7 +1,8 @@
-"""Descriptions of operations for the OpenAPI schema.
+"""Descriptions of the API's operations for the OpenAPI schema.
 
-They are derived from the view (query parameters, scopes, docstrings) and the decorator `operation`
-on its method. The examples were recorded in a test run (`tests/web/example_city.py`).
+A description comes from the view's query parameters and scopes, from the docstring of the view's
+method and from the method's decorator `operation`. The examples were recorded in a test run
+(`tests/web/example_city.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ JSON = "application/json"
 EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
-"""Ways to authenticate where a scope is needed: a key, or the session of a member."""
+"""Security schemes of operations that need a scope: an API key, or a member's session."""
 
 BODY = "$response.body#"
 
@@ -50,18 +51,19 @@ DETAILS = {
         "Range",
     ),
 }
-"""Detail and field in the examples of some errors."""
+"""The detail and the field in the example of an error, by the error's HTTP status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Name, input and answers of one method of a view.
+    """Name, input and responses of one method of a view.
 
-    `answer` is the serializer of the answer with `status`; `repeated` describes the answer 200 to a
-    repeated request; `responses` are other answers. `errors` are statuses in addition to the usual
-    ones, which are left out unless `usual`; `further` are kinds of error that share a status with
-    another. `links` are the operations that a client may call next, each with its path parameters
-    as references into this answer.
+    `answer` is the serializer of the response with `status`. `repeated`, unless empty, describes
+    the response 200 to a repeated request. `responses` are other responses. `errors` are the
+    statuses of errors; the usual ones are added if `usual` is True. `further` are kinds of problem
+    that share their status with another kind. `links` maps the operations that a client may call
+    next to their path parameters, given as references into this response. `example` is the name of
+    the operation whose recorded example is shown; empty for this operation.
     """
 
     name: str
@@ -83,7 +85,7 @@ class Operation:
 
 
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
-    """Return a decorator that describes a view's method by the fields of Operation."""
+    """Return a decorator that describes a view's method; `facts` are fields of Operation."""
     described = Operation(name=name, summary=summary, answer=answer, **facts)
 
     def decorate(method: F) -> F:
@@ -94,32 +96,32 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
 
 
 def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """Return the description of a path parameter."""
+    """Return the description of the path parameter `name`; `kind` is its Python type."""
     return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
 
 
 def linked(names: Sequence[str], **parameters: str) -> dict[str, dict[str, str]]:
-    """Return links to operations that all take the same parameters."""
+    """Return links to the operations `names`, which all take the same path parameters."""
     return dict.fromkeys(names, parameters)
 
 
 class OperationSchema(AutoSchema):
-    """Description of one operation; drf-spectacular makes one for each."""
+    """Describes one operation; drf-spectacular creates one object for each."""
 
     view: Any
 
     @property
     def stated(self) -> Operation:
-        """Return the description that the decorator `operation` gave the method."""
+        """Return what the decorator `operation` of the method states."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
     def is_excluded(self) -> bool:
-        """Return True for a method that the decorator `operation` does not describe."""
+        """Return True for a method without the decorator `operation`."""
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
-        """Return the name from which clients generate functions."""
+        """Return the operation's name, after which client generators name their functions."""
         return self.stated.name
 
     def get_summary(self) -> str:
@@ -135,17 +137,17 @@ class OperationSchema(AutoSchema):
         return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Return the ways to sign in; none is needed where the view names no scope."""
+        """Return the security schemes; authentication is optional if the method needs no scope."""
         either: list[dict[str, Any]] = super().get_auth()
         return list(WRITERS) if self.method in self.view.scopes else either
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the view's query parameters and those of the decorator."""
+        """Return the view's query parameters, followed by the decorator's parameters."""
         queries = openapi(self.view.queries) if self.method == "GET" else []
         return [*queries, *self.stated.parameters]
 
     def get_request_serializer(self) -> Any:
-        """Return the description of the request body, with its example."""
+        """Return the description of the request body, with its example if one was recorded."""
         stated = self.stated
         if not stated.body:
             return stated.request
@@ -156,7 +158,7 @@ class OperationSchema(AutoSchema):
         return {JSON: OpenApiRequest(body_schema(stated.body()), examples=samples)}
 
     def get_response_serializers(self) -> Any:
-        """Return the descriptions of the answers, errors last."""
+        """Return the descriptions of the responses, errors last."""
         stated = self.stated
         described: dict[Any, Any] = {**stated.responses}
         if stated.answer:
@@ -171,8 +173,8 @@ class OperationSchema(AutoSchema):
     def get_operation(self, *args: Any) -> dict[str, Any] | None:
         """Return the operation's description, with what drf-spectacular cannot express.
 
-        The answer 206, a part of a file, may have any media type. Every operation may get the
-        answer 414 of the web server to an address that is too long.
+        The response 206, part of a file, may have any media type. The web server responds to every
+        operation with 414 if the URL is too long. Returns None if drf-spectacular does.
         """
         document: dict[str, Any] | None = super().get_operation(*args)
         if document is None:
@@ -212,21 +214,24 @@ class OperationSchema(AutoSchema):
 
 @functools.cache
 def examples() -> dict[str, Any]:
-    """Return the recorded requests and answers, by operation."""
+    """Return the recorded requests and responses by the operation's name."""
     recorded: dict[str, Any] = json.loads(EXAMPLES.read_text())
     return recorded
 
 
 def recorded_of(name: str) -> list[dict[str, Any]]:
-    """Return a list of an operation's recorded request and answer.
+    """Return a list with the operation's recorded request and response.
 
-    The list is empty if the operation was added after the last recording.
+    The list is empty if nothing was recorded for the operation.
     """
     return [examples()[name]] if name in examples() else []
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """Return an error's description: its status's usual problem and the `further` ones."""
+    """Return the description of an error response.
+
+    It names the usual kind of problem with `status`, and the `further` kinds.
+    """
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,
@@ -237,13 +242,13 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
 
 
 def sample_of(kind: Problem) -> dict[str, Any]:
-    """Return an example of a problem document."""
+    """Return an example of a problem document of one kind."""
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 
 
 def example(name: str, value: Any, status: int = 200) -> OpenApiExample:
-    """Return an example of an answer."""
+    """Return an example of a response with `status`."""
     return OpenApiExample(
         name,
         value=value,

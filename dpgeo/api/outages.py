@@ -1,8 +1,8 @@
-"""Requests that cannot be carried out for want of space, a database or a writable folder.
+"""Responses during an outage: too little space, no database, a read-only disk.
 
-A request that would store something is refused before its body is read: a file that there is no
-space for with 507, anything else with 503. What only reads, signs in or frees space is let through
-while it can be; whatever then fails for an outage is answered in the same way.
+If there is too little space or the disk is read-only, requests that store something are refused
+before their body is read. Requests that only read, sign in or free space are let through; if they
+fail because of the outage, they get the same response: 507 if a file does not fit, otherwise 503.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.outages import Outage, outage_of
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
-"""Methods that store nothing; deleting makes space."""
+"""Methods that are always let through: they store nothing, and DELETE frees space."""
 
 LET_THROUGH = {
     *("quote", "plan", "release-query", "desk-quote"),
@@ -30,14 +30,14 @@ LET_THROUGH = {
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
     *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
 }
-"""Names of addresses where POST reads, signs in or out, or takes something away."""
+"""URL names at which POST is let through: it only reads, signs in or out, or ends something."""
 
 LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
-"""The same for the desk's actions on releases."""
+"""The desk's actions on releases that are let through, too."""
 
 
 class OutageMiddleware:
-    """Middleware that refuses to store what there is no space for."""
+    """Middleware that refuses requests whose content cannot be stored."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -46,18 +46,18 @@ class OutageMiddleware:
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        """Answer a request that there is no space for; None for any other."""
+        """Return the refusal of a request that cannot be stored; None lets the request through."""
         return outage_answer(request, outage) if (outage := _missing(request)) else None
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an unexpected error with 500, or one of an outage with 503 or 507."""
+    """Respond to an unexpected error with 500, or with 503 or 507 if an outage caused it."""
     outage = outage_of(sys.exc_info()[1])
     return outage_answer(request, outage) if outage else plain_server_error(request)
 
 
 def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
-    """Answer as a problem to programs, as JSON to the desk's scripts, as a page to people."""
+    """Return a problem for API clients, JSON for the desk's scripts or a page for people."""
     if request.path.startswith(ADDRESSES):
         return outage_problem(outage, request)
     full = lacks_space(request, outage)
@@ -77,7 +77,10 @@ def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
 
 
 def _missing(request: HttpRequest) -> Outage | None:
-    """Return what is missing for a request, from its address and headers alone."""
+    """Return the outage because of which to refuse a request; None if it is let through.
+
+    Only the request's URL and headers are read.
+    """
     if request.method in SAFE or _is_let_through(request):
         return None
     reading = read_disk_space()
@@ -88,7 +91,7 @@ def _missing(request: HttpRequest) -> Outage | None:
 
 
 def _body_length(request: HttpRequest) -> int:
-    """Return the length that a body declares; what is no number, the view refuses."""
+    """Return the header Content-Length; 0 if it is not a number, which the view then refuses."""
     length = request.META.get("CONTENT_LENGTH") or ""
     return int(length[:18]) if length.isascii() and length.isdigit() else 0
 
@@ -98,7 +101,7 @@ def _is_let_through(request: HttpRequest) -> bool:
     if match is None:
         return True
     deletes = request.headers.get("X-HTTP-Method-Override", "").upper() == "DELETE"
-    # The administration stays open: an operator may have to delete or deactivate something.
+    # The admin site stays open: an operator may have to delete or deactivate something.
     administration = match.app_names[:1] == ["admin"]
     action = match.kwargs.get("action") in LET_THROUGH_ACTIONS
     return deletes or administration or action or match.url_name in LET_THROUGH

@@ -1,4 +1,7 @@
-"""Cursor pagination: stable while objects are added, equally fast on all pages."""
+"""Cursor pagination: pages stay stable while objects are added.
+
+All pages are equally fast.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,10 @@ class Order:
 def page(
     queryset: QuerySet[Any], order: Order, *, limit: int, cursor: str | None
 ) -> tuple[list[Any], str | None]:
-    """Return up to `limit` rows after a cursor, and the next page's cursor or None.
+    """Return a page of at most `limit` rows, and the cursor of the next page.
 
-    Raises InvalidInput for a cursor that no page gave.
+    The page begins after the position `cursor`; None means with the first row. The next page's
+    cursor is None if this is the last page. Raises InvalidInput if `cursor` is malformed.
     """
     sign = "-" if order.descending else ""
     ordered = queryset.order_by(*(sign + name for name in order.fields))
@@ -50,7 +54,7 @@ def page(
 
 
 def next_url(request: HttpRequest, cursor: str | None) -> str | None:
-    """Return the address of the next page."""
+    """Return the URL of the next page, which starts at `cursor`; None if `cursor` is None."""
     if cursor is None:
         return None
     query = request.GET.copy()
@@ -59,13 +63,13 @@ def next_url(request: HttpRequest, cursor: str | None) -> str | None:
 
 
 def write_cursor(values: Sequence[Any]) -> str:
-    """Encode a position in an order as text for addresses."""
+    """Encode a row's values of the order's fields as text for URLs."""
     texts = [value.isoformat() if isinstance(value, date) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(texts).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str, order: Order) -> list[Any]:
-    """Invert `write_cursor`. Raises InvalidInput."""
+    """Return the values that `write_cursor` encoded. Raises InvalidInput."""
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         values = json.loads(packed)
@@ -81,14 +85,14 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
-    value.encode()  # fails for half a character, which JSON can escape but no database can store
+    value.encode()  # fails for a lone surrogate: JSON can escape it, no database can store it
     return date.fromisoformat(value) if name == "day" else value
 
 
 def _beyond(order: Order, values: Sequence[Any]) -> Q:
-    """Return the filter for the rows after a position.
+    """Return the filter for the rows that follow the row with these values of the order's fields.
 
-    (a, b) > (x, y) means a > x, or a = x and b > y.
+    Rows are compared field by field: (a, b) > (x, y) if a > x, or if a = x and b > y.
     """
     compare = "lt" if order.descending else "gt"
     beyond = Q()

@@ -1,6 +1,6 @@
-"""Kinds of problem.
+"""Kinds of problem documents.
 
-This module does not import Django: the web server answers with some of them by itself.
+This module does not import Django, because the web server needs some kinds without Django.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of problem: status, last part of its type, title and remedy."""
+    """A kind of problem: HTTP status, last part of its type URI, title and remedy."""
 
     status: HTTPStatus
     kind: str
@@ -22,7 +22,10 @@ class Problem:
     remedy: str
 
     def document(self, detail: str = "", *, field: str = "") -> dict[str, Any]:
-        """Return the problem document; its detail is by default the remedy."""
+        """Return the problem document. An empty `detail` is replaced by the remedy.
+
+        An empty `field` is left out.
+        """
         document = {
             "type": f"/api/docs#{self.kind}",
             "title": self.title,

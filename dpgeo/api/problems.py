@@ -28,7 +28,7 @@ from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
-"""Beginnings of the addresses for programs, which cannot use error pages in HTML."""
+"""Prefixes of the URL paths of the API, whose errors are problem documents instead of pages."""
 
 logger = logging.getLogger(__name__)
 
@@ -168,20 +168,20 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     PrivacyError: SERVER_ERROR,
     DpgeoError: SERVER_ERROR,
 }
-"""Kinds by class of error; the nearest class of an error decides."""
+"""Kinds by class of error; an error that is not listed has the kind of its nearest base class."""
 
 RETRY_SECONDS = {Outage.SPACE: 300, Outage.READ_ONLY: 300, Outage.DATABASE: 30}
-"""When a request that failed for an outage may be sent again."""
+"""Seconds after which a request that failed because of an outage may be sent again."""
 
 TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-upload"}
-"""Names of the addresses to which files are sent."""
+"""URL names of the views to which clients send files."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
-"""The first kind of each status."""
+"""The first of KINDS with each status."""
 
 
 class Gone(exceptions.APIException):
-    """A release that has ended for good."""
+    """Response 410: the release was withdrawn, or will never be published."""
 
     status_code = HTTPStatus.GONE
 
@@ -191,21 +191,21 @@ class Gone(exceptions.APIException):
 
 
 class LengthRequired(exceptions.APIException):
-    """A body without a declared length."""
+    """Response 411: the request does not declare the length of its body."""
 
     status_code = HTTPStatus.LENGTH_REQUIRED
     default_detail = LENGTH_REQUIRED.remedy
 
 
 class PreconditionFailed(exceptions.APIException):
-    """An unsupported version of the tus protocol."""
+    """Response 412: the version of the tus protocol is not supported."""
 
     status_code = HTTPStatus.PRECONDITION_FAILED
     default_detail = PRECONDITION_FAILED.remedy
 
 
 class TooLarge(exceptions.APIException):
-    """A body that is too large, refused before it is read."""
+    """Response 413: the body is too large. It is refused before it is read."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
@@ -215,7 +215,7 @@ class TooLarge(exceptions.APIException):
 
 
 class NoSpace(exceptions.APIException):
-    """A file that there is no space for, refused before it is sent."""
+    """Response 507: there is no space for a file. It is refused before it is sent."""
 
     status_code = HTTPStatus.INSUFFICIENT_STORAGE
     default_detail = INSUFFICIENT_STORAGE.remedy
@@ -223,7 +223,7 @@ class NoSpace(exceptions.APIException):
 
 
 class Busy(exceptions.APIException):
-    """Refusal of an expensive request while as many as allowed are being computed."""
+    """Response 503: as many expensive requests as allowed are already being computed."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = BUSY.remedy
@@ -232,13 +232,13 @@ class Busy(exceptions.APIException):
 
 
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)
-"""Django's errors for unreadable requests."""
+"""Django's exceptions for requests that cannot be read."""
 
 
 def answer(
     kind: Problem, detail: str = "", *, field: str = "", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Answer with a problem; never cached, because it may be solved later."""
+    """Return a response with a problem. Caches may not store it, as the cause may go away."""
     document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)
     response["Cache-Control"] = "no-store"
@@ -246,7 +246,10 @@ def answer(
 
 
 def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Answer an error raised in a view. An unexpected one is logged, and answered with 500."""
+    """Return the response to an error that a view raised; an unexpected error is logged.
+
+    Returns None for an unexpected error if DEBUG is set, so that Django shows its own page.
+    """
     if isinstance(error, DpgeoError):
         kind = next(OF_ERROR[cls] for cls in type(error).__mro__ if cls in OF_ERROR)
         if kind is not SERVER_ERROR:
@@ -269,25 +272,25 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
 
 
 def outage_problem(outage: Outage, request: Any) -> HttpResponse:
-    """Answer a request that could not be carried out because something is missing for now."""
+    """Return the response to a request that could not be carried out because of `outage`."""
     kind = INSUFFICIENT_STORAGE if lacks_space(request, outage) else UNAVAILABLE
     return answer(kind, headers={"Retry-After": str(RETRY_SECONDS[outage])})
 
 
 def lacks_space(request: Any, outage: Outage) -> bool:
-    """Whether a request sends a file, or announces one, that there is no space for."""
+    """Return whether a request sends or announces a file and `outage` is a lack of space."""
     return takes_file(request) and outage is Outage.SPACE
 
 
 def takes_file(request: Any) -> bool:
-    """Whether a request sends a file, or announces one."""
+    """Return whether a request sends a file or announces one."""
     match = request.resolver_match
     named = match is not None and match.url_name in TAKES_FILES
     return named or (request.content_type or "").startswith("multipart/")
 
 
 def of_status(status: int) -> Problem:
-    """Return the kind of problem for a status, or a generic kind."""
+    """Return the kind of problem with a status, or a generic kind if KINDS has none."""
     known = HTTPStatus(status)
     if known in OF_STATUS:
         return OF_STATUS[known]
@@ -309,7 +312,7 @@ def _framework_problem(error: exceptions.APIException) -> HttpResponse:
 
 
 class ProblemMiddleware:
-    """Middleware that turns errors outside the API's views into problem documents."""
+    """Middleware that turns API errors raised outside the API's views into problem documents."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

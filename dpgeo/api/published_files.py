@@ -1,8 +1,8 @@
-"""Fast path for published files, the most frequent requests.
+"""Fast path for requests for published files, the most frequent requests.
 
-A middleware that runs before sessions and views and answers with the same code as the view of
-files. It passes everything unusual on to that view: drafts, withdrawn releases, query parameters,
-other methods.
+The middleware runs before sessions and views, and serves files with the code of ReleaseFileView. It
+passes all other requests on: those for drafts or withdrawn releases, those with query parameters,
+and those with methods other than GET and HEAD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpgeo.releases.selectors import published_file
 ADDRESS = re.compile(r"/api/v1/releases/([-\w]{1,32})/files/([\w.-]{1,100})", re.ASCII)
 
 HEADERS = {**OPEN_HEADERS, "Allow": "GET, HEAD, OPTIONS", "X-Frame-Options": "DENY"}
-"""The headers of the view's answers."""
+"""The headers that the view would add to its responses."""
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 

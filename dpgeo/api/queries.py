@@ -1,4 +1,4 @@
-"""Query parameters: declared once, parsed strictly, and documented."""
+"""Query parameters: declared once, for strict parsing and for the OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_LIMIT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query parameter. `read` parses its text, and raises InvalidInput."""
+    """One query parameter. `read` parses its text and raises InvalidInput if it is malformed."""
 
     name: str
     description: str
@@ -35,9 +35,9 @@ class Query:
 
 
 def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
-    """Parse the declared parameters; absent ones take their defaults.
+    """Return the value of every declared parameter by name; absent ones take their defaults.
 
-    Raises InvalidInput that names the parameter if it is unknown, given twice or malformed.
+    Raises InvalidInput, which names the parameter, if one is unknown, given twice or malformed.
     """
     known = {query.name: query for query in declared}
     for name in given:
@@ -51,7 +51,7 @@ def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
 
 
 def openapi(declared: Sequence[Query]) -> list[OpenApiParameter]:
-    """Return query parameters for the OpenAPI schema."""
+    """Return the declared query parameters as parameters of the OpenAPI schema."""
     return [
         OpenApiParameter(query.name, dict(query.schema), description=query.description)
         for query in declared
@@ -68,7 +68,10 @@ def _read(query: Query, given: QueryDict) -> Any:
 
 
 def unknown(what: str, name: str, known: list[str], *, none: str, field: str) -> InvalidInput:
-    """Return the error for a parameter or field that is not declared."""
+    """Return the error for a parameter or field `name` that is not among the `known` names.
+
+    `what` says which of the two it is. `none` is the hint if there are no known names.
+    """
     if close := difflib.get_close_matches(name, known, n=1):
         hint = f"did you mean {close[0]!r}?"
     else:
@@ -79,14 +82,14 @@ def unknown(what: str, name: str, known: list[str], *, none: str, field: str) ->
 
 
 def read_slug(text: str) -> str:
-    """Parse a slug, the short name used in addresses. Raises InvalidInput."""
+    """Parse a slug, the short name used in URLs. Raises InvalidInput."""
     if not re.fullmatch(SLUG, text):
         raise InvalidInput("Must be letters, digits, - and _, as in the addresses of this API.")
     return text
 
 
 def read_limit(text: str) -> int:
-    """Parse how many results a page holds. Raises InvalidInput."""
+    """Parse the largest number of results on a page. Raises InvalidInput."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_LIMIT:
         raise InvalidInput(
             "Must be a whole number from 1 to {most}; follow `next` for further pages.",
@@ -96,7 +99,7 @@ def read_limit(text: str) -> int:
 
 
 def read_box(text: str) -> Box:
-    """Parse a bounding box in degrees. Raises InvalidInput."""
+    """Parse a bounding box west,south,east,north in degrees. Raises InvalidInput."""
     parts = text.split(",")
     if len(parts) != 4:
         raise InvalidInput("Must be four numbers: west,south,east,north in degrees.")
@@ -122,7 +125,7 @@ def read_box(text: str) -> Box:
 
 
 def read_date(text: str) -> datetime.date:
-    """Parse a calendar day. Raises InvalidInput."""
+    """Parse a calendar day such as 2026-03-31. Raises InvalidInput."""
     try:
         if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             raise ValueError
@@ -132,7 +135,7 @@ def read_date(text: str) -> datetime.date:
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a parser that accepts one of a few words."""
+    """Return a parser that accepts only the texts `choices`, and otherwise raises InvalidInput."""
 
     def read(text: str) -> str:
         if text not in choices:

@@ -1,4 +1,4 @@
-"""Range answers: counts in boxes and polygons that the client chooses."""
+"""Range queries: estimated counts in boxes and polygons that the client chooses."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from dpgeo.releases.selectors import released_of
 MOST_REGIONS = 1_000
 
 MOST_CORNERS = 5_000
-"""Most corners of all regions of a request together: the time to find out whether a polygon is
-valid may grow with their square."""
+"""The most corners that all regions of a request may have together: the time to check whether a
+polygon is valid may grow with the square of its number of corners."""
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -43,7 +43,7 @@ CONFIDENCE = 0.95
 POLYGONS = ("Polygon", "MultiPolygon")
 
 SHAPES = ("bbox", "polygon", "regions")
-"""Ways to give regions, of which a request uses one."""
+"""The fields in which a request can give regions; it must use exactly one."""
 
 BOX = Query(
     name="bbox",
@@ -67,7 +67,7 @@ class Layer(Anything):
     schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the name. Raises InvalidInput."""
+        """Return the name. Raises InvalidInput if it is not a slug."""
         if not isinstance(data, str):
             raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
         try:
@@ -77,7 +77,7 @@ class Layer(Anything):
 
 
 class Corners(Anything):
-    """The four sides of a box."""
+    """The edges of a box: [west, south, east, north] in degrees."""
 
     schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
 
@@ -96,7 +96,7 @@ class Corners(Anything):
 
 
 class Regions(Body):
-    """Where to count."""
+    """The regions to count in, and the layer to count with."""
 
     bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
     polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
@@ -109,7 +109,7 @@ class Regions(Body):
 
 
 class RegionAnswer(NamedTuple):
-    """The answer for a region, with the region's id."""
+    """The range answer for a region, with the region's id; None if the region has no id."""
 
     id: Any
     answer: RangeAnswer
@@ -163,32 +163,32 @@ class AnswerSerializer(Document):
     notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
 
     def get_estimate(self, region: RegionAnswer) -> float | None:
-        """Return the estimate."""
+        """Return the estimate, or None if nothing was counted in the region."""
         return known(region.answer.estimate)
 
     def get_margin(self, region: RegionAnswer) -> float | None:
-        """Return the margin."""
+        """Return the margin, or None if nothing was counted in the region."""
         return known(region.answer.margin)
 
     def get_low(self, region: RegionAnswer) -> float | None:
-        """Return the estimate minus the margin."""
+        """Return the estimate minus the margin, or None if nothing was counted."""
         return known(region.answer.estimate - region.answer.margin)
 
     def get_high(self, region: RegionAnswer) -> float | None:
-        """Return the estimate plus the margin."""
+        """Return the estimate plus the margin, or None if nothing was counted."""
         return known(region.answer.estimate + region.answer.margin)
 
     def get_people_low(self, region: RegionAnswer) -> int | None:
-        """Return the fewest people."""
+        """Return the fewest people in the interval; None as the field's help text says."""
         return region.answer.people[0] if region.answer.people else None
 
     def get_people_high(self, region: RegionAnswer) -> int | None:
-        """Return the most people."""
+        """Return the most people in the interval; None as for `people_low`."""
         return region.answer.people[1] if region.answer.people else None
 
 
 def known(figure: float) -> float | None:
-    """Return a figure; None for NaN, which says that nothing was added up."""
+    """Return `figure`, or None if it is NaN, which means that nothing was counted."""
     return None if math.isnan(figure) else figure
 
 
@@ -221,7 +221,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 
 
 class RangesView(DocumentView):
-    """Range answers."""
+    """Range queries on one release."""
 
     queries = (BOX, LAYER)
 
@@ -236,7 +236,7 @@ class RangesView(DocumentView):
     )
     @heavy
     def get(self, request: Request, release_id: str) -> Response:
-        """An estimate of the count in a box, with the 95 % interval of its noise."""
+        """Estimate the count in a box, with the 95 % interval of its noise."""
         if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
@@ -254,9 +254,9 @@ class RangesView(DocumentView):
     )
     @heavy
     def post(self, request: Request, release_id: str) -> Response:
-        """Estimates for a box, a polygon or a collection of regions.
+        """Estimate the counts in a box, a polygon or a collection of polygons.
 
-        Answers spend nothing: they follow from what is published.
+        This spends no budget, because the estimates are computed from published counts alone.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
         field = next((name for name in SHAPES if fields[name] is not None), "")
@@ -298,18 +298,21 @@ class RangesView(DocumentView):
 
 @lru_cache(maxsize=4)
 def _released(release_id: str, _sha256: str) -> Released:
-    """Return a release's measurements; cached, as they never change."""
+    """Return a release's measurements. They are cached, because they never change."""
     return released_of(Release.objects.get(pk=release_id))
 
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """Prepare range answers from one layer of a release; cached."""
+    """Return an object that answers range queries from one layer of a release; cached."""
     return Ranges(_released(release_id, sha256), layer=layer)
 
 
 def read_regions(fields: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return ids and shapes of the requested regions. Raises InvalidInput."""
+    """Return the id and the shape of each requested region; the id is None if it has none.
+
+    Raises InvalidInput.
+    """
     given = [name for name in SHAPES if fields[name] is not None]
     if len(given) != 1:
         raise InvalidInput(
@@ -330,7 +333,7 @@ def _box(box: Sequence[float]) -> Any:
 
 
 def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return ids and shapes of a FeatureCollection. Raises InvalidInput."""
+    """Return the id and the shape of each feature of a FeatureCollection. Raises InvalidInput."""
     features = document.get("features")
     if document.get("type") != "FeatureCollection" or not isinstance(features, list):
         raise InvalidInput("Must be a GeoJSON FeatureCollection of polygons.", field="regions")
@@ -368,7 +371,10 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _leaps(shape: Any) -> bool:
-    """Whether an edge spans more than half the world, as in a ring drawn across 180 degrees."""
+    """Return whether an edge spans more than 180 degrees of longitude.
+
+    Such an edge is usually part of a ring that was meant to cross the antimeridian.
+    """
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))
@@ -376,7 +382,7 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """Read a polygon. Raises InvalidInput, with advice, if it is not valid."""
+    """Return a GeoJSON polygon as a shape. Raises InvalidInput, which says how to mend it."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:

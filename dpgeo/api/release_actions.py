@@ -1,4 +1,4 @@
-"""Quoting and requesting a release, and the decisions on it."""
+"""Quotes, requests for releases, and decisions on releases, such as publishing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 decision = partial(
     operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
 )
-"""Describes a decision on a release, given the name and summary of its operation."""
+"""Decorator that describes a decision on a release by the operation's name and summary."""
 
 
 class Priced(Body):
@@ -114,7 +114,7 @@ class Requested(Titled, Priced):
 
 
 class Rejection(Body):
-    """The reason for a rejection."""
+    """A rejection of a draft, with its reason."""
 
     reason = Text("Why it is not published. Only members see this.")
 
@@ -134,7 +134,10 @@ class QuoteView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """The cost, what would be left, and the noise to expect. Spends nothing."""
+        """Get the cost of a release, the budget that would be left, and the noise to expect.
+
+        This spends nothing.
+        """
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_quoted(request)
         guess = fields.pop("guess")
@@ -148,7 +151,7 @@ class QuoteView(DocumentView):
 
 
 class ReleaseActionView(DocumentView):
-    """Base of the decisions on a release."""
+    """Base class of the decisions on a release."""
 
     def act(
         self,
@@ -157,7 +160,10 @@ class ReleaseActionView(DocumentView):
         service: Callable[..., Release],
         body: type[Body] = Body,
     ) -> Response:
-        """Call `service` with the user's release, and answer with that release."""
+        """Call `service` with the user's release, and return a response with that release.
+
+        The fields of the request's `body` are passed to `service`, too.
+        """
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
         self.decide(release, service, fields)
@@ -168,7 +174,10 @@ class ReleaseActionView(DocumentView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call the service, for a key only once it may know that the release's job has ended."""
+        """Call `service` with the release and the `fields` of the body.
+
+        Raises Conflict while the user may not know yet that the release's job has ended.
+        """
         if not release.rules.known:
             check_settled(self.actor, [release.job])
         service(release=release, by=self.actor, **fields)
@@ -194,21 +203,21 @@ class RejectView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Decide that a finished draft is never published.
 
-        The decision may use only the draft. The draft's files are deleted, and what it cost stays
+        The decision may depend only on the draft. The draft's files are deleted, and its cost stays
         spent.
         """
         return self.act(request, release_id, release_reject, Rejection)
 
 
 class RefuseView(RejectView):
-    """Rejection at the former address, with the state's former name.
+    """Rejection at the former URL, with the state's former name.
 
-    The former address goes away with version 0.2.
+    Version 0.2 removes the former URL.
     """
 
     @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
     def post(self, request: Request, release_id: str) -> Response:
-        """Use `/reject`. This does the same, but calls the state `refused`."""
+        """Use `/reject` instead. This does the same, but calls the state `refused`."""
         response = super().post(request, release_id)
         response.data["state"] = FORMER_REJECTED
         return response
@@ -223,7 +232,7 @@ class WithdrawView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Stop serving a published release for good.
 
-        Copies remain where they are, and what the release cost stays spent.
+        Copies that others have made remain, and the cost of the release stays spent.
         """
         return self.act(request, release_id, release_withdraw)
 
@@ -237,13 +246,14 @@ class CancelView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Cancel a release before its job starts; its cost is refunded.
 
-        A key cannot: whether it succeeds would tell when the work before it ended. Members can.
+        Only members can cancel a release. If an API key could, the success of its request would
+        tell when earlier jobs ended.
         """
         return self.act(request, release_id, release_cancel)
 
 
 class RetryView(ReleaseActionView):
-    """Another attempt to finish a release."""
+    """Another attempt to write the files of a release."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
@@ -251,15 +261,15 @@ class RetryView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Finish a release from its draw if its job ended before its files were written.
 
-        It costs nothing, and repeating it changes nothing. A release without a draw is answered
-        with 409, because noise is never drawn again: request a new one.
+        This costs nothing, and repeating it changes nothing. For a release without a draw the
+        response is 409, because noise is never drawn twice: request a new release.
         """
         return self.act(request, release_id, release_retry)
 
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Try again if the user may know that the job has ended; otherwise change nothing."""
+        """Call `service` if the user may know that the job has ended; otherwise do nothing."""
         if is_settled(self.actor, [release.job]):
             with one_job_at_a_time(self.actor, release.dataset.organisation_id):
                 service(release=release, by=self.actor, **fields)
@@ -272,11 +282,11 @@ ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
     "cancel": CancelView,
     "retry": RetryView,
 }
-"""The decisions on a release, each at the address of its name."""
+"""The views of the decisions on a release, by the last part of their URL."""
 
 
 def read_quoted(request: Request) -> dict[str, Any]:
-    """Read the fields of a quote. Raises InvalidInput."""
+    """Return the fields of a request for a quote; `guess` may be None. Raises InvalidInput."""
     fields = read_body(request, Quoted)
     if fields["guess"] is not None:
         fields["guess"] = read_guess(fields["guess"])
@@ -284,7 +294,7 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """Read a guess. Raises InvalidInput, which names the wrong member."""
+    """Return the guess in the body of a request. Raises InvalidInput, which names the field."""
     try:
         return Guess(**given)
     except InvalidInput as refusal:
@@ -292,7 +302,7 @@ def read_guess(given: dict[str, Any]) -> Guess:
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
-    """Request a release; also return whether the same request was made before.
+    """Request a release, and return it with whether the same request was made before.
 
     Raises DpgeoError.
     """
@@ -317,7 +327,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if `release`, which has the same name, is not the wanted one."""
+    """Raise Conflict if `release` was requested with other fields than the wanted ones.
+
+    `release` is the one that was made for the same idempotency key.
+    """
     wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
     earlier = (release.title, release.description, release.publish_when_done)
     if wanted != earlier or wanted_request != request_of(release):
@@ -328,6 +341,6 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
 
 
 def own_release(user: User, release_id: str) -> Release:
-    """Return a release of the user's organisations. Raises Http404 for any other."""
+    """Return a release of one of the user's organisations. Raises Http404 for any other release."""
     mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
     return get_object_or_404(mine, pk=release_id)

@@ -1,4 +1,4 @@
-"""Releases: published ones for everybody, drafts for members."""
+"""Views of releases: published ones for all, drafts for members and API keys."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
-"""By day, then by random id. The day is that of publication; for drafts, which only members see,
-that of the request. An exact order, or an exact time in a cursor, would tell when jobs ended."""
+"""By day, then by random id, both descending. The day is that of publication or, for a draft, that
+of the request. Sorting by the exact time would tell when jobs ended, and so would a cursor that
+contains the time."""
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
@@ -85,9 +86,10 @@ class ReleasesView(DocumentView):
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """Published releases, newest day first.
+        """List published releases, newest day first.
 
-        Members also see the drafts of their organisations.
+        Members, and API keys that may request or publish releases, also see the drafts of their
+        organisations.
         """
         viewer = viewer_of(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
@@ -113,7 +115,8 @@ class ReleasesView(DocumentView):
     def post(self, request: Request) -> Response:
         """Pay for a release and queue its job.
 
-        The answer is the job. The same request sent again gets 200 and the same job.
+        The response is the job. If the same request is sent again, the response is 200 and the same
+        job.
         """
         release, known = request_release(request, self.actor)
         headers = {
@@ -148,14 +151,17 @@ class ReleaseView(DocumentView):
         },
     )
     def get(self, request: Request, release_id: str) -> Response:
-        """Get what describes a release, and its files. A withdrawn one keeps its description."""
+        """Get the description of a release and the list of its files.
+
+        A withdrawn release keeps its description, but has no files.
+        """
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))
 
 
 def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
-    """Filter releases by the query parameters."""
+    """Return the releases that match all query parameters in `query`; None matches any."""
     if slug := query["dataset"]:
         releases = releases.filter(dataset__slug=slug)
     if slug := query["organisation"]:
@@ -169,7 +175,7 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if first := query["published_from"]:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        # Compare with the day's end, not the next midnight: the calendar's last day has none.
+        # Compare with the end of the day, because the last day of the calendar has no next day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 

@@ -1,4 +1,4 @@
-"""Strict JSON request bodies, which also describe themselves for the schema."""
+"""JSON request bodies: declared once, for strict parsing and the OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dpgeo.api.queries import unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Enough for a study area of 20,000 corners; files are sent to other addresses."""
+"""Enough for a study area of 20,000 corners; files are sent to other URLs."""
 
 Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A member whose value is of one of `types`; `wrong` is the error for any other value."""
+    """A field whose value has one of `types`; `wrong` is the error message for another type."""
 
     schema: Schema = {"type": "string"}
     types: ClassVar[tuple[type, ...]] = (object,)
@@ -34,7 +34,7 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         self.schema = schema or self.schema
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the value. Raises InvalidInput for another type."""
+        """Return the value. Raises InvalidInput if it has none of the types."""
         is_flag = isinstance(data, bool) and not {bool, object} & {*self.types}
         if is_flag or not isinstance(data, self.types):
             raise InvalidInput(self.wrong, field=self.sent_as)
@@ -42,22 +42,25 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
     @property
     def sent_as(self) -> str:
-        """Return the body's top-level member that contains this field; errors name it."""
+        """Return the name of the body's top-level field that contains this field.
+
+        Errors name that field.
+        """
         return _sent_as(self)
 
 
 def check_text(text: str, field: str) -> str:
-    """Return a text of whole characters. Raises InvalidInput for any other."""
+    """Return `text` unchanged. Raises InvalidInput, which names `field`, for lone surrogates."""
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         raise InvalidInput("Contains half of a surrogate pair; send whole characters.", field=field)
     return text
 
 
 class Body(serializers.Serializer[Any]):
-    """A JSON object; members that it does not declare are errors.
+    """A JSON object; a field that is not declared is an error.
 
-    An absent member takes its default, or is absent from the result. `needed` lists the
-    inherited members that are required here.
+    An absent field takes its default or, without a default, is absent from the result. `needed`
+    lists inherited fields that are required in this class.
     """
 
     needed: ClassVar[Collection[str]] = ()
@@ -70,7 +73,7 @@ class Body(serializers.Serializer[Any]):
         return fields
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the value of every field. Raises InvalidInput that names the field."""
+        """Return the values of the fields by name. Raises InvalidInput, which names the field."""
         outer = _sent_as(self)
         if not isinstance(data, dict):
             raise InvalidInput("Must be an object, {...}.", field=outer)
@@ -103,7 +106,7 @@ class Decimal(Text):
 
 
 class Whole(Anything):
-    """A whole number."""
+    """An integer."""
 
     schema: Schema = {"type": "integer"}
     types = (int,)
@@ -118,7 +121,7 @@ class Real(Anything):
     wrong = "Must be a number, without quotation marks."
 
     def to_internal_value(self, data: Any) -> float:
-        """Return the nearest float."""
+        """Return the nearest float. Raises InvalidInput if the number is too large for one."""
         try:
             return float(super().to_internal_value(data))
         except OverflowError:
@@ -134,7 +137,7 @@ class Flag(Anything):
 
 
 class Items(Anything):
-    """A list, its items unchecked."""
+    """A list, whose items are not checked."""
 
     schema: Schema = {"type": "array"}
     types = (list,)
@@ -142,7 +145,7 @@ class Items(Anything):
 
 
 class Members(Anything):
-    """An object with any members, unchecked."""
+    """An object, whose members are not checked."""
 
     schema: Schema = {"type": "object", "additionalProperties": True}
     types = (dict,)
@@ -152,9 +155,11 @@ class Members(Anything):
 def read_body(
     request: Request, body: type[Body] = Body, *, most: int = MAX_BODY_BYTES
 ) -> dict[str, Any]:
-    """Read a body of at most `most` bytes; by default it must be empty.
+    """Read a request body of at most `most` bytes, and return the values of its fields by name.
 
-    Raises InvalidInput that names the field if it is unknown, given twice, missing or malformed.
+    The base class Body, the default, allows no fields. Raises InvalidInput, which names the field,
+    if a field is unknown, given twice, missing or malformed; also LengthRequired, TooLarge and
+    UnsupportedMediaType.
     """
     declared = body()
     document = _document(request, most) if body_length(request) or declared.fields else {}
@@ -182,7 +187,10 @@ def _member_schema(field: Any) -> dict[str, Any]:
 
 
 def body_length(request: Request) -> int:
-    """Return the length of a body in bytes. Raises LengthRequired if it is missing."""
+    """Return the declared length of the body in bytes; 0 if there is no body.
+
+    Raises LengthRequired for a chunked body without a length, InvalidInput for a malformed length.
+    """
     text = request.META.get("CONTENT_LENGTH") or ""
     if not text and request.META.get("HTTP_TRANSFER_ENCODING"):
         raise LengthRequired
@@ -213,7 +221,7 @@ def _document(request: Request, most: int) -> dict[str, Any]:
 
 def _text(request: Request) -> str:
     try:
-        # Read the stream: Django allows fewer bytes in `body` than some requests here may have.
+        # Read the stream, because Django limits `body` to fewer bytes than some views allow.
         return request._request.read().decode("utf-8-sig")
     except OSError:
         raise BadRequest from None

@@ -1,4 +1,4 @@
-"""Public documents: releases, datasets and mechanisms."""
+"""Public JSON documents: releases, datasets and mechanisms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EPSILON = "An exact decimal number."
 
 FORMER_REJECTED = "refused"
-"""The former name of `rejected`; deprecated, removed in version 0.2."""
+"""The former name of the state `rejected`; deprecated, and removed in version 0.2."""
 
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
@@ -68,7 +68,7 @@ class ObjectField(serializers.JSONField):
     {"type": "object", "additionalProperties": {"type": "string", "format": "uri"}}
 )
 class LinksField(serializers.JSONField):
-    """Addresses by name."""
+    """URLs by name."""
 
 
 class EpsilonField(serializers.CharField):
@@ -83,15 +83,15 @@ class PureEpsilonField(serializers.CharField):
     """The epsilon of a cost in pure DP; null for a cost of another notion."""
 
     def to_representation(self, value: Any) -> Any:
-        """Return the decimal number, or None."""
+        """Return the decimal number, or None for a cost of another notion."""
         return format_epsilon(value.epsilon) if isinstance(value, PureDP) else None
 
 
 class DayField(serializers.DateField):
     """The day (UTC) of a moment, without the time.
 
-    Some releases are published as soon as their job ends. For these a time would tell how long the
-    job ran, which depends on the private data.
+    Some releases are published as soon as their job ends. Their exact time of publication would
+    tell how long the job ran, which depends on the private data.
     """
 
     def to_representation(self, value: Any) -> Any:
@@ -119,7 +119,7 @@ class PublisherSerializer(Document):
 
 @dataclass(frozen=True, slots=True)
 class LedgerUnits:
-    """Whole units of a ledger for points."""
+    """An amount of a ledger for points, in units of the ledger."""
 
     ledger: Ledger
     units: int
@@ -144,11 +144,11 @@ class PointsSerializer(Document):
     )
 
     def get_level(self, amount: LedgerUnits) -> str:
-        """Return the level."""
+        """Return the privacy level, such as "ln 4"."""
         return amount.ledger.amount(amount.units)
 
     def get_snapping_metres(self, amount: LedgerUnits) -> float:
-        """Return the distance that snapping may add."""
+        """Return the distance in metres that snapping may add between two positions."""
         return float(snapped_apart(0, amount.ledger.snapping))
 
     def get_epsilon_per_metre(self, amount: LedgerUnits) -> str:
@@ -196,19 +196,25 @@ class PrivacySerializer(Document):
         return lifetime_of(dataset).counts.verdict.value
 
     def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
-        """Return how often somebody's presence can be guessed from all counts."""
+        """Return how many of 100 guesses at somebody's presence can at most be right.
+
+        The guesses use all releases of counts. None from 99 on.
+        """
         return lifetime_of(dataset).counts.figure
 
     def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the factor by which presence can change odds, in releases of counts."""
+        """Return the factor by which somebody's presence can change the odds of the counts.
+
+        None if it is astronomical.
+        """
         return odds_factor(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the same under its former name."""
+        """Return the same as `get_presence_odds_factor`."""
         return odds_factor(dataset.ledger.total)
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:
-        """Return the budget for points."""
+        """Return the total budget for points, or None if there is none."""
         points = points_ledger(dataset.ledger)
         return LedgerUnits(points, points.lifetime_units) if points else None
 
@@ -233,7 +239,7 @@ class PromiseSerializer(Document):
         return promise_of(release).bound.verdict.value
 
     def get_right_guesses_in_100(self, release: Release) -> int | None:
-        """Return how often a guess can at most be right."""
+        """Return how many of 100 guesses can at most be right; None from 99 on."""
         return promise_of(release).bound.figure
 
 
@@ -255,7 +261,7 @@ class FileSerializer(Document):
     size = serializers.IntegerField(help_text="Bytes.")
 
     def get_url(self, file: ReleaseFile) -> str:
-        """Return the file's address."""
+        """Return the file's URL."""
         return self.address("api:release-file", file.release_id, file.name)
 
 
@@ -324,29 +330,32 @@ class ReleaseSerializer(Document):
     links = LinksField(help_text="self, page, privacy, mechanism, dataset.")
 
     def get_kind(self, release: Release) -> str:
-        """Return the kind of map; empty if its mechanism no longer exists."""
+        """Return the key of the kind of map; empty if the mechanism no longer exists."""
         kind = kind_of(release.mechanism)
         return kind.key if kind else ""
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
-        """Return the parameters by name."""
+        """Return the mechanism's parameters, sorted by name."""
         return dict(sorted(release.parameters.items()))
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
-        """Return the release's files, read once; none once it is no longer served."""
+        """Return the release's files, read once; empty if the release is not served any more."""
         if not release.rules.served:
             return []
         prefetch_related_objects([release], "files")
         return list(release.files.all())
 
     def get_statement_url(self, release: Release) -> str | None:
-        """Return the address of the statement, if there is one."""
+        """Return the URL of the privacy statement, or None if there is none."""
         if not any(file.name == statement.NAME for file in self.get_files(release)):
             return None
         return self.address("api:release-file", release.pk, statement.NAME)
 
     def get_links(self, release: Release) -> dict[str, str]:
-        """Return addresses of the release's pages, mechanism and dataset."""
+        """Return the URLs of the release, its pages, its mechanism and its dataset.
+
+        The mechanism is left out if it no longer exists, the dataset if the release is not public.
+        """
         links = {
             "self": self.address("api:release", release.pk),
             "page": self.address("release", release.pk),
@@ -397,7 +406,7 @@ class DatasetSerializer(Document):
     releases_url = serializers.URLField()
 
     def get_releases_url(self, dataset: Dataset) -> str:
-        """Return the address of the list of its releases."""
+        """Return the URL of the list of the dataset's releases."""
         path = f"{reverse('api:releases')}?dataset={dataset.slug}"
         address: str = self.context["request"].build_absolute_uri(path)
         return address
@@ -411,7 +420,7 @@ class DeclaredSerializer(DatasetSerializer):
     )
 
     def get_cautions(self, dataset: Dataset) -> list[str]:
-        """Return the warnings about its budget."""
+        """Return the warnings about the dataset's total budget."""
         dataset.ledger.refresh_from_db()
         return list(map(str, cautions_on(dataset.ledger.total)))
 
@@ -444,7 +453,7 @@ class MechanismSerializer(Document):
     parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
 
     def get_parameters(self, mechanism: Any) -> dict[str, Any]:
-        """Return the JSON Schema of its parameters."""
+        """Return the JSON Schema of the mechanism's parameters."""
         return {"$schema": JSON_SCHEMA_DIALECT, **json_schema(mechanism.params)}
 
 

@@ -1,4 +1,4 @@
-"""Request limits per minute, by key or else by address."""
+"""Request limits per minute, by API key or, without one, by IP address."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
 SECONDS_A_REQUEST = 0.05
-"""Processor time that counts as one more request: 600 requests a minute are 30 seconds."""
+"""Processor time that counts as one more request: 600 requests correspond to 30 seconds."""
 
 
 def count_request(request: Request) -> None:
-    """Count a request by its key or address. Raises Throttled with the time to wait.
+    """Count a request by its API key or, without one, by its IP address.
 
-    A request with an invalid key is counted by its address, and then AuthenticationFailed is
-    raised.
+    Raises Throttled, with the time to wait, if the limit is exceeded. A request with an invalid key
+    is counted by its IP address, and then AuthenticationFailed is raised.
     """
     refusal = None
     user: Any = None
@@ -40,14 +40,14 @@ def count_request(request: Request) -> None:
 
 
 def count_time(request: Request, seconds: float) -> None:
-    """Count the processor time that a request without a key took, as further requests."""
+    """Count the processor time of a request without an API key as further requests."""
     more = int(seconds / SECONDS_A_REQUEST)
     if more and "Authorization" not in request.headers:
         count(f"address {address_of(request)}", settings.DPGEO_REQUESTS_A_MINUTE, more=more)
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count the tasks that an address plans, with or without a key. Raises Throttled."""
+    """Count the tasks that an IP address plans, with or without an API key. Raises Throttled."""
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

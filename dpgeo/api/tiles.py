@@ -1,4 +1,4 @@
-"""Vector tiles of a PMTiles archive, for maps that cannot read archives."""
+"""Vector tiles from PMTiles archives, for clients that cannot read archives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TILE_TYPE = "application/vnd.mapbox-vector-tile"
 DEGREE = 10_000_000
 
 GREATEST = 30
-"""The highest zoom of the tile scheme."""
+"""The highest zoom level of the tile scheme."""
 
 RELEASE_ID = in_path("release_id", "The release's id, as lists give it.")
 LAYER = in_path("layer", "The layer's name, as the release's files give it.")
@@ -59,7 +59,7 @@ class TileJsonView(DocumentView):
         errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
-        """TileJSON 3.0; give its address to MapLibre, Leaflet or QGIS as a vector source."""
+        """Get TileJSON 3.0. Its URL can be a vector source in MapLibre, Leaflet or QGIS."""
         release, stored = _archive(request, release_id, layer)
         with _opened(stored) as archive:
             header, metadata = archive.header(), archive.metadata()
@@ -79,7 +79,7 @@ class TileJsonView(DocumentView):
 
 
 class TileView(ReleaseFileView):
-    """One tile; it never changes, like the archive it is part of."""
+    """One tile. It never changes, because the archive that contains it never changes."""
 
     @operation(
         "tile",
@@ -104,7 +104,7 @@ class TileView(ReleaseFileView):
     def get(  # type: ignore[override]
         self, request: Request, release_id: str, layer: str, z: int, x: int, y: int
     ) -> HttpResponseBase:
-        """A Mapbox Vector Tile 2.1; 204 if the tile is empty."""
+        """Get a Mapbox Vector Tile 2.1; the response is 204 if the tile is empty."""
         if z > GREATEST or max(x, y) >= 1 << z:
             raise Http404
         release, stored = _archive(request, release_id, layer)
@@ -125,7 +125,7 @@ class TileView(ReleaseFileView):
 
 
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
-    """Return a release and a layer's archive. Raises Http404 and Gone."""
+    """Return a release and the PMTiles archive of its layer. Raises Http404 and Gone."""
     release = release_of(request, release_id)
     check_served(release)
     return release, file_of(release, layer + SUFFIX)
@@ -133,10 +133,13 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
-    """Open an archive without reading more of it than the tile needs."""
+    """Open a PMTiles archive; only the byte ranges that are needed are read.
+
+    Raises Http404 if the archive was moved or deleted meanwhile.
+    """
     try:
         yield Reader(_ranges(stored))
-    except FileNotFoundError:  # the release was published or withdrawn: a second try works
+    except FileNotFoundError:  # the release was published or withdrawn after the lookup
         raise Http404 from None
 
 
@@ -149,7 +152,7 @@ def _ranges(stored: StoredFile) -> Callable[[int, int], bytes]:
 
 
 def _template(request: Request, release: Release, layer: str) -> str:
-    """Return the address of tiles, with placeholders for zoom, column and row."""
+    """Return the URL of the layer's tiles, with placeholders for zoom, column and row."""
     origin = address_of(request, "api:tilejson", release.pk, layer)
     path = reverse("api:tilejson", args=[release.pk, layer])
     return origin.removesuffix(path) + path.removesuffix(".json") + "/{z}/{x}/{y}.pbf"

@@ -1,6 +1,7 @@
-"""Resumable uploads by tus 1.0.0, with creation, expiration and termination.
+"""Resumable uploads by tus 1.0.0.
 
-A file is complete when its last byte arrives, and becomes the upload of the same id. See
+The extensions creation, expiration and termination are supported. A transfer is complete when its
+last byte has arrived, and then becomes the upload with the same id. See
 https://tus.io/protocols/resumable-upload.
 """
 
@@ -58,7 +59,7 @@ PROTOCOL = OpenApiParameter(
 
 
 class TusView(ApiView):
-    """Base of the views of the protocol."""
+    """Base class of the views of the tus protocol."""
 
     scopes: ClassVar = UPLOADING
 
@@ -69,20 +70,23 @@ class TusView(ApiView):
         return {**super().default_response_headers, **spoken}
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Take PATCH or DELETE from X-HTTP-Method-Override, for clients that can only POST."""
+        """Treat a POST as the PATCH or DELETE that its header X-HTTP-Method-Override names.
+
+        Some clients can only send POST.
+        """
         named = request.headers.get("X-HTTP-Method-Override", "").upper()
         if request.method == "POST" and named in {"PATCH", "DELETE"}:
             request.method = named
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the client's version of the protocol. Raises PreconditionFailed."""
+        """Raise PreconditionFailed if the client's version of the protocol is not supported."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS" and request.headers.get("Tus-Resumable") != VERSION:
             raise PreconditionFailed
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Answer with the supported extensions and the largest size; needs no key."""
+        """Respond with the supported extensions and the largest size; no API key is needed."""
         able = {
             "Tus-Extension": "creation,expiration,termination",
             "Tus-Max-Size": str(settings.DPGEO_MAX_UPLOAD_BYTES),
@@ -91,7 +95,7 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """Announcement of the files of a dataset."""
+    """Announcement of files for a dataset."""
 
     @operation(
         "tus_create",
@@ -118,9 +122,10 @@ class TusUploadsView(TusView):
         errors=[409, 412, 413, 415, 507],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Announce a file; then send its bytes to the address in Location, as tus clients do.
+        """Announce a file; then send its bytes to the URL in the header Location.
 
-        Without its last part, /tus, that is the upload's address, where its columns are confirmed.
+        Clients of the tus protocol do this by themselves. The same URL without its last part, /tus,
+        is that of the upload, which has operations to preview and confirm the file's columns.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)
@@ -141,7 +146,7 @@ class TusUploadView(TusView):
     """One file and its bytes."""
 
     def head(self, request: Request, upload_id: UUID) -> Response:
-        """Tell how many bytes have arrived; complete a file whose bytes are all there."""
+        """Respond with the number of bytes received; complete a file that has all its bytes."""
         file = self._completed(find_upload_or_transfer(self.actor, upload_id))
         name = base64.b64encode(file.file_name.encode()).decode()
         headers = {LENGTH: str(file.size), METADATA: f"filename {name}"}
@@ -166,7 +171,8 @@ class TusUploadView(TusView):
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Send any number of bytes at a time.
 
-        After an interruption HEAD tells in Upload-Offset how many have arrived.
+        After an interruption, HEAD returns the number of received bytes in the header
+        Upload-Offset.
         """
         file = find_upload_or_transfer(self.actor, upload_id)
         media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
@@ -191,34 +197,34 @@ class TusUploadView(TusView):
         errors=[409, 412, 415],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Delete what has arrived. A file that was read stays on record."""
+        """Delete the bytes that have arrived. A file that was read stays on record."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
     def _completed(self, file: Upload | Transfer) -> Upload | Transfer:
-        """Return `file`, or the upload that a transfer with all its bytes becomes."""
+        """Return `file`. If it is a transfer with all its bytes, complete it: return its upload."""
         if isinstance(file, Upload) or file.offset < file.size:
             return file
         return upload_look(upload=transfer_complete(transfer=file, by=self.actor))
 
 
 def standing(file: Upload | Transfer) -> dict[str, str]:
-    """Return the headers that tell a file's offset and when it expires."""
+    """Return the headers with a file's offset and, for a transfer, the time when it expires."""
     if isinstance(file, Upload):
         return {OFFSET: str(file.size)}
     return {OFFSET: str(file.offset), **expiry(file)}
 
 
 def expiry(file: Upload | Transfer) -> dict[str, str]:
-    """Return the header that tells when an incomplete file is deleted."""
+    """Return the header with the time when a transfer is deleted; none for an upload."""
     if isinstance(file, Upload):
         return {}
     return {"Upload-Expires": http_date((file.touched_at + SAFE_AGE).timestamp())}
 
 
 def read_file_name(metadata: str) -> str:
-    """Return the file's name from the metadata that tus sends. Raises InvalidInput."""
+    """Return the file's name from the header Upload-Metadata of tus. Raises InvalidInput."""
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
     values = {key: value for key, _, value in pairs if value}
     try:

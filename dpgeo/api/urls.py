@@ -1,4 +1,4 @@
-"""Addresses of the REST API."""
+"""URLs of the REST API."""
 
 from __future__ import annotations
 

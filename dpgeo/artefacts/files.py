@@ -1,4 +1,4 @@
-"""Files of a release, each a deterministic function of its Released object."""
+"""Files of a release. Each is a deterministic function of a Released object."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpgeo.artefacts import (
+    card,
     csv,
     geojson,
     geopackage,
@@ -34,12 +35,15 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""All formats. The first is offered in place of a format for which a layer is too large."""
+"""The formats of layers. If a layer is too large for a format, the first one is offered instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A file's format and use, in words for readers, and its layer's name, "" if none."""
+    """The title of a file's format, its use in words, and its layer.
+
+    The layer's name is "" for a file that does not belong to one layer.
+    """
 
     title: str
     use: str
@@ -49,13 +53,14 @@ class FileKind:
 WHOLE_RELEASE = {
     map_array.NAME: FileKind("Map array", "what the map on this site draws"),
     preview.NAME: FileKind(preview.TITLE, preview.USE),
+    card.NAME: FileKind(card.TITLE, card.USE),
     statement.NAME: FileKind("Privacy statement", "the guarantee, for programs"),
 }
 """Files that do not belong to one layer."""
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of a file by its name; an unknown name has an empty kind."""
+    """Return the kind of the file `name`; for an unknown name all its texts are empty."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:
@@ -66,9 +71,9 @@ def file_kind(name: str) -> FileKind:
 
 
 def build_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Write all files of a release into a folder; the same bytes for the same release.
+    """Write all files of a release into `folder`, always with the same bytes.
 
-    The statement comes last and names the checksum of every other file.
+    The privacy statement is the last file; it contains the checksums of all other files.
     """
     shown = layers(released)
     built = [file for layer in shown for file in _layer_files(released, layer, folder)]
@@ -76,14 +81,16 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
     map_array.write(released, shown, drawn.path)
     picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
     preview.write(released, shown, picture.path)
-    built += [drawn, picture]
+    linked = BuiltFile(card.NAME, card.MEDIA_TYPE, folder / card.NAME)
+    card.write(released, shown, linked.path)
+    built += [drawn, picture, linked]
     return [*built, _statement_file(released, built, folder)]
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file to offer in place of one that was too large to be written.
+    """Return the file to offer instead of the file `name`, which was too large to be written.
 
-    Returns "" if there is none.
+    Returns "" if there is no such file among the `existing` ones.
     """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):

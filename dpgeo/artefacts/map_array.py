@@ -113,7 +113,8 @@ def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
 def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     step = quantisation_step(layer)
     stored = _smallest(np.rint(layer.value / step).astype(np.int64))
-    noise, index = _noises(layer.margin, layer.threshold, layer.margin_label)
+    coloured_from = layer.threshold if layer.coloured_from is None else layer.coloured_from
+    noise, index = _noises(layer.margin, coloured_from, layer.margin_label)
     if layer.is_cells:
         place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
         stored = _spread(stored, place, layer.grid.size)
@@ -185,8 +186,8 @@ def _noises(
         # Clients expect a noise even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
     # Pairs are sorted much faster as complex numbers than as rows.
-    distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)
-    pairs = np.column_stack([distinct.real, distinct.imag])
+    distinct, index = np.unique(threshold + 1j * margin, return_inverse=True)
+    pairs = np.column_stack([distinct.imag, distinct.real])
     if len(pairs) > MAX_NOISES:
         group = np.arange(len(pairs)) * MAX_NOISES // len(pairs)
         starts = np.searchsorted(group, np.arange(MAX_NOISES))

@@ -90,7 +90,7 @@ def _versions(request: HttpRequest, rest: str) -> list[Version]:
     query = request.META.get("QUERY_STRING")
     page = f"{rest}?{query}" if query else rest
     versions = [
-        Version(code, get_language_info(code)["name_local"], f"/{prefix}{page}")
+        Version(code, get_language_info(prefix)["name_local"], f"/{prefix}{page}")
         for prefix, code in PREFIXES.items()
     ]
     return [*versions, Version("", "", page)]

@@ -117,6 +117,7 @@ def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
             "bounds": region.bounds,
             "zooms": region.zooms,
             "attribution": region.attribution,
+            "searchable": bool(region.names),
         }
         for region in regions(_folder())
         if _touch(region.bounds, area.bounds)

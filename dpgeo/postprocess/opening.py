@@ -42,6 +42,9 @@ others."""
 _ROUND = (1, 2, 5)
 _NICE = np.array([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10])
 
+SAMPLED = 1 << 18
+"""Values, at even distances, from which the classes of very large layers are computed."""
+
 Array = NDArray[np.float64]
 
 
@@ -99,24 +102,33 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) a map colours: positive counts that reach their threshold."""
+    """Return which features (n,) stand out: positive counts that reach their threshold."""
+    return _reaching(layer, layer.threshold)
+
+
+def coloured(layer: Layer) -> NDArray[np.bool_]:
+    """Return which features (n,) a map colours: those that stand out, or lie in a box that does."""
+    return _reaching(layer, layer.threshold if layer.coloured_from is None else layer.coloured_from)
+
+
+def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.bool_]:
     if layer.value is None:
         return np.ones(len(layer), dtype=np.bool_)
     positive = np.asarray(layer.value > 0)
-    return positive if layer.threshold is None else positive & (layer.value >= layer.threshold)
+    return positive if least is None else positive & (layer.value >= least)
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
     """Return the side in metres of the square for which a map states counts of boxes, or 0."""
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
-    coloured = [layer for layer in boxes if standing(layer).any()]
-    return min((_metres(layer) for layer in coloured or boxes), default=0)
+    clear = [layer for layer in boxes if standing(layer).any()]
+    return min((_metres(layer) for layer in clear or boxes), default=0)
 
 
 def _metres(layer: BoxLayer) -> int:
-    coloured = standing(layer)
+    clear = standing(layer)
     sides = layer.grid.ground_cell_metres * np.sqrt(_visible_cells(layer).astype(np.float64))
-    sides = sides[coloured] if coloured.any() else sides
+    sides = sides[clear] if clear.any() else sides
     smallest, typical = float(sides.min()), float(np.median(sides))
     above = next(metres for metres in _round_lengths() if metres * CLOSE >= smallest)
     within = max((metres for metres in _round_lengths() if metres <= typical * CLOSE), default=1)
@@ -131,14 +143,14 @@ def per_square(layer: BoxLayer, metres: int) -> Array:
 
 def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     """Return the lower edges of a layer's classes, for counts of boxes per square."""
-    coloured = standing(layer)
+    shown = coloured(layer)
     if not isinstance(layer, BoxLayer):
-        values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[coloured]
+        values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
-    values = per_square(layer, metres)[coloured]
+    values = per_square(layer, metres)[shown]
     # No class of boxes begins above every figure that was published, however small some boxes are.
-    most = math.inf if layer.is_cells else float(np.max(layer.value[coloured], initial=0))
-    return class_edges(values, layer.cells[coloured].astype(np.float64), most)
+    most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
+    return class_edges(values, layer.cells[shown].astype(np.float64), most)
 
 
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:
@@ -147,25 +159,62 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
     Edges a constant factor apart are moved towards edges of equal shares of the weights (n,), step
     by step, until no class holds more than FULLEST of them. No edge but the first is above `most`.
     """
-    order = np.argsort(values)
-    values, weights = values[order], weights[order]
     if not values.size:
         return ()
+    spread = _Spread.of(values, weights)
     tried = []
     for evenness in (0.0, 0.25, 0.5, 0.75, 1.0):
-        edges = _filled(_edges(values, weights, evenness, most), values)
-        fullest = float(class_shares(values, weights, edges).max())
+        edges = spread.edges(evenness, most)
+        fullest = float(spread.shares(edges).max())
         if fullest <= FULLEST:
             return edges
         tried.append((fullest, edges))
-    return min(tried)[1]
+    return min(tried, key=lambda each: each[0])[1]
 
 
 def class_shares(values: Array, weights: Array, edges: Sequence[float]) -> Array:
     """Return the share of the weights in each class."""
-    index = np.searchsorted(edges, values, side="right") - 1
-    held = np.bincount(np.maximum(index, 0), weights=weights, minlength=len(edges))
-    return np.asarray(held / held.sum(), dtype=np.float64)
+    return _Spread.of(values, weights).shares(edges)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How weights are spread over values: (n,) rising, with the weight (n + 1,) below each."""
+
+    values: Array
+    below: Array
+
+    @classmethod
+    def of(cls, values: Array, weights: Array) -> _Spread:
+        if values.size > 2 * SAMPLED:
+            ends = [int(values.argmin()), int(values.argmax())]
+            every = np.append(np.arange(0, values.size, values.size // SAMPLED), ends)
+            values, weights = values[every], weights[every]
+        order = np.argsort(values)
+        return cls(values[order], np.concatenate([[0.0], np.cumsum(weights[order])]))
+
+    def edges(self, evenness: float, most: float) -> tuple[float, ...]:
+        """Return edges of classes that all hold a value."""
+        low, last = float(self.values[0]), float(self.values[-1])
+        high = max(low, self._quantile(HIGH_QUANTILE))
+        edges = [low]
+        for step in range(1, STEPS):
+            factor = low * (high / low) ** (step / (STEPS - 0.5))
+            share = self._quantile(step / STEPS)
+            edge = _nice(factor ** (1 - evenness) * share**evenness)
+            if edges[-1] < edge <= min(last, most):
+                edges.append(edge)
+        held = np.diff([*np.searchsorted(self.values, edges), len(self.values)])
+        return tuple(edge for edge, count in zip(edges, held, strict=True) if count)
+
+    def shares(self, edges: Sequence[float]) -> Array:
+        starts = np.searchsorted(self.values, edges[1:])
+        ends = [0.0, *self.below[starts], self.below[-1]]
+        return np.asarray(np.diff(ends) / self.below[-1], dtype=np.float64)
+
+    def _quantile(self, share: float) -> float:
+        at = int(np.searchsorted(self.below[1:], share * self.below[-1]))
+        return float(self.values[min(at, len(self.values) - 1)])
 
 
 def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[float, ...]]:
@@ -190,33 +239,10 @@ def _visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
     partition = layer.columns.get("partition")
     if partition is None or not layer.is_cells or not len(layer):
         return layer.cells
-    _, index, sizes = np.unique(partition, return_inverse=True, return_counts=True)
-    low = np.full(len(sizes), np.inf)
-    high = np.full(len(sizes), -np.inf)
-    np.minimum.at(low, index, layer.value)
-    np.maximum.at(high, index, layer.value)
-    return np.asarray(sizes[index] if (low == high).all() else layer.cells)
-
-
-def _edges(values: Array, weights: Array, evenness: float, most: float) -> tuple[float, ...]:
-    below = (np.cumsum(weights) - weights / 2) / weights.sum()
-    low = float(values[0])
-    high = max(low, float(np.interp(HIGH_QUANTILE, below, values)))
-    edges = [low]
-    for step in range(1, STEPS):
-        factor = low * (high / low) ** (step / (STEPS - 0.5))
-        share = float(np.interp(step / STEPS, below, values))
-        edge = _nice(factor ** (1 - evenness) * share**evenness)
-        if edges[-1] < edge <= min(float(values[-1]), most):
-            edges.append(edge)
-    return tuple(edges)
-
-
-def _filled(edges: tuple[float, ...], values: Array) -> tuple[float, ...]:
-    """Return the edges without those whose class holds no value."""
-    starts = np.searchsorted(values, edges, side="left")
-    ends = np.append(starts[1:], len(values))
-    return tuple(edge for edge, held in zip(edges, ends > starts, strict=True) if held)
+    last = np.zeros(int(partition.max()) + 1)
+    last[partition] = layer.value
+    even = bool((last[partition] == layer.value).all())
+    return np.bincount(partition)[partition] if even else layer.cells
 
 
 def _nice(value: float) -> float:

@@ -1,9 +1,10 @@
-"""Rehearsal of a release: the very mechanism, with fresh noise, on invented people.
+"""Rehearsal of a release: the requested mechanism run on invented people.
 
-Nothing private is opened: the rows are invented in the study area from public facts, written in the
-form in which uploads are read, and counted, bounded and measured as those would be. So a publisher
-sees what a mechanism makes of a number of people before anything is spent, and nothing that is
-chosen by such a picture depends on the file.
+The mechanism draws fresh noise, as for a real release. No private data are read: the rows are
+invented in the study area from public facts, stored in the canonical format of uploads, and then
+bounded, counted and measured like real rows. A publisher therefore sees the map that a mechanism
+makes of a given number of people before any budget is spent. What a publisher chooses after looking
+at such a map does not depend on the uploaded file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
-"""Invented people where the publisher has not guessed how many there are."""
+"""The number of invented people if the publisher has not guessed how many people there are."""
 
 MOST_INVENTED = 100_000
 
@@ -41,8 +42,8 @@ MEMORY_BYTES = 256 << 20
 def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> dict[str, bytes]:
     """Run a request on invented people; return the files from which its map is drawn, by name.
 
-    Raises InvalidInput for a request that no file could be released by, and Conflict where this
-    machine is too busy.
+    At most MOST_INVENTED people are invented. Raises InvalidInput if no release can be made with
+    the request, and Conflict if this machine is too busy.
     """
     with preview_slot(), work_folder() as folder:
         path = folder / "invented.parquet"
@@ -72,7 +73,7 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> dict[str
 
 
 def _files(released: Released, folder: Path) -> dict[str, bytes]:
-    """Return the map array, and the shapes that it refers to, as bytes by name."""
+    """Return the contents of the map array and of the GeoJSON files of its shapes, by file name."""
     shown = layers(released)
     map_array.write(released, shown, folder / map_array.NAME)
     names = [map_array.NAME]
@@ -84,7 +85,7 @@ def _files(released: Released, folder: Path) -> dict[str, bytes]:
 
 
 def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:
-    """Write invented people as a canonical file (`ingest.canonical`)."""
+    """Write the sightings of invented people to `path` as a canonical file (`ingest.canonical`)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""Polygons that cross the 180th meridian, cut there."""
+"""Cutting polygons that cross the 180th meridian."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from shapely.affinity import translate
 
 
 def cut_at_180(polygon: shapely.Polygon) -> list[shapely.Polygon]:
-    """Cut a polygon in degrees at the 180th meridian, if it crosses it.
+    """Cut a polygon in degrees where it crosses the 180th meridian; return its parts.
 
-    A ring that does not close when it is followed across that meridian goes around the south pole.
+    If the exterior ring, followed across that meridian, does not return to its first longitude, the
+    polygon is taken to contain the south pole.
     """
     if not any(_jumps(ring) for ring in shapely.get_rings(polygon)):
         return [polygon]
@@ -27,7 +28,10 @@ def _jumps(ring: shapely.LinearRing) -> bool:
 
 
 def _followed(ring: shapely.LinearRing) -> NDArray[np.float64]:
-    """Return a ring's corners (n, 2); their longitudes continue beyond 180 degrees."""
+    """Return a ring's corners, shape (n, 2), as longitude and latitude in degrees.
+
+    Longitudes continue beyond ±180 degrees instead of jumping.
+    """
     longitude, latitude = shapely.get_coordinates(ring).T
     longitude = np.unwrap(longitude, period=360)
     longitude -= 360 * np.round(longitude.mean() / 360)

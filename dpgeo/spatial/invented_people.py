@@ -1,7 +1,8 @@
-"""Invented people in a study area, for rehearsals and practice; made of public facts alone.
+"""Invented people in a study area, for rehearsals and practice.
 
-Everybody has a home in one of a few neighbourhoods and is also seen in the others. The number of
-sightings is heavy-tailed: most people have a few, and some have very many.
+They are made from public facts alone. Everybody has a home in one of a few neighbourhoods and is
+also seen in the others. The number of sightings per person is heavy-tailed: most people have a few,
+and some have very many.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from dpgeo.spatial.projection import to_degrees, to_mercator
 NEIGHBOURHOODS = 14
 DAYS = 28
 FIRST_DAY = 1_777_852_800
-"""Monday, 4 May 2026, in seconds since 1970 in UTC."""
+"""Monday, 4 May 2026, 00:00 UTC, in seconds since 1970."""
 MOST_SIGHTINGS = 200
 TRIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InventedPeople:
-    """Sightings (n,): number of the person, Web Mercator metres, and seconds since 1970."""
+    """Sightings of invented people; every array has shape (n,).
+
+    `person` is the index of the person, `x` and `y` are in Web Mercator metres, and `time` is in
+    seconds since 1970.
+    """
 
     person: NDArray[np.int64]
     x: NDArray[np.float64]
@@ -33,12 +38,15 @@ class InventedPeople:
 
     @property
     def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Longitude and latitude (n,)."""
+        """Return longitudes and latitudes in degrees, each of shape (n,)."""
         return to_degrees(self.x, self.y)
 
 
 def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople:
-    """Invent people in an area; the same arguments give the same people."""
+    """Invent `people` people in `area` and return their sightings.
+
+    The same arguments always give the same sightings.
+    """
     random = np.random.default_rng(seed)
     middle = _anywhere(area, NEIGHBOURHOODS, random)
     share = np.arange(1, NEIGHBOURHOODS + 1, dtype=np.float64) ** -1.0
@@ -67,7 +75,11 @@ def _around(
     hood: NDArray[np.int64],
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Draw a place in each of the given neighbourhoods, inside the area."""
+    """Draw positions, shape (n, 2), around the neighbourhoods with the indices `hood` (n,).
+
+    A position that is outside the area after TRIES more draws is replaced by the centre of its
+    neighbourhood.
+    """
 
     def draw(at: NDArray[np.int64]) -> NDArray[np.float64]:
         scatter = random.normal(size=(len(at), 2)) * spread[hood[at], None]
@@ -85,7 +97,10 @@ def _around(
 
 
 def _anywhere(area: StudyArea, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Draw places in the area with equal chances, its own middle where few are found."""
+    """Draw `count` uniformly distributed positions in the area, shape (count, 2).
+
+    If too few draws lie in the area, a fixed point of the area is repeated.
+    """
     west, south, east, north = area.mercator_bounds
     tried = random.uniform((west, south), (east, north), (200 * count, 2))
     found = tried[_inside(area, tried)][:count]

@@ -123,7 +123,7 @@ def test_messages_of_every_kind_of_source_are_extracted() -> None:
     assert Message("The file has no column {name!r}; it has {columns}.") in found[PAGES]
     assert Message("Too few to tell from none") in found[PAGES]
     assert Message("Draw a box") in found[PAGES]
-    assert Message("People per zone") in found[SCRIPTS]
+    assert Message("{noun} per zone") in found[SCRIPTS]
     assert Message("Sunday") in found[SCRIPTS]
 
 

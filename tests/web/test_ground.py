@@ -96,11 +96,15 @@ def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) ->
             "bounds": [9.5, 47.12, 9.54, 47.16],
             "zooms": [0, 14],
             "attribution": "© OpenStreetMap contributors",
+            "searchable": True,
         }
     ]
     assert client.get(f"/maps/{far.pk}/basemap.json").json()["ground"] == []
     assert "© OpenStreetMap contributors" in client.get(f"/maps/{near.pk}/").content.decode()
-    assert "OpenStreetMap" not in client.get(f"/maps/{far.pk}/").content.decode()
+    assert 'action="/places/"' in client.get(f"/maps/{near.pk}/").content.decode()
+    elsewhere = client.get(f"/maps/{far.pk}/").content.decode()
+    assert "OpenStreetMap" not in elsewhere
+    assert 'action="/places/"' not in elsewhere
 
 
 def test_wrong_words_are_refused_with_the_option(folder: Path) -> None:

@@ -45,7 +45,7 @@ def test_pages_pass_translated_texts_to_their_scripts(
     catalogue = read_po(settings.LOCALE_PATHS[0] / "de/LC_MESSAGES/djangojs.po")
     assert words == {message.text: said for message, (said,) in catalogue.items()}
     assert {*REASONS.values()} - {""} <= set(words)
-    assert words["People per zone"] == "Menschen pro Zone"
+    assert words["{noun} per zone"] == "{noun} pro Zone"
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""The description of OGC API - Features in OpenAPI 3.0, as the standard demands."""
+"""The OpenAPI 3.0 description of OGC API - Features, which the standard demands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEATURE_ID = {
 
 
 def description(address: str) -> Document:
-    """Return the description for a server at `address`, which ends in /ogc."""
+    """Return the description for a server whose base URL is `address`, which ends in /ogc."""
     return {
         "openapi": "3.0.3",
         "info": {

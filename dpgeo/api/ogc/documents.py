@@ -52,17 +52,17 @@ class Collection:
 
     @property
     def id(self) -> str:
-        """Return the collection's id: the release's and the layer's."""
+        """Return the collection's id: the release's id, a dot and the layer's name."""
         return f"{self.release.pk}.{self.layer}"
 
     @property
     def title(self) -> str:
-        """Return the title of release and layer."""
+        """Return the release's title with the layer's name."""
         return f"{self.release.title}: {self.layer}"
 
 
 def collections_of(release: Release) -> list[Collection]:
-    """Return the layers of a release that can be read feature by feature."""
+    """Return the layers of a release that have a public file of features."""
     files = [each for each in release.files.all() if each.public and each.name.endswith(SUFFIX)]
     return [Collection(release, file) for file in files]
 
@@ -70,7 +70,7 @@ def collections_of(release: Release) -> list[Collection]:
 def find_collection(collection_id: str) -> Collection:
     """Return a collection by its id.
 
-    Raises Http404, and Gone if its release is withdrawn.
+    Raises Http404 if there is none, and Gone if its release is withdrawn.
     """
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:
@@ -83,20 +83,20 @@ def find_collection(collection_id: str) -> Collection:
 
 
 def link(rel: str, href: str, media_type: str, title: str = "") -> Document:
-    """Return a link (RFC 8288) as JSON."""
+    """Return a link (RFC 8288) as a JSON object; an empty title is left out."""
     document = {"rel": rel, "type": media_type, "href": href}
     return {**document, "title": title} if title else document
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Document]:
-    """Return the links to this answer as JSON and as a page."""
+    """Return the links to this document as JSON and as a page; that in `form` is "self"."""
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]
 
 
 def in_form(request: Request, form: str) -> str:
-    """Return the address of this answer in the given form, json or html."""
+    """Return the URL of this document in the given form, json or html."""
     query = request._request.GET.copy()
     query["f"] = form
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
@@ -120,12 +120,15 @@ def landing(request: Request, form: str) -> Document:
 
 
 def conformance(request: Request, form: str) -> Document:
-    """Return the conformance classes, which the tests check."""
+    """Return the document of the conformance classes; the tests check that they are met."""
     return {"conformsTo": list(CONFORMANCE), "links": themselves(request, form)}
 
 
 def collections(request: Request, form: str, next_url: str | None) -> Document:
-    """Return the document of a page of collections, without its collections."""
+    """Return the document of a page of collections, without its collections.
+
+    `next_url` is None on the last page.
+    """
     links = themselves(request, form)
     if next_url:
         links.append(link("next", next_url, JSON if form == "json" else HTML, "Next page"))
@@ -135,7 +138,7 @@ def collections(request: Request, form: str, next_url: str | None) -> Document:
 def collection_document(
     request: AnyRequest, collection: Collection, form: str = "json"
 ) -> Document:
-    """Return a collection's document; the link "self" is the one in the given form."""
+    """Return a collection's document; its link "self" is the one to `form`, json or html."""
     release = collection.release
     here = reverse("ogc:collection", args=[collection.id])
     items = reverse("ogc:items", args=[collection.id])
@@ -167,7 +170,10 @@ def items(
     features: Sequence[Feature],
     following: int | None,
 ) -> Document:
-    """Return the document of a page of features, without its features."""
+    """Return the document of a page of features, without its features.
+
+    `following` is the row at which the next page starts; None on the last page.
+    """
     links = themselves(request, form, GEOJSON)
     if following is not None:
         query = {**request.query_params.dict(), "start": str(following)}
@@ -183,7 +189,7 @@ def item_links(request: Request, form: str, collection: Collection) -> list[Docu
 
 
 def feature_text(feature: Feature, links: Sequence[Document] = ()) -> str:
-    """Write a feature as GeoJSON text."""
+    """Return a feature as GeoJSON text."""
     members = {"type": "Feature", "id": feature.row, "properties": feature.properties}
     if links:
         members["links"] = list(links)
@@ -192,14 +198,14 @@ def feature_text(feature: Feature, links: Sequence[Document] = ()) -> str:
 
 
 def collection_text(document: Document, features: Iterable[Feature]) -> str:
-    """Write a FeatureCollection as GeoJSON text."""
+    """Return `document` and its features as the GeoJSON text of a FeatureCollection."""
     head = json.dumps({"type": "FeatureCollection", **document}, ensure_ascii=False)
     body = ",\n".join(map(feature_text, features))
     return f'{head[:-1]}, "features": [\n{body}\n]}}'
 
 
 def _files(request: AnyRequest, collection: Collection) -> list[Document]:
-    """Return links to the whole layer in every format, and to the statement."""
+    """Return links to the whole layer in every format, and to the privacy statement."""
     links = []
     for file in collection.release.files.all():
         href = address_of(request, "api:release-file", collection.release.pk, file.name)

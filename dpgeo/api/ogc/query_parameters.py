@@ -27,9 +27,10 @@ FORM = Query(
 
 
 def read_boxes(text: str) -> list[Box]:
-    """Parse a bounding box in degrees; across the antimeridian it becomes two boxes.
+    """Parse a bounding box in degrees; a box across the antimeridian is split into two.
 
-    A box of six numbers has heights, which are ignored, as features are flat. Raises InvalidInput.
+    Six numbers include the lowest and the highest height. The heights are ignored, because features
+    have none. Raises InvalidInput.
     """
     try:
         numbers = [float(number_text(part)) for part in text.split(",")]
@@ -52,7 +53,7 @@ def read_boxes(text: str) -> list[Box]:
 
 
 def limit_of(most: int, default: int) -> Query:
-    """Declare the parameter `limit`, the length of a page; more than `most` counts as `most`."""
+    """Return the parameter `limit`, the length of a page; a value above `most` becomes `most`."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
@@ -69,9 +70,9 @@ def limit_of(most: int, default: int) -> Query:
 
 
 def read_interval(text: str) -> str:
-    """Parse a date-time of RFC 3339, or an interval whose ends may be open.
+    """Check a date-time of RFC 3339 or an interval, one end of which may be open; return the text.
 
-    Features have no date, so all of them match; a malformed value is an error all the same.
+    Features have no date, so all of them match. Raises InvalidInput if the text is malformed.
     """
     ends = text.split("/")
     if len(ends) > 2 or (len(ends) == 1 and ends[0] in ("", "..")):
@@ -102,7 +103,7 @@ def _moment(text: str) -> datetime.datetime:
 
 
 def read_row(text: str) -> int:
-    """Parse the row at which a page starts."""
+    """Parse the row at which a page starts. Raises InvalidInput."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
         raise InvalidInput("Must be as in a link next; start without it.")
     return int(text)

@@ -1,4 +1,4 @@
-"""Addresses of OGC API - Features."""
+"""URLs of OGC API - Features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of OGC API - Features, each as JSON and as a page."""
+"""Views of OGC API - Features; each responds with JSON or with an HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpgeo.releases.selectors import releases_public
 
 
 class OgcView(ApiView):
-    """View that answers as JSON or as a page, each with an ETag."""
+    """Base class of views that respond with JSON or an HTML page, each with its own ETag."""
 
     queries: ClassVar[Sequence[Query]] = (query_parameters.FORM,)
 
@@ -50,7 +50,10 @@ class OgcView(ApiView):
         text: Callable[[], str | bytes] | None = None,
         **context: Any,
     ) -> HttpResponse:
-        """Answer in the requested form; `text`, if given, returns the JSON to send."""
+        """Return a response in the requested form.
+
+        The JSON is what `text` returns, or `document` if `text` is None. `context` is for the page.
+        """
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)
             answer = HttpResponse(body, content_type=media_type)
@@ -64,7 +67,7 @@ class OgcView(ApiView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, with an ETag on its answers."""
+        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
@@ -72,7 +75,7 @@ class LandingView(OgcView):
     """The landing page."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Links to the other parts of OGC API - Features."""
+        """Respond with links to the other parts of OGC API - Features."""
         document = documents.landing(request, self.form)
         return self.answer(document, title=document["title"])
 
@@ -81,15 +84,15 @@ class ConformanceView(OgcView):
     """The conformance classes."""
 
     def get(self, request: Request) -> HttpResponse:
-        """The conformance classes."""
+        """Respond with the conformance classes."""
         return self.answer(documents.conformance(request, self.form), title="Conformance")
 
 
 class DescriptionView(OgcView):
-    """The description of these addresses."""
+    """The OpenAPI description of the views in this module."""
 
     def get(self, request: Request) -> HttpResponse:
-        """OpenAPI 3.0."""
+        """Respond with the OpenAPI 3.0 description."""
         document = description(request.build_absolute_uri("/ogc"))
         return self.answer(
             document,
@@ -107,7 +110,11 @@ class CollectionsView(OgcView):
 
     @heavy
     def get(self, request: Request) -> HttpResponse:
-        """A page of collections, newest release first; `limit` counts releases."""
+        """Respond with a page of collections, those of the newest release first.
+
+        The parameter `limit` is the number of releases on the page. A release may have several
+        collections or none.
+        """
         limit, cursor = self.query["limit"], self.query["cursor"]
         releases, following = page(
             release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
@@ -124,7 +131,7 @@ class CollectionView(OgcView):
     """One layer of one release."""
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
-        """The collection, and where its features are."""
+        """Respond with the collection's description and a link to its features."""
         collection = documents.find_collection(collection_id)
         document = documents.collection_document(request, collection, self.form)
         return self.answer(document, title=collection.title)
@@ -137,7 +144,7 @@ class ItemsView(OgcView):
 
     @heavy
     def get(self, request: Request, collection_id: str) -> HttpResponse:
-        """A page of features."""
+        """Respond with a page of features."""
         collection = documents.find_collection(collection_id)
         boxes = self.query["bbox"] or ()
         with opened(collection) as features:
@@ -159,7 +166,7 @@ class ItemView(OgcView):
     """One feature."""
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
-        """A feature by its id, which is its row in the files."""
+        """Respond with one feature. Its id is its row in the layer's files, counted from 0."""
         collection = documents.find_collection(collection_id)
         with opened(collection) as features:
             feature = features.feature(feature_id)
@@ -177,7 +184,7 @@ class ItemView(OgcView):
 
 @contextmanager
 def opened(collection: Collection) -> Iterator[FeatureFile]:
-    """Open a collection's file. Raises Http404 if its release was withdrawn meanwhile."""
+    """Open the file of a collection. Raises Http404 if the release was withdrawn meanwhile."""
     try:
         with open_parts(public_storage(), collection.file.stored_name) as file:
             yield FeatureFile(file)
@@ -186,7 +193,7 @@ def opened(collection: Collection) -> Iterator[FeatureFile]:
 
 
 def table(features: Sequence[Feature]) -> dict[str, Any]:
-    """Return features as the rows of a table, geometry last."""
+    """Return the features as a table: the column names, and rows with the geometry last."""
     names = list(features[0].properties) if features else []
     return {
         "names": ["id", *names, "geometry"],

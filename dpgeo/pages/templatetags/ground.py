@@ -1,4 +1,4 @@
-"""Template tag for the credit under maps."""
+"""Template tags for the ground under maps: its credit, and whether it can be searched."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ register = template.Library()
 def ground_credits(area: StudyArea) -> list[str]:
     """Return whom the ground under a study area is from, each once."""
     return list(dict.fromkeys(region["attribution"] for region in ground_under(area)))
+
+
+@register.simple_tag
+def has_ground_names(area: StudyArea) -> bool:
+    """Return whether places under a study area can be found by name."""
+    return any(region["searchable"] for region in ground_under(area))

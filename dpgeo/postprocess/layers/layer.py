@@ -57,6 +57,11 @@ class Layer:
     """(n,) half-widths of the 95 % intervals; None if there are no margins."""
     threshold: NDArray[np.float64] | None = None
     """(n,) values that noise alone reaches in at most one empty feature in a thousand."""
+    coloured_from: NDArray[np.float64] | None = None
+    """(n,) the value from which maps colour a feature; None where that is the threshold.
+
+    It is lower inside a measured box that stands out: the map shows how its count is spread.
+    """
     least_listed: int | None = None
     """Smallest value in the list; other features have lower values. None if all are listed."""
     time_slice: bool = False

@@ -75,6 +75,7 @@ def _surface(
     partition = box_image(boxes, content.grid.shape)[row, column]
     value, noise = content.surface[row, column], content.noises[-1]
     sizes = np.bincount(partition, minlength=len(boxes))
+    threshold = float(noise.threshold())
     return BoxLayer(
         name="estimate",
         title="Estimates of cells",
@@ -88,7 +89,8 @@ def _surface(
         note="The count expected in the cell given all counts. The margin is calibrated: on "
         "generated maps it covered 97 to 100 % of all cells, and no theorem says that it must "
         "elsewhere: people may be spread unevenly in a partition.",
-        threshold=same(float(noise.threshold()), row.size),
+        threshold=same(threshold, row.size),
+        coloured_from=_coloured_from(sizes[partition], counts[partition], threshold),
         columns={
             "row": row.astype(np.int32),
             "column": column.astype(np.int32),
@@ -96,6 +98,19 @@ def _surface(
             "noisy_count": counts[partition],
         },
     )
+
+
+def _coloured_from(
+    sizes: NDArray[np.int64], counts: NDArray[np.int64], threshold: float
+) -> NDArray[np.float64]:
+    """Return the values (n,) from which a map colours cells, given their partitions.
+
+    In a partition whose count stands out, it colours the cells that hold as much as those of an
+    even partition that just does. Sizes are rounded up to powers of 4, so that files hold few
+    different values.
+    """
+    share = 4.0 ** -np.ceil(np.log2(np.maximum(sizes, 1)) / 2)
+    return np.where(counts >= threshold, threshold * share, threshold)
 
 
 def _calibrated(

@@ -53,14 +53,34 @@ export function placeOf({ zoom, latitude, longitude }: View, width: number, heig
   return { west: x - (width / 2) * perPixel, north: y + (height / 2) * perPixel, perPixel, width, height };
 }
 
+/** What a canvas shows, as a view. */
+export function viewOf({ west, north, perPixel, width, height }: Place): View {
+  const middle = toDegrees(west + (width / 2) * perPixel, north - (height / 2) * perPixel);
+  return { zoom: Math.log2(WORLD / (TILE * perPixel)), ...middle };
+}
+
+/** A corner of a canvas that is covered, by its size in pixels. */
+export type Covered = { width: number; height: number };
+
+/**
+ * A canvas that shows all of `bounds` beside or above what covers its lower left corner, whichever
+ * leaves more room.
+ */
+export function fitBeside(bounds: Bounds, width: number, height: number, covered: Covered, padding: number): Place {
+  const above = fit(bounds, width, height - covered.height, padding);
+  const beside = fit(bounds, width - covered.width, height, padding);
+  const best = above.perPixel < beside.perPixel ? above : { ...beside, west: beside.west - covered.width * beside.perPixel };
+  return { ...best, width, height };
+}
+
 /** A canvas that shows all of `bounds` in its middle, with `padding` pixels around the tighter side. */
 export function fit(bounds: Bounds, width: number, height: number, padding = 14): Place {
   const [west, south, east, north] = bounds;
   const low = toMercator({ longitude: west, latitude: south });
   const high = toMercator({ longitude: east, latitude: north });
   const perPixel = Math.max(
-    (high.x - low.x) / (width - 2 * padding),
-    (high.y - low.y) / (height - 2 * padding),
+    (high.x - low.x) / Math.max(1, width - 2 * padding),
+    (high.y - low.y) / Math.max(1, height - 2 * padding),
   );
   return {
     west: (low.x + high.x - width * perPixel) / 2,

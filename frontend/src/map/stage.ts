@@ -4,9 +4,10 @@ import { drawStaticMap } from "../canvas/static-map";
 import { type Palette, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { toMercator } from "../geometry/mercator";
-import { fit, PADDING, type Place, placeOf, roundView, type View } from "../geometry/place";
+import { type Bounds, fit, fitBeside, PADDING, type Place, placeOf, roundView, type View, viewOf } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
+import { installFindPlace } from "./find-place";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
 import { installZoomButtons } from "./zoom-buttons";
@@ -15,20 +16,24 @@ import { installZoomButtons } from "./zoom-buttons";
  * Draws a still picture of what the map begins with, so that readers need not wait for the map
  * library. It lies over the map until that is drawn or moved.
  */
-export function drawAhead(
-  frame: HTMLElement,
-  { scene }: OpenRelease,
-  layer: MapLayer,
-  view: View | null,
-): void {
+export function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: MapLayer, view: View): void {
   const canvas = document.createElement("canvas");
   canvas.className = "ahead";
   canvas.setAttribute("aria-hidden", "true");
   need(frame, ".canvas").after(canvas);
-  drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) =>
-    view ? placeOf(view, width, height) : fit(scene.bounds, width, height, PADDING),
-  );
+  drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) => placeOf(view, width, height));
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
+}
+
+/** What a map shows that nobody has moved: the whole study area, with the legend beside it. */
+export function openingView(frame: HTMLElement, bounds: Bounds): View {
+  const sheet = need<HTMLElement>(frame, ".sheet");
+  const legend = frame.querySelector<HTMLElement>(".legend");
+  const over = legend !== null && getComputedStyle(legend).position === "absolute";
+  const covered = over
+    ? { width: legend.offsetLeft + legend.offsetWidth, height: sheet.clientHeight - legend.offsetTop }
+    : { width: 0, height: 0 };
+  return viewOf(fitBeside(bounds, sheet.clientWidth, sheet.clientHeight, covered, PADDING));
 }
 
 export type Stage = {
@@ -55,7 +60,7 @@ export class InteractiveStage implements Stage {
     private readonly frame: HTMLElement,
     opened: OpenRelease,
     private layer: MapLayer,
-    view: View | null,
+    view: View,
     module: typeof import("./map"),
     hooks: Hooks,
   ) {
@@ -68,6 +73,7 @@ export class InteractiveStage implements Stage {
     const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
     this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
     installZoomButtons(frame, map);
+    installFindPlace(frame, map);
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });

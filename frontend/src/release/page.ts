@@ -1,10 +1,10 @@
 /** The release page: what is shown and how, and everything on the page that follows it. */
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
-import { fit, groundPerPixel, PADDING, type Place, placeOf } from "../geometry/place";
+import { groundPerPixel, placeOf, type View } from "../geometry/place";
 import { drawLegend, factsOf } from "../map/legend";
 import { showNotice } from "../map/notice";
-import { drawAhead, InteractiveStage, type Stage, StillStage } from "../map/stage";
+import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
 import { need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
 import { t } from "../ui/translate";
@@ -38,7 +38,7 @@ export class Page {
   async open(library: Promise<MapModule | null> | null): Promise<void> {
     const { frame, opened } = this;
     await this.restyle();
-    if (library) drawAhead(frame, opened, this.shown.layer, this.link.view);
+    if (library) drawAhead(frame, opened, this.shown.layer, this.firstView());
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     const module = await library;
     if (module) await this.showInteractive(module);
@@ -57,7 +57,7 @@ export class Page {
       moved: () => this.moved(),
       seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
     };
-    const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.link.view, module, hooks);
+    const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.firstView(), module, hooks);
     this.stage = stage;
     await this.offerComparison(stage, module);
     await this.offerAreas(stage);
@@ -90,9 +90,11 @@ export class Page {
   /** Width on the ground of a pixel in the middle of what is shown, or will be at first. */
   private metresPerPixel(): number {
     const { clientWidth: width, clientHeight: height } = need<HTMLElement>(this.frame, ".sheet");
-    const { view } = this.link;
-    const first = (): Place => (view ? placeOf(view, width, height) : fit(this.opened.scene.bounds, width, height, PADDING));
-    return groundPerPixel(this.stage ? this.stage.place() : first());
+    return groundPerPixel(this.stage?.place() ?? placeOf(this.firstView(), width, height));
+  }
+
+  private firstView(): View {
+    return this.link.view ?? openingView(this.frame, this.opened.scene.bounds);
   }
 
   private async restyle(): Promise<void> {

@@ -33,3 +33,7 @@ export function formatPosition(longitude: number, latitude: number): string {
     `${Math.abs(value).toFixed(4)}\u00b0 ${value < 0 ? negative : positive}`;
   return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}`;
 }
+
+export function capitalise(text: string): string {
+  return text.charAt(0).toLocaleUpperCase(language()) + text.slice(1);
+}

@@ -13,6 +13,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, layers
 from dpgeo.postprocess.layers.layer import unit_boxes
 from dpgeo.postprocess.opening import (
     FULLEST,
+    SAMPLED,
     STEPS,
     class_edges,
     class_shares,
@@ -164,6 +165,12 @@ def test_classes_spread_over_the_coloured_cells(spread: float) -> None:
     assert edges[-1] <= values[-1]
 
 
+def test_where_one_box_is_nearly_all_of_the_map_classes_follow_magnitudes() -> None:
+    edges = class_edges(np.array([5.0, 420.0]), np.array([98.0, 2.0]))
+    assert edges[0] == 5.0
+    assert edges[1] > 100
+
+
 def test_a_single_value_is_one_class() -> None:
     assert class_edges(np.array([4.0, 4.0]), np.ones(2)) == (4.0,)
     assert class_edges(np.array([]), np.array([])) == ()
@@ -179,3 +186,14 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     for layer in shown:
         if layer.value is not None and not standing(layer).any():
             assert opens.edges[layer.name] == ()
+
+
+def test_classes_of_a_very_large_layer_keep_its_least_and_largest_values() -> None:
+    values = np.random.default_rng(1).lognormal(3, 1, 2 * SAMPLED + 1)
+    weights = np.ones(len(values))
+    edges = class_edges(values, weights)
+    assert edges[0] == values.min()
+    index = np.searchsorted(edges, values, side="right") - 1
+    shares = np.bincount(index, minlength=len(edges)) / len(values)
+    assert shares.max() < FULLEST + 0.01
+    assert shares.min() > 0

@@ -16,6 +16,7 @@ from dpgeo.postprocess.layers import (
     box_layers,
     quantisation_step,
 )
+from dpgeo.postprocess.opening import coloured, standing
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
 
@@ -83,3 +84,15 @@ def test_the_picture_of_a_faint_surface_keeps_its_shape() -> None:
     _, _, estimate = shown(flat(), 3)
 
     assert quantisation_step(estimate) <= float(estimate.value.max()) / 1000
+
+
+def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
+    _, partitions, estimate = shown(clustered(), 1)
+    loud = (partitions.value >= partitions.threshold)[estimate.columns["partition"]]
+    seen, alone = coloured(estimate), standing(estimate)
+    assert seen.sum() > 1.1 * alone.sum()
+    assert (seen >= alone).all()
+    assert (loud | alone)[seen].all(), "none in a box that may be empty"
+    each = np.bincount(estimate.columns["partition"], weights=seen, minlength=len(partitions))
+    assert (each > 0)[partitions.value >= partitions.threshold].mean() > 0.9
+    assert (estimate.threshold == estimate.threshold[0]).all(), "files keep each cell's own"

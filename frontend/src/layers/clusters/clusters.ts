@@ -10,8 +10,8 @@ import type { Scene } from "../../data/scene";
 import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
-import { formatMargin, formatNumber } from "../../ui/format";
-import { message, t } from "../../ui/translate";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
 import { drawLabel, labelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -100,12 +100,11 @@ class Clusters implements MapLayer {
   }
 
   legend(): LegendContent {
-    const { counting } = this.scene;
+    const counting = this.scene.nouns.sum;
     const { names, title } = this.layer;
-    const people = message(counting === "people" ? "People per cluster, once in each small cell" : "Visits per cluster");
     const margins = this.clusters.map(({ margin }) => margin);
     return {
-      title: names ? title : t(people),
+      title: names ? title : capitalise(t("{noun} per cluster", { noun: t(counting) })),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
@@ -205,7 +204,7 @@ class Clusters implements MapLayer {
       key: String(id),
       name: unit || t("Cluster {number}", { number: id }),
       figure: formatNumber(value),
-      margin: `${formatMargin(margin)} ${t(this.scene.counting)}`,
+      margin: `${formatMargin(margin)} ${t(this.scene.nouns.sum)}`,
       note: doubtNote(value, standsOut(cluster)) || place,
       middle,
       outline: area,

@@ -9,7 +9,7 @@ import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
-import { formatNumber } from "../../ui/format";
+import { capitalise, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { labelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
@@ -85,9 +85,8 @@ class Contours implements MapLayer {
   }
 
   legend(): LegendContent {
-    const people = this.scene.counting === "people";
     return {
-      title: t(people ? "People per square kilometre" : "Visits per square kilometre"),
+      title: capitalise(t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) })),
       classes: this.contours.map(({ from, step }) => ({ from: round(from), step })),
       words: t("Bands between contour lines"),
       keys: [{ swatch: "hatch", words: t("Below the lowest line") }],
@@ -170,12 +169,11 @@ class Contours implements MapLayer {
 
   private spot({ id, from, to, geometry }: Contour, middle: Degrees): Spot {
     const [low, high] = [formatNumber(round(from)), formatNumber(round(to ?? from))];
-    const people = this.scene.counting === "people";
     return {
       key: String(id),
       name: "",
       figure: to === null ? low : t("{low} to {high}", { low, high }),
-      margin: t(people ? "people per km²" : "visits per km²"),
+      margin: t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) }),
       note: "",
       middle,
       outline: geometry,

@@ -66,13 +66,13 @@ export class Heatmap implements MapLayer {
     const { edges, steps, square } = this.image!;
     const { show } = this.style;
     const { layer } = this.surface;
-    const { counting } = this.scene;
+    const { nouns } = this.scene;
     return {
-      title: legendTitle(show, counting, square, layer),
+      title: legendTitle(show, nouns, square, layer),
       classes: legendClasses(edges, steps),
       words: show === "margin" ? t("Larger is less certain") : "",
       keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
-      note: marginSentence(layer, this.surface.marginsShown(), counting, square),
+      note: marginSentence(layer, this.surface.marginsShown(), nouns, square),
     };
   }
 
@@ -136,7 +136,7 @@ export class Heatmap implements MapLayer {
     }
     const reading = this.surface.read(box);
     const { layer, grid } = this.surface;
-    const words = speak(reading, layer, this.scene.counting, this.image!.square, groundCell(grid));
+    const words = speak(reading, layer, this.scene.nouns, this.image!.square, groundCell(grid));
     return { key: String(box), name: "", ...words, middle, outline: this.bounds(reading.box) };
   }
 

@@ -6,13 +6,14 @@ import { legendTitle, marginSentence, speak } from "./words";
 const noise = { margin: 12, threshold: 26, label: "exact noise" };
 const cells = { kind: "measured", title: "Counts of cells", noise: [noise], boxes: null } as unknown as BoxLayer;
 const boxes = { ...cells, boxes: new Uint16Array(4) } as BoxLayer;
+const people = { one: "people", sum: "people" };
 const box = { top: 0, bottom: 1, left: 0, right: 1 };
 
 describe("what a flag says of a cell", () => {
-  const say = (value: number, count = 1, metres = 100, layer = cells) =>
+  const say = (value: number, count = 1, metres = 100, layer = cells, nouns = people) =>
     speak(
       { box: { ...box, right: count }, cells: count, value, noise, standsOut: value >= 26 },
-      layer, "people", squareOf(metres, 100), 100,
+      layer, nouns, squareOf(metres, 100), 100,
     );
 
   it("is its count where the map is stated for such a square", () => {
@@ -32,6 +33,14 @@ describe("what a flag says of a cell", () => {
     });
   });
 
+  it("calls a box's count sightings where somebody may count in several of its squares", () => {
+    const several = { one: "people", sum: "sightings" };
+    expect(say(800, 8, 100, boxes, several).margin).toBe("people per 100\u00a0m square");
+    expect(say(800, 8, 100, boxes, several).note).toBe("800 \u00b1 12 sightings in this box, 800\u00a0m by 100\u00a0m");
+    expect(say(100, 1, 200, cells, several).margin).toBe("sightings per 200\u00a0m square");
+    expect(say(236, 1, 100, cells, several).margin).toBe("\u00b1 12 people");
+  });
+
   it("says of what noise could explain that it cannot be told from none", () => {
     expect(say(19)).toEqual({ figure: "Too few to tell from none", margin: "", note: "19 \u00b1 12 in this 100\u00a0m square" });
     expect(say(-4).note).toBe("\u22124 \u00b1 12 in this 100\u00a0m square; noise can push a count below zero");
@@ -45,13 +54,14 @@ describe("what a flag says of a cell", () => {
 
 describe("the legend of a heatmap", () => {
   it("names the same unit as its flags", () => {
-    expect(legendTitle("estimate", "people", squareOf(100, 100), cells)).toBe("People in a 100\u00a0m square");
-    expect(legendTitle("estimate", "visits", squareOf(200, 217), cells)).toBe("Visits per 200\u00a0m square");
-    expect(legendTitle("estimate", "people", squareOf(100, 100), boxes)).toBe("People per 100\u00a0m square");
+    expect(legendTitle("estimate", people, squareOf(100, 100), cells)).toBe("People in a 100\u00a0m square");
+    expect(legendTitle("estimate", { one: "trips", sum: "trips" }, squareOf(200, 217), cells)).toBe("Trips per 200\u00a0m square");
+    expect(legendTitle("estimate", people, squareOf(100, 100), boxes)).toBe("People per 100\u00a0m square");
   });
 
-  it("claims its margin for figures per square only where squares were counted", () => {
-    expect(marginSentence(cells, [], "people", squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
-    expect(marginSentence(boxes, [12], "people", squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
+  it("states margins of figures per square, and of boxes as they were counted", () => {
+    expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("Every figure is give or take 48 people.");
+    expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
+    expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });
 });

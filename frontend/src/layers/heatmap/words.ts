@@ -1,47 +1,36 @@
 /** Texts of the heatmap: its legend, and the figures of a cell or box. */
-import type { BoxLayer, ReleaseArray } from "../../data/release-array";
+import type { BoxLayer, Nouns } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
-import { formatMargin, formatMetres, formatNumber } from "../../ui/format";
-import { message, t } from "../../ui/translate";
+import { capitalise, formatMargin, formatMetres, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { plainRange } from "../uncertainty";
 
-type Counting = ReleaseArray["counting"];
-
-const PER_SQUARE: Record<Counting, string> = {
-  people: message("people per {side} square"),
-  visits: message("visits per {side} square"),
-};
-const TITLES: Record<Show, Record<Counting, string>> = {
-  estimate: { people: message("People per {side} square"), visits: message("Visits per {side} square") },
-  margin: {
-    people: message("Margin (±) of people per {side} square"),
-    visits: message("Margin (±) of visits per {side} square"),
-  },
-};
-const IN_SQUARE: Record<Counting, string> = {
-  people: message("People in a {side} square"),
-  visits: message("Visits in a {side} square"),
-};
-
-/** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
-export function legendTitle(show: Show, counting: Counting, square: Square, { slice, title, boxes }: BoxLayer): string {
-  const asCounted = show === "estimate" && square.cells === 1 && !boxes;
-  const name = asCounted ? IN_SQUARE[counting] : TITLES[show][counting];
-  return t(name, { side: square.side }) + (slice ? `, ${t(title)}` : "");
+/** Somebody counts once in a cell, and may count in several cells of a larger square. */
+function nounOf(nouns: Nouns, { cells }: Square): string {
+  return t(cells > 1 ? nouns.sum : nouns.one);
 }
 
-/** The margins of the counts that are coloured, in a sentence. */
-export function marginSentence(layer: BoxLayer, margins: readonly number[], counting: Counting, square: Square): string {
-  const values = {
-    range: plainRange(margins.length ? margins : layer.noise.map(({ margin }) => margin)),
-    counting: t(counting),
-    how: provenance(layer.noise[0]!.label),
-  };
-  return square.cells === 1 && !layer.boxes
-    ? t("Every figure is give or take {range} {counting}{how}.", values)
-    : t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+/** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
+export function legendTitle(show: Show, nouns: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
+  const values = { noun: nounOf(nouns, square), side: square.side };
+  const asCounted = square.cells === 1 && !boxes;
+  const unit = asCounted ? t("{noun} in a {side} square", values) : t("{noun} per {side} square", values);
+  const name = show === "margin" ? t("Margin of error, {noun} per {side} square", values) : capitalise(unit);
+  return name + (slice ? `, ${t(title)}` : "");
+}
+
+/** The margins of what is coloured, in a sentence: of boxes as counted, else of the figures per square. */
+export function marginSentence(layer: BoxLayer, margins: readonly number[], nouns: Nouns, square: Square): string {
+  const counts = margins.length ? margins : layer.noise.map(({ margin }) => margin);
+  const how = provenance(layer.noise[0]!.label);
+  if (layer.boxes) {
+    const values = { range: plainRange(counts), counting: t(nouns.sum), how };
+    return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+  }
+  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
+  return t("Every figure is give or take {range} {counting}{how}.", values);
 }
 
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
@@ -57,9 +46,11 @@ export type Spoken = { figure: string; margin: string; note: string };
  * The figure of a cell or box in the unit of the map, and what was counted in it. `cell` is the side
  * of a cell of the grid in metres.
  */
-export function speak(reading: Reading, layer: BoxLayer, counting: Counting, square: Square, cell: number): Spoken {
+export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: Square, cell: number): Spoken {
   const { value, noise, standsOut } = reading;
-  const place = placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
+  // Somebody may count in several cells of a box, so that its count is another figure than people.
+  const added = reading.cells > 1 && nouns.sum !== nouns.one ? `${t(nouns.sum)} ` : "";
+  const place = added + placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
     (layer.slice ? `, ${t(layer.title)}` : "");
   const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
   if (!standsOut) {
@@ -69,12 +60,13 @@ export function speak(reading: Reading, layer: BoxLayer, counting: Counting, squ
     return { figure: t("Too few to tell from none"), margin: "", note };
   }
   if (reading.cells === square.cells) {
-    return { figure: counted.count, margin: `${counted.margin} ${t(counting)}`, note: place };
+    const noun = added ? "" : ` ${t(nouns.one)}`;
+    return { figure: counted.count, margin: counted.margin + noun, note: place };
   }
   const each = formatNumber((value / reading.cells) * square.cells);
   return {
     figure: t("About {count}", { count: each }),
-    margin: t(PER_SQUARE[counting], { side: square.side }),
+    margin: t("{noun} per {side} square", { noun: nounOf(nouns, square), side: square.side }),
     note: t("{count} {margin} {place}", counted),
   };
 }

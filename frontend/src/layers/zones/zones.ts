@@ -9,8 +9,8 @@ import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
-import { formatMargin, formatNumber } from "../../ui/format";
-import { message, t } from "../../ui/translate";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -87,13 +87,10 @@ class Zones implements MapLayer {
   }
 
   legend(): LegendContent {
-    const { counting } = this.scene;
+    const values = { noun: t(this.scene.nouns.one) };
     const margin = this.style.show === "margin";
-    const heads = counting === "people"
-      ? { estimate: message("People per zone"), margin: message("Margin (±) of people per zone") }
-      : { estimate: message("Visits per zone"), margin: message("Margin (±) of visits per zone") };
     return {
-      title: t(heads[this.style.show]),
+      title: margin ? t("Margin of error, {noun} per zone", values) : capitalise(t("{noun} per zone", values)),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: margin ? t("Larger is less certain") : "",
       keys: margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
@@ -160,7 +157,7 @@ class Zones implements MapLayer {
   private spot(zone: Zone): Spot {
     const { id, feature, middle } = zone;
     const { name, estimate, margin } = feature.properties;
-    const counting = t(this.scene.counting);
+    const counting = t(this.scene.nouns.one);
     return {
       key: String(id),
       name: String(name ?? ""),
@@ -187,7 +184,7 @@ class Zones implements MapLayer {
   private marginWords(): string {
     const margins = this.zones.map(({ feature }) => feature.properties.margin ?? 0);
     if (this.shows.length === 1 || margins.length === 0) return "";
-    return t("Every zone is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.scene.counting) });
+    return t("Every zone is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.scene.nouns.one) });
   }
 }
 
