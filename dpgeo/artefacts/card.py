@@ -1,7 +1,8 @@
 """card.png: the picture of a release for links in messages and on other sites.
 
-It has the size that such sites show (1200 by 630), the map on the right, and on the left its title,
-publisher, legend and verdict. Like every file it follows from the release alone.
+The card has the size that such sites show, 1200 by 630 pixels. The map is on the right; its title,
+legend, publisher and verdict are on the left. Like every file, the card is computed from the
+release alone.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ TITLE = "Card"
 USE = translatable("a picture for links to the map")
 
 WIDTH, HEIGHT, SIDE, EDGE = 1200, 630, 450, 48
-"""Size of the card, width of its text and the margin around that, in pixels."""
+"""Width and height of the card, width of its text column and margin of the text, in pixels."""
 
 TITLE_SIZE, TITLE_LINE, MOST_LINES = 44, 52, 4
 TEXT_SIZE, TEXT_LINE = 19, 25
 
 LETTER = 0.52
-"""Width of an average letter in parts of its size."""
+"""Width of an average letter as a fraction of the font size."""
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the card of a release; `shown` are all its layers."""
+    """Draw the card of a release; `shown` are all layers of the map."""
     from PIL import Image, ImageDraw
 
     view = View.opening(shown)
@@ -62,7 +63,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _draw_legend(pen: Any, released: Released, view: View) -> None:
-    """Write what is counted, the classes, publisher and verdict, from the bottom upwards."""
+    """Draw the legend and write publisher and verdict below it, aligned with the bottom."""
     about = released.about
     source = ", ".join(
         filter(None, (about.get("publisher", ""), about.get("requested_on", "")[:4]))
@@ -89,6 +90,6 @@ def _draw_legend(pen: Any, released: Released, view: View) -> None:
 
 
 def _lines(text: str, size: int, most: int) -> list[str]:
-    """Wrap a text to at most so many lines of the card's left side."""
+    """Wrap a text in a font of `size` pixels to at most `most` lines of the text column."""
     letters = int((SIDE - 2 * EDGE) / (LETTER * size))
     return textwrap.wrap(text, letters, max_lines=most, placeholder="…")

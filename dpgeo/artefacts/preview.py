@@ -1,7 +1,8 @@
 """preview.png: a picture of a release with its legend.
 
-It shows what the site's map opens on, in the same unit and classes (`postprocess.opening`): only
-features that stand out from the noise are coloured; the others are grey.
+It shows the layer on which the site's map opens, with the same unit, classes and colours
+(`postprocess.opening`). Features that the site's map does not colour, because they do not stand out
+from the noise, are grey.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ TIDE: tuple[Colour, ...] = (
     (2, 59, 109),
     (17, 27, 71),
 )
-"""The colour ramp of the site's map: changing hue, darker at each step."""
+"""The colour ramp of the site's map: the hue changes, and each colour is darker than the last."""
 
 
 CLOSE = 1.02
-"""Sides that differ by less than this factor read the same."""
+"""Sides of squares that differ by less than this factor are stated as the same length."""
 
 FROM = "from_people_per_km2"
-"""Column of the density at which a band between contour lines begins."""
+"""Name of the column with the lowest density of each band between two contour lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +87,24 @@ class _Frame:
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Convert positions in degrees to pixels (n, 2) from the map's north-west corner."""
+        """Convert positions in degrees to pixels, shape (n, 2).
+
+        They are measured from the north-west corner of the map: x to the east, y to the south.
+        """
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The layer that is drawn, with the side of the square that its values are stated for."""
+    """The layer that is drawn. A box's value is a count per square with sides of `metres`."""
 
     layer: Layer
     metres: int
     values: NDArray[np.float64]
-    """(n,) what the colours stand for."""
+    """Shape (n,): the value of each feature, which determines its colour."""
     edges: tuple[float, ...]
-    """Lower edges of the classes."""
+    """The lower limits of the colour classes; empty if the layer has no classes."""
     coloured: NDArray[np.bool_]
 
     @classmethod
@@ -118,7 +122,7 @@ class View:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw what the map of a release opens on; `shown` are all its layers."""
+    """Draw the layer on which the map of a release opens; `shown` are all layers of the map."""
     from PIL import Image, ImageDraw
 
     view = View.opening(shown)
@@ -129,7 +133,10 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def draw_map(released: Released, view: View, width: int, height: int) -> Any:
-    """Return the picture of a layer within the study area's outline, in pixels."""
+    """Return a picture of the layer and the study area's outline.
+
+    `width` and `height` are in pixels.
+    """
     from PIL import Image, ImageDraw
 
     layer = view.layer
@@ -149,7 +156,7 @@ def draw_map(released: Released, view: View, width: int, height: int) -> Any:
 
 
 def _looks(view: View) -> NDArray[np.uint8]:
-    """Return the colour (n, 3) of every feature."""
+    """Return the colour of every feature, shape (n, 3)."""
     layer, edges = view.layer, view.edges
     if not edges:
         plain = NOISE if layer.value is not None else TIDE[4]
@@ -164,7 +171,7 @@ def _looks(view: View) -> NDArray[np.uint8]:
 def _paint_boxes(
     pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
 ) -> None:
-    """Give every pixel the colour of the box that holds its centre."""
+    """Give every pixel whose centre lies in a box the colour of that box."""
     grid = layer.grid
     x = frame.west + (np.arange(frame.width) + 0.5) / frame.scale
     y = frame.north - (np.arange(frame.height) + 0.5) / frame.scale
@@ -234,11 +241,11 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
 
 
 def unit_words(released: Released, view: View) -> str:
-    """Return what the figures of the legend count, as the site's legend says it."""
+    """Return what the legend's figures count, in the words of the site's legend."""
     nouns = nouns_of(released)
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
-        # Somebody counts once in a cell, and may count in several of a larger square.
+        # A person is counted once in a cell, but may be counted in several cells of a square.
         if view.metres <= CLOSE * view.layer.grid.ground_cell_metres:
             counted = nouns.one.capitalize()
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
@@ -250,7 +257,10 @@ def unit_words(released: Released, view: View) -> str:
 
 
 def _draw_key(pen: Any, view: View, top: int) -> int:
-    """Draw a swatch for every class, edges where two meet; return where they end."""
+    """Draw a swatch for every class, with the limit between two classes below where they meet.
+
+    Returns the x at which the legend can continue on the right.
+    """
     edges = view.edges
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
@@ -264,7 +274,7 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
 
 
 def margin_words(layer: Layer) -> str:
-    """Return a phrase on the margin of error of a value."""
+    """Return the phrase on the margin of error of each value; empty if the layer has none."""
     if layer.margin is None or not layer.margin.size:
         return ""
     low, high = float(layer.margin.min()), float(layer.margin.max())
@@ -277,7 +287,7 @@ def _short(text: str, most: int) -> str:
 
 
 def font(size: int) -> Any:
-    """Return the font that comes with the drawing library, in pixels."""
+    """Return the font that comes with Pillow; `size` is in pixels."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)
