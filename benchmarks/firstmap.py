@@ -210,8 +210,8 @@ def _nearest_city(file: Path) -> str:
 
 
 def _some_points(file: Path) -> Any:
+    from dpgeo.ingest.context import Context
     from dpgeo.ingest.preview import preview
-    from dpgeo.ingest.trial import Context
 
     with tempfile.TemporaryDirectory() as folder:
         seen = preview(file, file.name, Context(), Path(folder))

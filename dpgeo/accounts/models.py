@@ -99,7 +99,7 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """An API key, by which programs authenticate; only a hash of its secret is stored.
+    """A key by which API clients authenticate; only a hash of its secret is stored.
 
     A key acts in the name of the user who created it, in one organisation, and stops working when
     that user's membership ends. The secret has 256 random bits, so a single SHA-256 protects it as

@@ -151,10 +151,10 @@ class PlanView(DocumentView):
     )
     @heavy
     def post(self, request: Request) -> Response:
-        """Whom to notify and what to offer for each task, from a published map alone.
+        """Compute whom to notify and what to offer for each task, from a published map alone.
 
-        Nothing is stored, no private data are read and no budget is spent. For each task that
-        cannot be planned the answer says why; the others are planned.
+        Nothing is stored, no private data are read and no budget is spent. If a task cannot be
+        planned, the response says why, and the other tasks are planned.
         """
         fields = read_body(request, Planned)
         release = release_to_plan_on(fields["release"])
@@ -203,7 +203,7 @@ class CampaignsView(DocumentView):
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
-        """Store tasks and settings; plans are computed anew each time."""
+        """Store the tasks and settings of a campaign; plans are computed anew each time."""
         fields = read_body(request, NewCampaign)
         campaign = campaign_create(
             organisation=_organisation(self.actor, fields["organisation"]),
@@ -245,7 +245,7 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
-        """Delete a campaign; the answer is its last content."""
+        """Delete a campaign; the response is its last content."""
         read_body(request)
         campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)

@@ -64,7 +64,7 @@ class StatementSchemaView(DocumentView):
         usual=False,
     )
     def get(self, request: Request, version: str) -> Response:
-        """JSON Schema (2020-12) of a version of the privacy statement."""
+        """Get the JSON Schema (2020-12) of one version of the privacy statement."""
         if version not in VERSIONS:
             raise Http404
         return self.answer(statement_schema(version))

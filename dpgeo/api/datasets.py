@@ -99,7 +99,7 @@ class DatasetView(DocumentView):
         parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Get what the publisher declared. Nothing depends on the dataset's rows."""
+        """Get what the publisher declared about a dataset. Nothing in it depends on the rows."""
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
         if dataset is None:

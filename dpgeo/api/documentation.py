@@ -50,7 +50,7 @@ class SchemaView(DocumentView):
         usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
-        """OpenAPI 3.1, as JSON or YAML."""
+        """Get this OpenAPI 3.1 description as JSON or YAML."""
         wanted = self.query["format"] or preferred_format(request.headers.get("Accept", ""))
         text, media_type = _written(wanted)
         headers = {"Vary": "Accept", "Cache-Control": "public, no-cache"}

@@ -105,7 +105,7 @@ class ReleaseFileView(ApiView):
         usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
-        """The bytes of a file: whole, gzipped if the client accepts that, or one range."""
+        """Get a file: all its bytes, gzipped if the client accepts that, or one range of bytes."""
         release = release_of(request, release_id)
         check_served(release)
         plain = request._request

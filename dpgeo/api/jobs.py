@@ -28,10 +28,10 @@ class JobView(DocumentView):
 
     @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
     def get(self, request: Request, job_id: UUID) -> Response:
-        """Working or done. Ask again every minute until it is done.
+        """Get the state of a job: working or done. Ask again every minute until it is done.
 
-        A key learns that a job is done 1, 5, 15 or 60 minutes after it was requested, or at a later
-        full hour.
+        An API key sees that a job is done 1, 5, 15 or 60 minutes after the job was requested, or
+        two or more whole hours after.
         """
         return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
 

@@ -186,10 +186,10 @@ class LayersView(DocumentView):
     def post(self, request: Request, slug: str) -> Response:
         """Declare a layer.
 
-        Zones, such as wards, are for the mechanism zones, places for prilocation, and a density is
-        the prior of planar-laplace. A layer becomes public with the first release that uses it, and
-        can be removed until then. The statement of that release says when the layer was declared,
-        and its source.
+        The mechanism zones uses a layer of zones, such as wards; prilocation uses a layer of
+        places; planar-laplace uses a density as its prior. A layer becomes public with the first
+        release that uses it, and can be removed until then. The privacy statement of that release
+        says when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
         fields = read_body(request, LayerDeclaration, most=MAX_BYTES)
@@ -216,7 +216,7 @@ class LayerView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """Remove a layer that no release uses; the answer lists the remaining layers."""
+        """Remove a layer that no release uses; the response lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()

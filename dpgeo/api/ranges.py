@@ -236,7 +236,7 @@ class RangesView(DocumentView):
     )
     @heavy
     def get(self, request: Request, release_id: str) -> Response:
-        """An estimate of the count in a box, with the 95 % interval of its noise."""
+        """Estimate the count in a box, with the 95 % interval of its noise."""
         if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
@@ -254,9 +254,9 @@ class RangesView(DocumentView):
     )
     @heavy
     def post(self, request: Request, release_id: str) -> Response:
-        """Estimates for a box, a polygon or a collection of regions.
+        """Estimate the counts in a box, a polygon or a collection of polygons.
 
-        Answers spend nothing: they follow from what is published.
+        This spends no budget, because the estimates are computed from published counts alone.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
         field = next((name for name in SHAPES if fields[name] is not None), "")

@@ -134,7 +134,10 @@ class QuoteView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """The cost, what would be left, and the noise to expect. Spends nothing."""
+        """Get the cost of a release, the budget that would be left, and the noise to expect.
+
+        This spends nothing.
+        """
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_quoted(request)
         guess = fields.pop("guess")
@@ -200,7 +203,7 @@ class RejectView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Decide that a finished draft is never published.
 
-        The decision may use only the draft. The draft's files are deleted, and what it cost stays
+        The decision may depend only on the draft. The draft's files are deleted, and its cost stays
         spent.
         """
         return self.act(request, release_id, release_reject, Rejection)
@@ -214,7 +217,7 @@ class RefuseView(RejectView):
 
     @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
     def post(self, request: Request, release_id: str) -> Response:
-        """Use `/reject`. This does the same, but calls the state `refused`."""
+        """Use `/reject` instead. This does the same, but calls the state `refused`."""
         response = super().post(request, release_id)
         response.data["state"] = FORMER_REJECTED
         return response
@@ -229,7 +232,7 @@ class WithdrawView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Stop serving a published release for good.
 
-        Copies remain where they are, and what the release cost stays spent.
+        Copies that others have made remain, and the cost of the release stays spent.
         """
         return self.act(request, release_id, release_withdraw)
 
@@ -243,7 +246,8 @@ class CancelView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Cancel a release before its job starts; its cost is refunded.
 
-        A key cannot: whether it succeeds would tell when the work before it ended. Members can.
+        Only members can cancel a release. If an API key could, the success of its request would
+        tell when earlier jobs ended.
         """
         return self.act(request, release_id, release_cancel)
 
@@ -257,8 +261,8 @@ class RetryView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Finish a release from its draw if its job ended before its files were written.
 
-        It costs nothing, and repeating it changes nothing. A release without a draw is answered
-        with 409, because noise is never drawn again: request a new one.
+        This costs nothing, and repeating it changes nothing. For a release without a draw the
+        response is 409, because noise is never drawn twice: request a new release.
         """
         return self.act(request, release_id, release_retry)
 

@@ -86,9 +86,10 @@ class ReleasesView(DocumentView):
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """Published releases, newest day first.
+        """List published releases, newest day first.
 
-        Members also see the drafts of their organisations.
+        Members, and API keys that may request or publish releases, also see the drafts of their
+        organisations.
         """
         viewer = viewer_of(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
@@ -114,7 +115,8 @@ class ReleasesView(DocumentView):
     def post(self, request: Request) -> Response:
         """Pay for a release and queue its job.
 
-        The answer is the job. The same request sent again gets 200 and the same job.
+        The response is the job. If the same request is sent again, the response is 200 and the same
+        job.
         """
         release, known = request_release(request, self.actor)
         headers = {
@@ -149,7 +151,10 @@ class ReleaseView(DocumentView):
         },
     )
     def get(self, request: Request, release_id: str) -> Response:
-        """Get what describes a release, and its files. A withdrawn one keeps its description."""
+        """Get the description of a release and the list of its files.
+
+        A withdrawn release keeps its description, but has no files.
+        """
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))

@@ -59,7 +59,7 @@ class TileJsonView(DocumentView):
         errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
-        """TileJSON 3.0; give its address to MapLibre, Leaflet or QGIS as a vector source."""
+        """Get TileJSON 3.0. Its URL can be a vector source in MapLibre, Leaflet or QGIS."""
         release, stored = _archive(request, release_id, layer)
         with _opened(stored) as archive:
             header, metadata = archive.header(), archive.metadata()
@@ -104,7 +104,7 @@ class TileView(ReleaseFileView):
     def get(  # type: ignore[override]
         self, request: Request, release_id: str, layer: str, z: int, x: int, y: int
     ) -> HttpResponseBase:
-        """A Mapbox Vector Tile 2.1; 204 if the tile is empty."""
+        """Get a Mapbox Vector Tile 2.1; the response is 204 if the tile is empty."""
         if z > GREATEST or max(x, y) >= 1 << z:
             raise Http404
         release, stored = _archive(request, release_id, layer)

@@ -122,9 +122,10 @@ class TusUploadsView(TusView):
         errors=[409, 412, 413, 415, 507],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Announce a file; then send its bytes to the address in Location, as tus clients do.
+        """Announce a file; then send its bytes to the URL in the header Location.
 
-        Without its last part, /tus, that is the upload's address, where its columns are confirmed.
+        Clients of the tus protocol do this by themselves. The same URL without its last part, /tus,
+        is that of the upload, which has operations to preview and confirm the file's columns.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)
@@ -170,7 +171,8 @@ class TusUploadView(TusView):
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Send any number of bytes at a time.
 
-        After an interruption HEAD tells in Upload-Offset how many have arrived.
+        After an interruption, HEAD returns the number of received bytes in the header
+        Upload-Offset.
         """
         file = find_upload_or_transfer(self.actor, upload_id)
         media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
@@ -195,7 +197,7 @@ class TusUploadView(TusView):
         errors=[409, 412, 415],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Delete what has arrived. A file that was read stays on record."""
+        """Delete the bytes that have arrived. A file that was read stays on record."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)

@@ -84,9 +84,10 @@ class UploadsView(DocumentView):
         "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The files that are arriving or wait for their columns, newest first.
+        """List the files that are arriving or whose columns are not confirmed yet, newest first.
 
-        At most 500 are listed; a key sees those that it announced. DELETE gives one up.
+        At most 500 files are listed. An API key sees only the files that it announced. To give up a
+        file, send DELETE to its URL.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         document = {"results": files_open(dataset, self.actor.acting_key)}
@@ -105,7 +106,7 @@ class UploadsView(DocumentView):
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Announce a file; then send its bytes to the address in the answer, from offset 0."""
+        """Announce a file; then send its bytes to the URL in the response, from offset 0."""
         dataset = own_dataset(self.actor, slug, "upload")
         fields = read_body(request, Announcement)
         check_size(fields["size"])
@@ -122,7 +123,10 @@ class UploadView(DocumentView):
 
     @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
-        """How many bytes have arrived, also in the header Upload-Offset; HEAD suffices."""
+        """Get an upload and the number of bytes received.
+
+        The number is also in the header Upload-Offset, so that HEAD suffices.
+        """
         return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
 
     @operation(
@@ -144,7 +148,7 @@ class UploadView(DocumentView):
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Send any number of bytes at a time.
 
-        After an interruption, get the offset and continue from there.
+        After an interruption, get the upload and continue from its offset.
         """
         file = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(file, Upload):
@@ -166,7 +170,7 @@ class UploadView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Delete what has arrived. A file that was read stays on record."""
+        """Delete the bytes that have arrived. A file that was read stays on record."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
@@ -191,7 +195,7 @@ class UploadCompleteView(DocumentView):
         ),
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Say that all bytes are sent. Repeating it changes nothing."""
+        """Complete an upload once all its bytes are sent. Repeating this changes nothing."""
         read_body(request)
         file = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(file, Transfer):
@@ -213,7 +217,10 @@ class UploadPreviewView(DocumentView):
         errors=[409],
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
-        """The columns' names and a guess at their roles. Only the desk shows rows."""
+        """Get the names of a file's columns and a guess at their roles.
+
+        Only the desk shows rows.
+        """
         upload = whole_upload(self.actor, upload_id)
         check_settled(self.actor, [upload.job])
         preview = upload_preview(upload=upload)
@@ -263,7 +270,7 @@ class UploadRetryView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Start the job again if it ended without a result; repeating it changes nothing."""
+        """Start the job again if it ended without a result. Repeating this changes nothing."""
         read_body(request)
         upload = whole_upload(self.actor, upload_id)
         if is_settled(self.actor, jobs_of(upload.dataset)):

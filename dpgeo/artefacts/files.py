@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpgeo.artefacts import (
+    card,
     csv,
     geojson,
     geopackage,
@@ -52,6 +53,7 @@ class FileKind:
 WHOLE_RELEASE = {
     map_array.NAME: FileKind("Map array", "what the map on this site draws"),
     preview.NAME: FileKind(preview.TITLE, preview.USE),
+    card.NAME: FileKind(card.TITLE, card.USE),
     statement.NAME: FileKind("Privacy statement", "the guarantee, for programs"),
 }
 """Files that do not belong to one layer."""
@@ -79,7 +81,9 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
     map_array.write(released, shown, drawn.path)
     picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
     preview.write(released, shown, picture.path)
-    built += [drawn, picture]
+    linked = BuiltFile(card.NAME, card.MEDIA_TYPE, folder / card.NAME)
+    card.write(released, shown, linked.path)
+    built += [drawn, picture, linked]
     return [*built, _statement_file(released, built, folder)]
 
 

@@ -1,7 +1,8 @@
 """preview.png: a picture of a release with its legend.
 
-It shows what the site's map opens on, in the same unit and classes (`postprocess.opening`): only
-features that stand out from the noise are coloured; the others are grey.
+It shows the layer on which the site's map opens, with the same unit, classes and colours
+(`postprocess.opening`). Features that the site's map does not colour, because they do not stand out
+from the noise, are grey.
 """
 
 from __future__ import annotations
@@ -51,11 +52,14 @@ TIDE: tuple[Colour, ...] = (
     (2, 59, 109),
     (17, 27, 71),
 )
-"""The colour ramp of the site's map: changing hue, darker at each step."""
+"""The colour ramp of the site's map: the hue changes, and each colour is darker than the last."""
 
+
+CLOSE = 1.02
+"""Sides of squares that differ by less than this factor are stated as the same length."""
 
 FROM = "from_people_per_km2"
-"""Column of the density at which a band between contour lines begins."""
+"""Name of the column with the lowest density of each band between two contour lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +70,45 @@ class _Frame:
     north: float
     scale: float
 
+    width: int
+    height: int
+
     @classmethod
-    def around(cls, box: list[float]) -> _Frame:
+    def around(cls, box: list[float], width: int, height: int) -> _Frame:
         (west, east), (south, north) = to_mercator([box[0], box[2]], [box[1], box[3]])
-        inner = WIDTH - 2 * EDGE, MAP_HEIGHT - 2 * EDGE
         wide, high = max(east - west, 1e-3), max(north - south, 1e-3)
-        scale = min(inner[0] / wide, inner[1] / high)
+        scale = min((width - 2 * EDGE) / wide, (height - 2 * EDGE) / high)
         return cls(
-            west=float((west + east) / 2 - WIDTH / 2 / scale),
-            north=float((south + north) / 2 + MAP_HEIGHT / 2 / scale),
+            west=float((west + east) / 2 - width / 2 / scale),
+            north=float((south + north) / 2 + height / 2 / scale),
             scale=float(scale),
+            width=width,
+            height=height,
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Convert positions in degrees to pixels (n, 2) from the map's north-west corner."""
+        """Convert positions in degrees to pixels, shape (n, 2).
+
+        They are measured from the north-west corner of the map: x to the east, y to the south.
+        """
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """The layer that is drawn, with the side of the square that its values are stated for."""
+class View:
+    """The layer that is drawn. A box's value is a count per square with sides of `metres`."""
 
     layer: Layer
     metres: int
     values: NDArray[np.float64]
-    """(n,) what the colours stand for."""
+    """Shape (n,): the value of each feature, which determines its colour."""
     edges: tuple[float, ...]
-    """Lower edges of the classes."""
+    """The lower limits of the colour classes; empty if the layer has no classes."""
     coloured: NDArray[np.bool_]
 
     @classmethod
-    def opening(cls, shown: Sequence[Layer]) -> _View:
+    def opening(cls, shown: Sequence[Layer]) -> View:
         opens = opening_of(shown)
         layer = next(each for each in shown if each.name == opens.layer)
         values = layer.columns.get(FROM, layer.value)
@@ -111,14 +122,27 @@ class _View:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw what the map of a release opens on; `shown` are all its layers."""
+    """Draw the layer on which the map of a release opens; `shown` are all layers of the map."""
     from PIL import Image, ImageDraw
 
-    view = _View.opening(shown)
+    view = View.opening(shown)
+    picture = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
+    picture.paste(draw_map(released, view, WIDTH, MAP_HEIGHT), (0, HEAD))
+    _write_words(ImageDraw.Draw(picture), released, view)
+    picture.save(path, format="PNG", compress_level=9)
+
+
+def draw_map(released: Released, view: View, width: int, height: int) -> Any:
+    """Return a picture of the layer and the study area's outline.
+
+    `width` and `height` are in pixels.
+    """
+    from PIL import Image, ImageDraw
+
     layer = view.layer
-    frame = _Frame.around(extent(released, layer))
+    frame = _Frame.around(extent(released, layer), width, height)
     look = _looks(view)
-    pixels = np.full((MAP_HEIGHT, WIDTH, 3), SHEET, dtype=np.uint8)
+    pixels = np.full((height, width, 3), SHEET, dtype=np.uint8)
     if isinstance(layer, BoxLayer):
         _paint_boxes(pixels, layer, look, frame)
     drawn = Image.fromarray(pixels)
@@ -128,14 +152,11 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
     elif isinstance(layer, PointLayer):
         _draw_points(pen, layer, look, frame)
     _draw_outline(pen, released.area.shape, frame)
-    picture = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
-    picture.paste(drawn, (0, HEAD))
-    _write_words(ImageDraw.Draw(picture), released, view)
-    picture.save(path, format="PNG", compress_level=9)
+    return drawn
 
 
-def _looks(view: _View) -> NDArray[np.uint8]:
-    """Return the colour (n, 3) of every feature."""
+def _looks(view: View) -> NDArray[np.uint8]:
+    """Return the colour of every feature, shape (n, 3)."""
     layer, edges = view.layer, view.edges
     if not edges:
         plain = NOISE if layer.value is not None else TIDE[4]
@@ -150,10 +171,10 @@ def _looks(view: _View) -> NDArray[np.uint8]:
 def _paint_boxes(
     pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
 ) -> None:
-    """Give every pixel the colour of the box that holds its centre."""
+    """Give every pixel whose centre lies in a box the colour of that box."""
     grid = layer.grid
-    x = frame.west + (np.arange(WIDTH) + 0.5) / frame.scale
-    y = frame.north - (np.arange(MAP_HEIGHT) + 0.5) / frame.scale
+    x = frame.west + (np.arange(frame.width) + 0.5) / frame.scale
+    y = frame.north - (np.arange(frame.height) + 0.5) / frame.scale
     column = np.floor((x - grid.west) / grid.cell).astype(np.int64)
     row = np.floor((grid.north - y) / grid.cell).astype(np.int64)
     if layer.is_cells:
@@ -203,26 +224,30 @@ def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
     return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
 
 
-def _write_words(pen: Any, released: Released, view: _View) -> None:
+def _write_words(pen: Any, released: Released, view: View) -> None:
     """Write the title above the map, and the legend and privacy sentence below it."""
     about, layer = released.about, view.layer
-    pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=_font(36))
+    pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=font(36))
     source = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
-    pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=_font(20))
+    pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=font(20))
     top = HEAD + MAP_HEIGHT + 18
     left = _draw_key(pen, view, top)
     if layer.threshold is not None:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
-        pen.text((left + 36, top), "too few to tell from none", fill=INK, font=_font(18))
+        pen.text((left + 36, top), "too few to tell from none", fill=INK, font=font(18))
     unit = released.guarantee.unit.value
-    promise = f"{_unit_words(released, view)}, {cost_words(released)} per {unit}"
-    pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))
+    promise = f"{unit_words(released, view)}, {cost_words(released)} per {unit}"
+    pen.text((EDGE, top + 62), promise + margin_words(layer), fill=QUIET, font=font(18))
 
 
-def _unit_words(released: Released, view: _View) -> str:
-    """Return what the figures of the legend count, as the site's legend says it."""
-    counted = nouns_of(released).one.capitalize()
+def unit_words(released: Released, view: View) -> str:
+    """Return what the legend's figures count, in the words of the site's legend."""
+    nouns = nouns_of(released)
+    counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
+        # A person is counted once in a cell, but may be counted in several cells of a square.
+        if view.metres <= CLOSE * view.layer.grid.ground_cell_metres:
+            counted = nouns.one.capitalize()
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.time_slice else ""
         return f"{counted} per {length} square{time}"
@@ -231,8 +256,11 @@ def _unit_words(released: Released, view: _View) -> str:
     return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"
 
 
-def _draw_key(pen: Any, view: _View, top: int) -> int:
-    """Draw a swatch for every class, edges where two meet; return where they end."""
+def _draw_key(pen: Any, view: View, top: int) -> int:
+    """Draw a swatch for every class, with the limit between two classes below where they meet.
+
+    Returns the x at which the legend can continue on the right.
+    """
     edges = view.edges
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
@@ -240,13 +268,13 @@ def _draw_key(pen: Any, view: _View, top: int) -> int:
         pen.rectangle((left, top, left + 72, top + 22), fill=TIDE[step])
         if number or len(edges) == 1:
             anchor = "ma" if number else "la"
-            pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=_font(18), anchor=anchor)
+            pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=font(18), anchor=anchor)
         left += 74
     return left + 24 if edges else left
 
 
-def _margin(layer: Layer) -> str:
-    """Return a phrase on the margin of error of a value."""
+def margin_words(layer: Layer) -> str:
+    """Return the phrase on the margin of error of each value; empty if the layer has none."""
     if layer.margin is None or not layer.margin.size:
         return ""
     low, high = float(layer.margin.min()), float(layer.margin.max())
@@ -258,7 +286,8 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _font(size: int) -> Any:
+def font(size: int) -> Any:
+    """Return the font that comes with Pillow; `size` is in pixels."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

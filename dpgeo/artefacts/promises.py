@@ -224,7 +224,7 @@ class Lifetime:
 
     @property
     def lines(self) -> tuple[Phrase, ...]:
-        """The lines on all maps of counts, for a map of counts, and on what points show."""
+        """The lines for a map of counts: on all maps of counts and, if any, on what points show."""
         if self.points is None:
             return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
         made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
@@ -232,7 +232,7 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """The line on all counts and points, for a map of moved points; () without points."""
+        """The line for a map of moved points, on all counts and points; empty without points."""
         return (self.places.line(PLACES, PLACES_CERTAIN),) if self.places else ()
 
     @property

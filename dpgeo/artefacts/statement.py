@@ -1,4 +1,4 @@
-"""Privacy statement: the guarantees of a release, for people and programs.
+"""Privacy statement: the guarantees of a release, readable by people and software.
 
 It is a versioned JSON document that is computed from the Released object alone. Sentences are for
 readers, formulas and exact numbers for reviewers. Epsilons are exact numbers as strings.

@@ -96,9 +96,10 @@ def decimals(grid: Grid) -> int:
 
 
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines.
+    """Return the longitudes and the latitudes of the lines between a grid's cells.
 
-    They are rounded, so that the common edge of neighbouring cells is the same to the last digit.
+    Their shapes are (columns + 1,) and (rows + 1,). They are rounded, so that the common edge of
+    neighbouring cells is the same to the last digit.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,

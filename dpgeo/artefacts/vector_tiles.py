@@ -75,7 +75,11 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """Rows of different lengths: the numbers of all rows one after another, and lengths (n,)."""
+    """n rows of numbers, which may have different lengths.
+
+    `numbers` holds the numbers of all rows, one row after another. `counts`, of shape (n,), holds
+    the lengths of the rows.
+    """
 
     numbers: Numbers
     counts: NDArray[np.int64]
@@ -130,7 +134,10 @@ def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
 
 
 def _mercator(layer: Layer) -> NDArray[np.float64]:
-    """Return the bounds (n, 4) of features as fractions of the world: west, north, east, south."""
+    """Return the bounds of features in Web Mercator, shape (n, 4): west, north, east, south.
+
+    They are fractions of the width of the world, measured from its north-west corner.
+    """
     box = bounds(layer, slice(None))
     west, south = to_mercator(box[:, 0], box[:, 1])
     east, north = to_mercator(box[:, 2], box[:, 3])

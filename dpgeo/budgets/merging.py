@@ -76,9 +76,10 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 def _close_points(points: Ledger, promised_at: datetime) -> None:
     """Close a budget for points: it can pay for nothing more, but its past debits still count.
 
-    At `promised_at`, a release of the other side was published that promises that no points are
-    published. The total becomes 1 unit, not the spent amount, since a refund would otherwise make
-    room for other points. Raises Conflict if the budget never paid for anything.
+    `promised_at` is the time at which a release on the other budget was published with the promise
+    that no points are published. The total becomes 1 unit instead of the spent amount, because a
+    refund would otherwise make room for other points. Raises Conflict if the budget never paid for
+    anything.
     """
     debited = debited_units(points)
     if not debited:

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from dpgeo.api.health import healthz, readyz
-from dpgeo.pages import ground, seo
+from dpgeo.pages import feed, ground, oembed, seo
 
 SERVICES: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
@@ -16,6 +16,8 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("ground/<str:key>/<int:zoom>/<int:column>/<int:row>", ground.tile, name="ground-tile"),
     path("sitemap.xml", seo.sitemap, name="sitemap"),
     path("robots.txt", seo.robots, name="robots"),
+    path("feed.atom", feed.feed, name="feed"),
+    path("oembed", oembed.oembed, name="oembed"),
 ]
 """What is the same in every language; `languages.py` puts the pages behind each."""
 

@@ -30,9 +30,9 @@ from dpgeo.datasets.preview_slots import preview_slot
 from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns, Role, Schema, field_of
-from dpgeo.ingest.trial import Context
 from dpgeo.ingest.understanding import Understanding
 from dpgeo.jobs.services import job_create, job_wake
 from dpgeo.phrases import Phrase, listed

@@ -261,7 +261,7 @@ class DuckDBView:
 
     @property
     def counting(self) -> Counting:
-        """Whether a cell counts distinct people or visits."""
+        """What a cell counts: distinct people, or visits."""
         return self._counting
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpgeo.ingest.batch import Reader
+from dpgeo.ingest.decompress import is_sheet
 
 SEQUENCE_NAMES = {".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson", ".ndjson", ".jsonl"}
 
@@ -70,8 +71,6 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def _is_sheet(start: Start) -> bool:
     """Recognise spreadsheets, of which the newer ones are zip archives."""
-    from dpgeo.ingest.decompress import is_sheet
-
     if not start.head.startswith(b"PK\x03\x04"):
         return start.head.startswith(OLE)
     try:

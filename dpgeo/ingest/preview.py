@@ -11,13 +11,10 @@ from typing import Any, Self
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import sandbox
-from dpgeo.ingest.column_guess import hints, suggest
+from dpgeo.ingest.context import ANYWHERE, Context
 from dpgeo.ingest.decompress import Part, is_packed
-from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import sniff
-from dpgeo.ingest.trial import ANYWHERE, Context
-from dpgeo.ingest.understand import understand
 from dpgeo.ingest.understanding import Understanding
 from dpgeo.phrases import Phrase
 
@@ -102,6 +99,10 @@ def preview_here(
     parts: Sequence[Part], context: Context = ANYWHERE, columns: Columns | None = None
 ) -> Preview:
     """Preview unpacked files in this process. Raises InvalidInput (field "file")."""
+    from dpgeo.ingest.column_guess import hints, suggest
+    from dpgeo.ingest.parts import reader_of
+    from dpgeo.ingest.understand import understand
+
     reader, path = reader_of(parts), parts[0].path
     head = reader.first_rows(path, None if columns is None else columns.layout)
     suggested = suggest(head.names, head.geometry, head.crs)

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import MAX_BYTES, Part, unpack
 from dpgeo.ingest.ingestion import ingest_parts
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.ingest.sniff import sniff
-from dpgeo.ingest.trial import Context
 from dpgeo.phrases import Phrase
 
 MEMORY_BYTES = 512 << 20

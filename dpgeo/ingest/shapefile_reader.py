@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import shapefile
+
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.crs import WGS84
 from dpgeo.ingest.header import check_names
@@ -28,8 +30,6 @@ LARGEST_STATED = 1 << 16
 @contextmanager
 def open_shapefile(path: Path, layout: Layout | None) -> Iterator[Table]:
     """Open a shapefile, given its main file. Raises InvalidInput."""
-    import shapefile
-
     table = path.with_suffix(".dbf")
     if not table.exists():
         raise InvalidInput(
@@ -55,8 +55,6 @@ def open_shapefile(path: Path, layout: Layout | None) -> Iterator[Table]:
 @contextmanager
 def _undamaged() -> Iterator[None]:
     """Convert what the library raises for damaged files to InvalidInput."""
-    import shapefile
-
     damaged = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, EOFError)
     try:
         yield

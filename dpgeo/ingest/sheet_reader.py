@@ -13,6 +13,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
+
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import is_value
 from dpgeo.ingest.header import check_names, quoted
@@ -27,8 +29,6 @@ TITLE_ROWS = 20
 @contextmanager
 def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
     """Open a sheet. Raises InvalidInput."""
-    from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
-
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
             sheets = [

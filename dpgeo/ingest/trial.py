@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch, Reader
 from dpgeo.ingest.canonical import canonical_rows
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import Columns, Role, Schema, Wanted
 from dpgeo.ingest.text import is_text, lenient_text
@@ -30,30 +30,6 @@ POINTS = 2_000
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
 KEY = bytes(32)
 """A key for hashes that nobody sees."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What the dataset has declared: a file is tried against it. No `area`: anywhere is inside."""
-
-    unit: Unit = Unit.RECORD
-    area: StudyArea | None = None
-    time_zone: str = "UTC"
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
-        area = document["area"] and StudyArea(shapely.from_wkb(document["area"]))
-        return cls(Unit(document["unit"]), area, document["time_zone"])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the context as plain JSON; the area to the last bit, as well-known binary."""
-        area = self.area and shapely.to_wkb(self.area.shape, hex=True)
-        return {"unit": self.unit.value, "area": area, "time_zone": self.time_zone}
-
-
-ANYWHERE = Context()
-"""The context of a file that no dataset waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Head, Reader
 from dpgeo.ingest.column_guess import suggest, suggest_by_values
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.crs import WGS84, crs_name, likely_systems
 from dpgeo.ingest.declared_formats import (
     PAIRS,
@@ -24,7 +25,7 @@ from dpgeo.ingest.declared_formats import (
 from dpgeo.ingest.format_guess import ORDERS, guess_numbers, guess_pair, guess_time
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.ingest.times import read_formats
-from dpgeo.ingest.trial import Context, Sample, Trial, left_out, run_trial, take_sample, try_quietly
+from dpgeo.ingest.trial import Sample, Trial, left_out, run_trial, take_sample, try_quietly
 from dpgeo.ingest.understanding import (
     ColumnUnderstood,
     LeftOut,

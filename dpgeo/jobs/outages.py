@@ -1,7 +1,7 @@
 """Recognition of outages: full disk, read-only folder, locked or absent database.
 
 An error is recognised by its operating-system or database code, or by the code of an error that
-caused it. Requests are then answered with "try again", and jobs wait instead of failing.
+caused it. During an outage, responses say "try again", and jobs wait instead of failing.
 """
 
 from __future__ import annotations

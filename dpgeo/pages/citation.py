@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -11,7 +12,7 @@ from django.utils.formats import date_format
 from django.utils.text import slugify
 from django.utils.translation import gettext
 
-from dpgeo.artefacts import map_array
+from dpgeo.artefacts import card, map_array
 from dpgeo.mechanisms.registry import kind_of
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.seo import page_address
@@ -44,6 +45,9 @@ class Sharing:
     imprint: str
     citation: str
     file_name: str
+    card: str
+    """The address of the picture for links; "" for maps made before there was one."""
+    oembed: str
 
 
 def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing:
@@ -86,8 +90,16 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
         gettext("{licence}. Outlines: Natural Earth. {address}").format(**values),
     ]
     citation = cited.format(**values | {"licence": release.dataset.licence})
+    has_card = release.files.filter(name=card.NAME).exists()
+    picture = reverse("api:release-file", args=[release.pk, card.NAME])
+    described = f"{reverse('oembed')}?{urlencode({'url': address})}"
     return Sharing(
-        address, json.dumps(imprint), citation, f"{slugify(release.title)[:60] or 'map'}.png"
+        address=address,
+        imprint=json.dumps(imprint),
+        citation=citation,
+        file_name=f"{slugify(release.title)[:60] or 'map'}.png",
+        card=request.build_absolute_uri(picture) if has_card else "",
+        oembed=request.build_absolute_uri(described),
     )
 
 

@@ -225,6 +225,11 @@ class Summary:
         return noun_of(self.noun, REPORT if self.moved else VISIT).many
 
     @property
+    def contour_word(self) -> str:
+        """The word for what contours are densities of, which are drawn from sums."""
+        return self.word(counted_in_sum(Counting(self.counting), self.bound))
+
+    @property
     def promised_rows(self) -> str:
         """The word for rows in the promise."""
         return noun_of(self.noun, REPORT if self.moved else ROW).many

@@ -33,7 +33,7 @@ class NodeMeasurements:
     """All measurements made so far of the nodes of a square of 2^depth by 2^depth cells."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
-        """`inside` (2^depth, 2^depth) marks the cells that touch the study area."""
+        """`inside`, of shape (2^depth, 2^depth), marks the cells that touch the study area."""
         self.inside = inside
         self.depth = len(inside).bit_length() - 1
         sizes = [inside.astype(np.float64)]

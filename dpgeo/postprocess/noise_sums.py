@@ -108,7 +108,7 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _last_node(spreads: Spreads) -> float:
-    """Return the u at which phi falls below e^-LEAST_LOG, or pi."""
+    """Return the u at which phi falls below e^-LEAST_LOG; pi if it does not before."""
     low, high = 0.0, math.pi
     if sum(count * math.log1p(spread) for spread, count in spreads) <= LEAST_LOG:
         return high

@@ -58,7 +58,9 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Return the limits (s + 1,) of s strips in cells, and their sums (s,) and margins (s,).
+    """Return the limits of s strips, shape (s + 1,), and the strips' sums and margins, shape (s,).
+
+    The limits are row or column indices of the grid.
 
     `start` (n,) is the first row or column of each box, and `stop` (n,) the one after its last.
     """

@@ -82,7 +82,7 @@ class RowColumnModel:
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Sum `number` strips of adjacent columns; the result is (side, number)."""
+    """Return each row's sums over `number` strips of adjacent columns, shape (side, number)."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 

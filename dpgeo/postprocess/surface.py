@@ -66,7 +66,7 @@ CROSSINGS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """Expected counts of cells (2^depth, 2^depth), never negative.
+    """Expected counts of cells, shape (2^depth, 2^depth), never negative.
 
     `crossed` is true if leaves were guessed by the row-column model.
     """
@@ -124,7 +124,7 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the counts of a level's nodes, (2^level, 2^level).
+    """Guess the counts of a level's nodes, shape (2^level, 2^level).
 
     If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
     guess and the row-column model's guess on the surface `bent`.

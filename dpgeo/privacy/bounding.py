@@ -98,7 +98,7 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks of a coarse grid's cells, int64 (rows * columns,).
+    """Popularity ranks of a coarse grid's cells, int64 of shape (rows * columns,).
 
     Rank 0 is the most popular; equal counts have equal ranks. The cell in row r and column c of a
     fine grid of R rows and C columns has the rank of the coarse cell that contains its centre,
@@ -110,7 +110,7 @@ class RankTable:
     columns: int
 
     def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
-        """Return the ranks (n,) of cells or zones of `regions`, given by index (n,)."""
+        """Return the ranks of `cells`, indices of cells or zones of `regions`; both are (n,)."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
         grid = _grid_of(regions)

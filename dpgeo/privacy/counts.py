@@ -62,7 +62,7 @@ class PrivateCounts(Opaque):
         return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
-        """Add counts up by region, (regions,).
+        """Return the sums of the counts in each region, shape (regions,).
 
         `region` has the shape of the counts and gives the index of each count's region. A count
         with a negative index is dropped. Every count goes to at most one region, so the L1

@@ -84,7 +84,7 @@ def forecast_cells(
 ) -> Forecast:
     """Forecast `noise` in each cell of a grid with `cells` along each side.
 
-    This also serves for other regions, if there are at most as many as cells.
+    This can also be used for other regions, if they are at most as many as the grid's cells.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(

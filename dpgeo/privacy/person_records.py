@@ -98,7 +98,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of it; results are from 0 to `size` - 1."""
+        """Replace every item by a public function of it, whose results are below `size`."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),
@@ -113,7 +113,7 @@ class PrivateVisits(Opaque):
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count items by group, (groups,); the counts have the same sensitivity.
+        """Return the number of items in each group, shape (groups,), with the same sensitivity.
 
         `group` is the public group of each possible item.
         """

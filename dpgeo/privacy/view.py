@@ -29,7 +29,7 @@ class PrivateView(Protocol):
 
     @property
     def counting(self) -> Counting:
-        """Whether a cell counts distinct people or visits."""
+        """What a cell counts: distinct people, or visits."""
 
     @property
     def bound(self) -> int:
@@ -71,7 +71,7 @@ class PrivateView(Protocol):
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count privacy units by region, (n,), with L1 sensitivity 1.
+        """Return the number of privacy units in each region, shape (n,), with L1 sensitivity 1.
 
         Each privacy unit is counted once, at one of its places, chosen at random.
         """

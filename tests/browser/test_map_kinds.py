@@ -129,7 +129,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
     assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
-    assert "people per square kilometre" in page.inner_text("#map [aria-live=polite]")
+    assert "sightings per square kilometre" in page.inner_text("#map [aria-live=polite]")
     assert "Below the lowest line" in page.inner_text(".legend")
 
 

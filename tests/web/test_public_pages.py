@@ -212,7 +212,7 @@ def test_contours_state_the_area_of_each_band(client: Client) -> None:
     release = install(released, "Lines")
     page = words(client, reverse("release", args=[release.pk]))
     bands = summarise(released).bands
-    assert "People per km² Ground 0.5 to 1 161 km² 1 to 2 220 km²" in page
+    assert "Sightings per km² Ground 0.5 to 1 161 km² 1 to 2 220 km²" in page
     assert sum(band.square_kilometres for band in bands) > 100
     assert sum(band.square_kilometres for band in bands) < released.area.ground_square_kilometres
 

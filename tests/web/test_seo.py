@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import re
 from typing import Any
@@ -11,7 +13,9 @@ import jsonschema
 import pytest
 from django.test import Client
 from django.utils import timezone
+from PIL import Image
 
+from dpgeo.artefacts.preview import TIDE
 from dpgeo.artefacts.statement_schema import Added12, Added13
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
@@ -63,7 +67,7 @@ def test_a_release_has_the_fields_that_dcat_requires(client: Client, release: Re
     assert dataset["dcterms:title"] == "Evening walks"
     assert dataset["dcterms:issued"]["@value"] == timezone.now().date().isoformat()
     assert dataset["dcterms:spatial"]["dcat:bbox"]["@value"].startswith("POLYGON((4.3 52.0,")
-    assert len(dataset["dcat:distribution"]) == release.files.count() - 3
+    assert len(dataset["dcat:distribution"]) == release.files.count() - 4
     for distribution in dataset["dcat:distribution"]:
         got = client.get(distribution["dcat:downloadURL"]["@id"].removeprefix(HOST))
         assert got["Content-Length"] == distribution["dcat:byteSize"]["@value"]
@@ -83,7 +87,7 @@ def test_search_engines_read_a_dataset_in_the_page(client: Client, release: Rele
     assert document["name"] == hostile
     assert document["spatialCoverage"]["geo"]["box"].startswith("52.0 4.3 ")
     assert client.get(document["thumbnailUrl"].removeprefix(HOST)).status_code == 200
-    assert len(document["distribution"]) == release.files.count() - 3
+    assert len(document["distribution"]) == release.files.count() - 4
 
 
 def test_drafts_are_hidden_from_search_engines(client: Client) -> None:
@@ -150,3 +154,55 @@ def test_the_schema_of_earlier_statements_remains(
 
 def test_there_is_no_other_version_of_the_schema(client: Client) -> None:
     assert client.get("/api/schemas/privacy-statement-9.json").status_code == 404
+
+
+def test_a_link_to_a_map_carries_its_card(client: Client, release: Release) -> None:
+    page = client.get(f"/maps/{release.pk}/").content.decode()
+    tags = re.compile(r'<meta (?:property|name)="((?:og|twitter):[\w:]+)" content="([^"]*)"')
+    head = dict(tags.findall(page))
+    assert head["og:image"] == f"{HOST}/api/v1/releases/{release.pk}/files/card.png"
+    assert (head["og:image:width"], head["og:image:height"]) == ("1200", "630")
+    assert head["og:url"] == f"{HOST}/maps/{release.pk}/"
+    assert head["twitter:card"] == "summary_large_image"
+    assert f'<link rel="canonical" href="{HOST}/maps/{release.pk}/">' in page
+    answer = client.get(head["og:image"].removeprefix(HOST))
+    with Image.open(io.BytesIO(answer.getvalue())) as card:
+        assert card.size == (1200, 630)
+        counted = card.convert("RGB").getcolors(100_000) or []
+    assert len({colour for _, colour in counted} & set(TIDE)) > 1
+
+
+def test_other_sites_can_embed_a_map_by_its_address(client: Client, release: Release) -> None:
+    for page in (f"/maps/{release.pk}/", f"/de/maps/{release.pk}/", f"/embed/{release.pk}/"):
+        found = client.get("/oembed", {"url": HOST + page, "maxwidth": "500"})
+        document = found.json()
+        assert (document["type"], document["version"], document["width"]) == ("rich", "1.0", 500)
+        assert f'<iframe src="{HOST}/embed/{release.pk}/"' in document["html"]
+        assert document["thumbnail_url"].endswith("/card.png")
+    page = client.get(f"/maps/{release.pk}/").content.decode()
+    [address] = re.findall(r'type="application/json\+oembed" title="[^"]*" href="([^"]*)"', page)
+    found = client.get(html.unescape(address).removeprefix(HOST)).json()
+    assert (found["width"], found["title"]) == (800, document["title"])
+
+
+def test_nobody_embeds_a_draft_or_another_site(client: Client, release: Release) -> None:
+    draft = install(make_dataset(title="Draft"), published=False)
+    for address in (f"{HOST}/maps/{draft.pk}/", f"https://other.example/maps/{release.pk}/", "x"):
+        assert client.get("/oembed", {"url": address}).status_code == 404
+    mine = {"url": f"{HOST}/maps/{release.pk}/"}
+    assert client.get("/oembed", mine | {"format": "xml"}).status_code == 501
+    assert client.get("/oembed", mine | {"maxwidth": "1e9"}).status_code == 400
+
+
+def test_the_feed_lists_published_maps_by_their_day(client: Client, release: Release) -> None:
+    install(make_dataset(title="Draft"), published=False)
+    answer = client.get("/feed.atom")
+    assert answer["Content-Type"].startswith("application/atom+xml")
+    feed = ElementTree.fromstring(answer.content)  # noqa: S314 - our own answer
+    names = {"a": "http://www.w3.org/2005/Atom"}
+    [entry] = feed.findall("a:entry", names)
+    assert entry.findtext("a:id", namespaces=names) == f"{HOST}/maps/{release.pk}/"
+    updated = entry.findtext("a:updated", namespaces=names) or ""
+    assert updated.endswith("T00:00:00Z")
+    assert feed.findtext("a:updated", namespaces=names) == updated
+    assert "guess right at most" in (entry.findtext("a:summary", namespaces=names) or "")

@@ -58,9 +58,10 @@ class Layer:
     threshold: NDArray[np.float64] | None = None
     """(n,) values that noise alone reaches in at most one empty feature in a thousand."""
     coloured_from: NDArray[np.float64] | None = None
-    """(n,) the value from which maps colour a feature; None where that is the threshold.
+    """Shape (n,): the lowest value at which a map colours each feature; None for `threshold`.
 
-    It is lower inside a measured box that stands out: the map shows how its count is spread.
+    The value is lower inside a measured box that stands out from the noise, so that the map shows
+    how the count of the box is spread over its cells.
     """
     least_listed: int | None = None
     """Smallest value in the list; other features have lower values. None if all are listed."""

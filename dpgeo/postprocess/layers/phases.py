@@ -103,11 +103,12 @@ def _surface(
 def _coloured_from(
     sizes: NDArray[np.int64], counts: NDArray[np.int64], threshold: float
 ) -> NDArray[np.float64]:
-    """Return the values (n,) from which a map colours cells, given their partitions.
+    """Return the lowest value at which a map colours each cell, shape (n,).
 
-    In a partition whose count stands out, it colours the cells that hold as much as those of an
-    even partition that just does. Sizes are rounded up to powers of 4, so that files hold few
-    different values.
+    `sizes` and `counts` are the number of cells and the count of each cell's measured box. If the
+    count reaches the threshold, the value is the threshold divided by the number of cells.
+    Otherwise it is the threshold. The number of cells is rounded up to a power of 4, so that files
+    contain few different values.
     """
     share = 4.0 ** -np.ceil(np.log2(np.maximum(sizes, 1)) / 2)
     return np.where(counts >= threshold, threshold * share, threshold)

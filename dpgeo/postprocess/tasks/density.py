@@ -185,12 +185,18 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 
 
 def ring_edges(travel_metres: float) -> Floats:
-    """Return the radii (RINGS + 1,) between rings, from 0 to the travel limit, in metres."""
+    """Return the radii of the circles that bound the RINGS rings, in metres.
+
+    They ascend from 0 to the travel limit.
+    """
     return travel_metres * (np.arange(RINGS + 1) / RINGS) ** RING_POWER
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two rows by two columns; the last ones may have one row or column."""
+    """Return the sums over blocks of two rows and two columns.
+
+    If the number of rows or columns is odd, the last blocks have only one row or column.
+    """
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

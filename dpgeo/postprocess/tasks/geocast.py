@@ -69,9 +69,11 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Indices of the neighbours of region 0, then of region 1 and so on; offsets (n + 1,).
+        """The neighbours of all regions, and offsets into them, shape (n + 1,).
 
-        The neighbours of region i are at the indices from offset i to offset i + 1.
+        The neighbours are indices of regions: first those of region 0, then those of region 1, and
+        so on. Those of region i are at the positions from `offsets[i]` up to, but not including,
+        `offsets[i + 1]`.
         """
         image = self._labels
         pairs = np.concatenate(

@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def planned(self) -> NDArray[np.bool_]:
-        """Whether each task has a radius (n,)."""
+        """Which tasks have a radius, bool of shape (n,)."""
         return np.isfinite(self.radius)
 
 
@@ -212,7 +212,10 @@ def _check(value: float, name: str, low: float, high: float, *, above: bool = Fa
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """Return the reason (n,) why a task cannot be planned at all, PLANNED if none."""
+    """Return the reason why each task cannot be planned, shape (n,); PLANNED if there is none.
+
+    Only reasons that do not depend on the map's density are checked.
+    """
     place = (np.abs(tasks.longitude) <= 180) & (np.abs(tasks.latitude) <= 90)
     inside = area.covers(
         np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)

@@ -65,10 +65,10 @@ class Reach(Protocol):
     """Model of the workers around each of n tasks; arrays are (n,), distances in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """Return the radii that meet the target, inf if above the travel limit."""
+        """Return the radii that meet the target; inf for those above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius`, with a finite value in place of inf, to rank tasks by."""
+        """Return `radius` with finite values instead of inf, by which tasks can be ranked."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within each radius."""
@@ -257,7 +257,10 @@ def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
 
 
 def _circle_ratio(size: Floats) -> Floats:
-    """Return the u (n,) at which g(u) of `circle_radius` is `size`."""
+    """Solve g(u) = `size` for u, by Newton's method; g is defined in `circle_radius`.
+
+    `size` and the result have shape (n,).
+    """
     u = np.maximum(size / 3, (2 * size - 2.25) / 3)
     for _ in range(MOST_STEPS):
         x = 3 / u

@@ -122,7 +122,10 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices (n, g) of the corners before and after each point; -1 and g if none."""
+    """Return the indices of the nearest corners before and after each point, each of shape (n, g).
+
+    The index is -1 if there is no corner before the point, and g if there is none after it.
+    """
     size = corner.shape[1]
     index = np.arange(size)
     upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)

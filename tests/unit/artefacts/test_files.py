@@ -81,6 +81,7 @@ def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) ->
         *(f"estimate{each.suffix}" for each in LAYER_FORMATS),
         "map.bin",
         "preview.png",
+        "card.png",
         "statement.json",
     ]
 

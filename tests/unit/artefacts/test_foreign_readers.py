@@ -282,8 +282,8 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
     preview.write(released, [layer], tmp_path / "preview.png")
     with Image.open(tmp_path / "preview.png") as image:
         pixels = np.asarray(image.convert("RGB"))[HEAD:]
-    frame = preview._Frame.around(list(layer.grid.bounds))
-    looks = preview._looks(preview._View.opening([layer]))
+    frame = preview._Frame.around(list(layer.grid.bounds), preview.WIDTH, preview.MAP_HEIGHT)
+    looks = preview._looks(preview.View.opening([layer]))
     bounds = layer.grid.box_bounds(layer.boxes)
     middles = frame.pixels(bounds[:, [0, 2]].mean(axis=1), bounds[:, [1, 3]].mean(axis=1))
     x, y = middles.astype(int).T

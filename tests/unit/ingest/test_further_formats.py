@@ -12,11 +12,11 @@ import shapefile
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.trial import Context
 from dpgeo.spatial.area import StudyArea
 from fixtures.spreadsheet import spreadsheet
 from tests.unit.ingest.helpers import KEY

@@ -20,11 +20,11 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.trial import Context
 from tests.hostile import THOROUGH, WORDS, damaged, json_text, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY

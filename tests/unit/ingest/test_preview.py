@@ -14,9 +14,9 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.column_guess import suggest
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.trial import Context
 from dpgeo.spatial.area import StudyArea
 
 NEW_YORK = StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0)

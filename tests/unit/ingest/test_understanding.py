@@ -11,10 +11,10 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.trial import Context
 from dpgeo.ingest.understanding import Understanding
 from dpgeo.spatial.area import StudyArea
 from tests.unit.ingest.helpers import KEY

@@ -86,7 +86,7 @@ class Contours implements MapLayer {
 
   legend(): LegendContent {
     return {
-      title: capitalise(t("{noun} per square kilometre", { noun: t(this.scene.nouns.one) })),
+      title: capitalise(t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) })),
       classes: this.contours.map(({ from, step }) => ({ from: round(from), step })),
       words: t("Bands between contour lines"),
       keys: [{ swatch: "hatch", words: t("Below the lowest line") }],
@@ -173,7 +173,7 @@ class Contours implements MapLayer {
       key: String(id),
       name: "",
       figure: to === null ? low : t("{low} to {high}", { low, high }),
-      margin: t("{noun} per square kilometre", { noun: t(this.scene.nouns.one) }),
+      margin: t("{noun} per square kilometre", { noun: t(this.scene.nouns.sum) }),
       note: "",
       middle,
       outline: geometry,

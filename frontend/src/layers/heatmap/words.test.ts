@@ -37,6 +37,7 @@ describe("what a flag says of a cell", () => {
     const several = { one: "people", sum: "sightings" };
     expect(say(800, 8, 100, boxes, several).margin).toBe("people per 100\u00a0m square");
     expect(say(800, 8, 100, boxes, several).note).toBe("800 \u00b1 12 sightings in this box, 800\u00a0m by 100\u00a0m");
+    expect(say(100, 1, 200, cells, several).margin).toBe("sightings per 200\u00a0m square");
     expect(say(236, 1, 100, cells, several).margin).toBe("\u00b1 12 people");
   });
 

@@ -7,9 +7,14 @@ import { t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { plainRange } from "../uncertainty";
 
+/** Somebody counts once in a cell, and may count in several cells of a larger square. */
+function nounOf(nouns: Nouns, { cells }: Square): string {
+  return t(cells > 1 ? nouns.sum : nouns.one);
+}
+
 /** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
-export function legendTitle(show: Show, { one }: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
-  const values = { noun: t(one), side: square.side };
+export function legendTitle(show: Show, nouns: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
+  const values = { noun: nounOf(nouns, square), side: square.side };
   const asCounted = square.cells === 1 && !boxes;
   const unit = asCounted ? t("{noun} in a {side} square", values) : t("{noun} per {side} square", values);
   const name = show === "margin" ? t("Margin of error, {noun} per {side} square", values) : capitalise(unit);
@@ -24,7 +29,7 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
     const values = { range: plainRange(counts), counting: t(nouns.sum), how };
     return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
   }
-  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: t(nouns.one), how };
+  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
   return t("Every figure is give or take {range} {counting}{how}.", values);
 }
 
@@ -61,7 +66,7 @@ export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: S
   const each = formatNumber((value / reading.cells) * square.cells);
   return {
     figure: t("About {count}", { count: each }),
-    margin: t("{noun} per {side} square", { noun: t(nouns.one), side: square.side }),
+    margin: t("{noun} per {side} square", { noun: nounOf(nouns, square), side: square.side }),
     note: t("{count} {margin} {place}", counted),
   };
 }

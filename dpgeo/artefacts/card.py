@@ -1,0 +1,95 @@
+"""card.png: the picture of a release for links in messages and on other sites.
+
+The card has the size that such sites show, 1200 by 630 pixels. The map is on the right; its title,
+legend, publisher and verdict are on the left. Like every file, the card is computed from the
+release alone.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpgeo.artefacts.preview import (
+    INK,
+    NOISE,
+    OUTLINE,
+    QUIET,
+    SHEET,
+    TIDE,
+    View,
+    draw_map,
+    font,
+    margin_words,
+    unit_words,
+)
+from dpgeo.artefacts.statement import promise_of
+from dpgeo.core.released import Released
+from dpgeo.phrases import translatable
+from dpgeo.postprocess.layers import Layer
+
+NAME = "card.png"
+MEDIA_TYPE = "image/png"
+TITLE = "Card"
+USE = translatable("a picture for links to the map")
+
+WIDTH, HEIGHT, SIDE, EDGE = 1200, 630, 450, 48
+"""Width and height of the card, width of its text column and margin of the text, in pixels."""
+
+TITLE_SIZE, TITLE_LINE, MOST_LINES = 44, 52, 4
+TEXT_SIZE, TEXT_LINE = 19, 25
+
+LETTER = 0.52
+"""Width of an average letter as a fraction of the font size."""
+
+
+def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
+    """Draw the card of a release; `shown` are all layers of the map."""
+    from PIL import Image, ImageDraw
+
+    view = View.opening(shown)
+    picture = Image.new("RGB", (WIDTH, HEIGHT), SHEET)
+    picture.paste(draw_map(released, view, WIDTH - SIDE, HEIGHT), (SIDE, 0))
+    pen = ImageDraw.Draw(picture)
+    pen.line((SIDE, 0, SIDE, HEIGHT), fill=INK, width=2)
+    top = EDGE
+    for line in _lines(released.about.get("title", ""), TITLE_SIZE, MOST_LINES):
+        pen.text((EDGE, top), line, fill=INK, font=font(TITLE_SIZE))
+        top += TITLE_LINE
+    _draw_legend(pen, released, view)
+    picture.save(path, format="PNG", compress_level=9)
+
+
+def _draw_legend(pen: Any, released: Released, view: View) -> None:
+    """Draw the legend and write publisher and verdict below it, aligned with the bottom."""
+    about = released.about
+    source = ", ".join(
+        filter(None, (about.get("publisher", ""), about.get("requested_on", "")[:4]))
+    )
+    verdict = str(promise_of(released).lead)
+    last = [*_lines(source, TEXT_SIZE, 2), *_lines(verdict, TEXT_SIZE, 3)]
+    top = HEIGHT - EDGE - TEXT_LINE * len(last)
+    for number, line in enumerate(last):
+        pen.text((EDGE, top + TEXT_LINE * number), line, fill=QUIET, font=font(TEXT_SIZE))
+    top -= 62
+    if view.edges:
+        wide = (SIDE - 2 * EDGE) / len(view.edges)
+        for number, edge in enumerate(view.edges):
+            left = EDGE + wide * number
+            colour = TIDE[round(number * (len(TIDE) - 1) / max(1, len(view.edges) - 1))]
+            pen.rectangle((left, top, left + wide - 1, top + 20), fill=colour)
+            if number:
+                pen.text((left, top + 26), f"{edge:,.6g}", QUIET, font(16), anchor="ma")
+    else:
+        pen.rectangle((EDGE, top, SIDE - EDGE, top + 20), fill=NOISE, outline=OUTLINE)
+    words = _lines(unit_words(released, view) + margin_words(view.layer), TEXT_SIZE, 3)
+    for number, line in enumerate(reversed(words), 1):
+        pen.text((EDGE, top - 6 - TEXT_LINE * number), line, fill=INK, font=font(TEXT_SIZE))
+
+
+def _lines(text: str, size: int, most: int) -> list[str]:
+    """Wrap a text in a font of `size` pixels to at most `most` lines of the text column."""
+    letters = int((SIDE - 2 * EDGE) / (LETTER * size))
+    return textwrap.wrap(text, letters, max_lines=most, placeholder="…")

@@ -1,0 +1,78 @@
+"""oEmbed (oembed.com): how other sites turn a link to a published map into the map itself."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_safe
+
+from dpgeo.artefacts import card
+from dpgeo.releases.selectors import release_public
+
+PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?")
+"""Addresses of a map, in any language."""
+
+WIDTH, HEIGHT = 800, 560
+"""Usual size of an embedded map in pixels."""
+
+LEAST = 200
+"""Smallest width and height; a narrower map shows nothing."""
+
+NOT_IMPLEMENTED = 501
+
+
+@require_safe
+def oembed(request: HttpRequest) -> HttpResponse:
+    """Describe the map of an address; never a draft, whoever asks."""
+    if request.GET.get("format", "json") != "json":
+        return HttpResponse("Ask for format=json.", status=NOT_IMPLEMENTED)
+    try:
+        address = urlsplit(request.GET.get("url", ""))
+        width, height = _size(request, "maxwidth", WIDTH), _size(request, "maxheight", HEIGHT)
+    except ValueError:
+        return HttpResponseBadRequest("Give the url of a map, and sizes in pixels.")
+    match = PAGE.fullmatch(address.path)
+    if address.netloc != request.get_host() or match is None:
+        raise Http404("There is no such map on this site.")
+    release = release_public(match[1])
+    if release is None:
+        raise Http404("There is no such map on this site.")
+    embedded = request.build_absolute_uri(reverse("embed", args=[release.pk]))
+    document = {
+        "version": "1.0",
+        "type": "rich",
+        "title": release.title,
+        "author_name": release.dataset.organisation.name,
+        "provider_name": "dpgeo",
+        "provider_url": request.build_absolute_uri("/"),
+        "width": width,
+        "height": height,
+        "html": format_html(
+            '<iframe src="{}" title="{}" width="{}" height="{}" loading="lazy"></iframe>',
+            *(embedded, release.title, width, height),
+        ),
+    }
+    if release.files.filter(name=card.NAME).exists():
+        picture = reverse("api:release-file", args=[release.pk, card.NAME])
+        document |= {
+            "thumbnail_url": request.build_absolute_uri(picture),
+            "thumbnail_width": card.WIDTH,
+            "thumbnail_height": card.HEIGHT,
+        }
+    answer = JsonResponse(document)
+    answer["Access-Control-Allow-Origin"] = "*"
+    return answer
+
+
+def _size(request: HttpRequest, name: str, usual: int) -> int:
+    """Return the usual size, or the largest that was asked for. Raises ValueError."""
+    text = request.GET.get(name, "")
+    if not text:
+        return usual
+    if not re.fullmatch(r"[0-9]{1,5}", text):
+        raise ValueError(name)
+    return max(LEAST, min(usual, int(text)))
