@@ -133,7 +133,12 @@ def likely_systems(bounds: Bounds) -> list[str]:
 
     def rank(info: Any) -> tuple[bool, float]:
         use = info.area_of_use
-        rare = "(N-E)" in info.name or "(E-N)" in info.name or 10_000 <= int(info.code) < 20_000
+        rare = (
+            "(N-E)" in info.name
+            or "WGS 72" in info.name
+            or "(E-N)" in info.name
+            or 10_000 <= int(info.code) < 20_000
+        )
         return rare, (use.east - use.west) * (use.north - use.south)
 
     usual = sorted((info for info in infos if not info.deprecated and info.area_of_use), key=rank)

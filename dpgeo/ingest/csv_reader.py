@@ -79,11 +79,12 @@ def sample_csv(
     with open_text(path, layout.encoding) as file:
         header = read_header(file, layout)
         where = positions(wanted, header.names)
-        begin, total = file.tell(), file.total
-        head = file.read(SAMPLE_HEAD_BYTES)
-        whole = total - begin <= SAMPLE_HEAD_BYTES
+        total, head = file.total, b""
+        while len(head) < SAMPLE_HEAD_BYTES and (text := file.read(SAMPLE_HEAD_BYTES)):
+            head += text
+        rest = file.tell()
+        whole = rest >= total
         parts = [head if whole else head[: _line_end(head, last=True)]]
-        rest = begin + len(head)
         for block in () if whole else range(SAMPLE_BLOCKS):
             file.leap(rest + (total - rest) * block // SAMPLE_BLOCKS)
             text = file.read(SAMPLE_BYTES)

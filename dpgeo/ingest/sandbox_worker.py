@@ -13,6 +13,7 @@ import resource
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,11 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     if sniff(parts[0].path, parts[0].name).sandboxed:
         parts = unpacked(MAX_BYTES)
     columns = request["columns"] and Columns.from_json(request["columns"])
-    return preview_here(parts, Context.from_json(request["context"]), columns).to_json()
+    seen = preview_here(parts, Context.from_json(request["context"]), columns)
+    cut = len(parts) == PREVIEW_PARTS or parts[0].path.stat().st_size >= PREVIEW_BYTES
+    if cut and seen.understanding:
+        seen = replace(seen, understanding=replace(seen.understanding, whole=False))
+    return seen.to_json()
 
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:

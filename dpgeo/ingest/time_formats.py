@@ -53,7 +53,10 @@ WEEKDAY = r"^(?:\p{L}{2,10}\.?,? +)?"
 
 PATTERNS = {
     "iso": [ISO_8601],
-    "ymd": [rf"^{YEAR}[年./ -]{TWO}[月./ -]{ONE}日?{CLOCK}"],
+    "ymd": [
+        rf"^(?P<year>[0-9]{{4}})[年./ -]{TWO}[月./ -]{ONE}日?{CLOCK}",
+        rf"^(?P<year>[0-9]{{2}})[/-]{TWO}[/-]{ONE}{CLOCK}",
+    ],
     "dmy": [rf"^{ONE}{GAP}{TWO}{GAP}{YEAR}{CLOCK}"],
     "mdy": [rf"^{TWO}{GAP}{ONE}{GAP}{YEAR}{CLOCK}"],
     "words": [

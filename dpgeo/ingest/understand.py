@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Head, Reader
 from dpgeo.ingest.column_guess import suggest, suggest_by_values
 from dpgeo.ingest.context import Context
-from dpgeo.ingest.crs import WGS84, crs_name, likely_systems
+from dpgeo.ingest.coordinates import NUMBER
+from dpgeo.ingest.crs import WGS84, check_crs, crs_name, likely_systems, to_wgs84
 from dpgeo.ingest.declared_formats import (
     PAIRS,
     POSITION_SENTENCES,
@@ -34,8 +38,12 @@ from dpgeo.ingest.understanding import (
     Understanding,
 )
 from dpgeo.phrases import Phrase
+from dpgeo.spatial.area import StudyArea
 
 EXAMPLES = 3
+POSITIONS = 50
+"""Positions that are tried in every likely coordinate system."""
+
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
@@ -213,20 +221,35 @@ def _variants(
                 label = Phrase("Dates as {format}", format=TIME_SENTENCES[code])
                 yield label, replace(columns, time_format=code)
         yield Phrase("Without times"), replace(columns, time="", time_format="")
-    if columns.crs == WGS84 and context.area is not None and _looks_projected(sample):
-        for code in likely_systems(context.area.bounds):
+    if columns.crs == WGS84 and context.area is not None:
+        for code in islice(_fitting_systems(sample, context.area), MOST_ALTERNATIVES):
             label = Phrase("Coordinates in {system}", system=crs_name(code))
             yield label, replace(columns, crs=code)
 
 
-def _looks_projected(sample: Sample) -> bool:
-    """Whether most numbers are too large for degrees."""
-    texts = sample.texts(Role.LONGITUDE)
-    numbers = texts.filter(
-        pc.fill_null(pc.match_substring_regex(texts, r"^-?[0-9]+(\.[0-9]+)?$"), False)
-    )
-    values = numbers.cast(pa.float64()).to_numpy()
-    return len(values) > 0 and bool(np.median(np.abs(values)) > 360)
+def _fitting_systems(sample: Sample, area: StudyArea) -> Iterator[str]:
+    """Yield systems that put most of some projected positions into the area."""
+    eastings = _first_numbers(sample, Role.LONGITUDE)
+    northings = _first_numbers(sample, Role.LATITUDE)
+    if not len(eastings) or len(eastings) != len(northings) or np.median(np.abs(eastings)) <= 360:
+        return
+    for code in likely_systems(area.bounds):
+        try:
+            check_crs(code, area.bounds)
+        except InvalidInput:
+            continue
+        longitude, latitude = to_wgs84(eastings, northings, code, area.bounds)
+        finite = np.isfinite(longitude) & np.isfinite(latitude)
+        if area.covers(longitude[finite], latitude[finite]).sum() * 2 > len(eastings):
+            yield code
+
+
+def _first_numbers(sample: Sample, role: str) -> NDArray[np.float64]:
+    """Return the first plain numbers of a role."""
+    texts = sample.texts(role)
+    plain = texts.filter(pc.fill_null(pc.match_substring_regex(texts, NUMBER), False))
+    numbers: NDArray[np.float64] = plain.slice(0, POSITIONS).cast(pa.float64()).to_numpy()
+    return numbers
 
 
 def _columns_understood(head: Head, columns: Columns, sample: Sample) -> Iterator[ColumnUnderstood]:
