@@ -192,10 +192,9 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
 
 def _nearest_city(file: Path) -> str:
     """Return the full name of the city nearest to the rows; an owner knows it by himself."""
-    from dpgeo.pages.desk.places import place_search
-    from dpgeo.spatial.named_places import WorldPlaces
+    from dpgeo.pages.desk.places import world_places
 
-    search: WorldPlaces = place_search()  # type: ignore[assignment]
+    cities = world_places().cities
     points = _some_points(file)
     if not len(points):
         raise ValueError("No position is understood; give --place or --area.")
@@ -203,10 +202,10 @@ def _nearest_city(file: Path) -> str:
     shrink = np.cos(np.radians(latitude))
 
     def distance(name: str) -> float:
-        city = search._cities[name]
+        city = cities[name]
         return float(np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude))
 
-    return min(search._cities, key=distance)
+    return min(cities, key=distance)
 
 
 def _some_points(file: Path) -> Any:
