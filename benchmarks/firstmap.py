@@ -192,10 +192,9 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
 
 def _nearest_city(file: Path) -> str:
     """Return the full name of the city nearest to the rows; an owner knows it by himself."""
-    from dpgeo.pages.desk.places import place_search
-    from dpgeo.spatial.named_places import WorldPlaces
+    from dpgeo.pages.desk.places import world_places
 
-    search: WorldPlaces = place_search()  # type: ignore[assignment]
+    cities = world_places().cities
     points = _some_points(file)
     if not len(points):
         raise ValueError("No position is understood; give --place or --area.")
@@ -203,10 +202,10 @@ def _nearest_city(file: Path) -> str:
     shrink = np.cos(np.radians(latitude))
 
     def distance(name: str) -> float:
-        city = search._cities[name]
+        city = cities[name]
         return float(np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude))
 
-    return min(search._cities, key=distance)
+    return min(cities, key=distance)
 
 
 def _some_points(file: Path) -> Any:
@@ -243,7 +242,8 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
 def _opening(release: Any) -> Figures:
     """Return how the map opens, and how far that is from the truth."""
     from dpgeo.postprocess.layers import BoxLayer, layers
-    from dpgeo.postprocess.opening import class_shares, opening_of, per_square, standing
+    from dpgeo.postprocess.opening import class_shares, opening_of, per_square, visible_cells
+    from dpgeo.postprocess.opening import coloured as coloured_of
     from dpgeo.releases.selectors import released_of
 
     released = released_of(release)
@@ -258,11 +258,11 @@ def _opening(release: Any) -> Figures:
     }
     if not isinstance(layer, BoxLayer):
         return figures
-    coloured = standing(layer)
+    coloured = coloured_of(layer)
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
     shares = class_shares(values, weights, opens.edges[layer.name])
-    side = layer.grid.ground_cell_metres * np.sqrt(layer.cells[coloured])
+    side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {
         "typical_cell_metres": float(np.median(side)) if coloured.any() else 0.0,

@@ -28,6 +28,9 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE
 CITY_KILOMETRES = 40
 """Side of the square around a city."""
 
+COAST_DEGREES = 0.02
+"""How far beyond a country's simplified coast its cities may lie."""
+
 MOST_CORNERS = 10_000
 """Most corners of an outline; finer ones are simplified."""
 
@@ -101,9 +104,9 @@ class City:
 class WorldPlaces:
     """Countries and cities of the world, ordered by how well a name matches.
 
-    `countries` has a line for each country: a JSON object with its name and geometry. It may be
-    missing; then there are only cities. `zones` is the folder of the tables of a `version` of the
-    time zone database.
+    `countries` has a line for each country, a JSON object with its name, box and geometry. It may
+    be missing; then there are only cities. `zones` is the folder of the tables of a `version` of
+    the time zone database.
     """
 
     def __init__(self, countries: Path, zones: Path, version: str) -> None:
@@ -112,7 +115,7 @@ class WorldPlaces:
         self._cities_source = time_zone_source(version)
 
     @cached_property
-    def _cities(self) -> dict[str, City]:
+    def cities(self) -> dict[str, City]:
         """The cities by full name; none without the tables."""
         names = {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
         cities = (
@@ -122,16 +125,21 @@ class WorldPlaces:
         return {f"{city.name}, {city.country}": city for city in cities}
 
     @cached_property
+    def _clocks(self) -> frozenset[str]:
+        """The time zones whose clocks have differed from all others' since 1970."""
+        return frozenset(row[2] for row in _rows(self._zones / "zone1970.tab", 3))
+
+    @cached_property
     def _countries(self) -> dict[str, str]:
         """The lines of the countries' file by name."""
         if not self._countries_file.exists():
             return {}
         lines = self._countries_file.read_text(encoding="utf-8").splitlines()
-        return {json.loads(line.partition(',"geometry"')[0] + "}")["name"]: line for line in lines}
+        return {json.loads(_without_geometry(line))["name"]: line for line in lines}
 
     @cached_property
     def _folded(self) -> list[tuple[str, str]]:
-        return [(fold(name), name) for name in (*self._countries, *self._cities)]
+        return [(fold(name), name) for name in (*self._countries, *self.cities)]
 
     def suggest(self, text: str, most: int) -> list[str]:
         """Return full names that match a text, best first, at most `most`.
@@ -160,15 +168,34 @@ class WorldPlaces:
         return None
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
-        """Return the time zone of the nearest known city; UTC if none is known."""
-        cities = list(self._cities.values())
+        """Return the time zone of the nearest known city of the same country, if it has any.
+
+        UTC if no city is known.
+        """
+        cities = list(self.cities.values())
         if not cities:
             return "UTC"
+        country = self._country_at(longitude, latitude)
+        if country is not None:
+            at = shapely.points([[city.longitude, city.latitude] for city in cities])
+            same = shapely.dwithin(country, at, COAST_DEGREES)
+            own = [city for city, inside in zip(cities, same, strict=True) if inside]
+            # Zones without clocks of their own since 1970, such as enclaves', come last.
+            cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])
         here = np.radians(latitude)
         cosine = np.sin(lat) * np.sin(here) + np.cos(lat) * np.cos(here) * np.cos(lon)
         return cities[int(np.argmax(cosine))].time_zone
+
+    def _country_at(self, longitude: float, latitude: float) -> shapely.Geometry | None:
+        for line in self._countries.values():
+            west, south, east, north = json.loads(_without_geometry(line))["box"]
+            if west <= longitude <= east and south <= latitude <= north:
+                shape = _outline(json.loads(line)["geometry"])
+                if shapely.intersects_xy(shape, longitude, latitude):
+                    return shape
+        return None
 
     def _place(self, name: str) -> NamedPlace:
         if name in self._countries:
@@ -178,7 +205,7 @@ class WorldPlaces:
             return NamedPlace(
                 name=name, kind=Phrase("country"), area=area, source=NATURAL_EARTH, time_zone=zone
             )
-        city = self._cities[name]
+        city = self.cities[name]
         return NamedPlace(
             name=city.name,
             kind=Phrase("city"),
@@ -186,6 +213,10 @@ class WorldPlaces:
             source=self._cities_source,
             time_zone=city.time_zone,
         )
+
+
+def _without_geometry(line: str) -> str:
+    return line.partition(',"geometry"')[0] + "}"
 
 
 def fold(text: str) -> str:

@@ -96,12 +96,16 @@ def full_name(place: names.Found) -> str:
 
 
 @cache
-def place_search() -> PlaceSearch:
-    """Return the search of this site."""
+def world_places() -> WorldPlaces:
+    """Return the countries and cities that every site knows."""
     countries = Path(settings.BASE_DIR) / "frontend" / "dist" / "countries.jsonl"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    world = WorldPlaces(countries, zones, metadata.version("tzdata"))
-    return SitePlaces(Path(settings.GROUND_DIR), world)
+    return WorldPlaces(countries, zones, metadata.version("tzdata"))
+
+
+def place_search() -> PlaceSearch:
+    """Return the search of this site."""
+    return SitePlaces(Path(settings.GROUND_DIR), world_places())
 
 
 @login_required

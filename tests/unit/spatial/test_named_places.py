@@ -13,27 +13,36 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 from dpgeo.spatial.named_places import WorldPlaces, fold
 
-SHAPES = {
+SHAPES: dict[str, list[list[float]]] = {
     "Oddland": [[1, 1], [3, 1], [3, 3], [1, 1]],
     "São Ficta": [[179, 1], [-179, 1], [-179, 3], [179, 3], [179, 1]],
 }
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> WorldPlaces:
-    """Return the search with two countries that are nowhere."""
-    file = tmp_path / "countries.jsonl"
+def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
+    """Return the search with invented countries."""
     lines = [
         json.dumps(
-            {"name": name, "geometry": {"type": "MultiPolygon", "coordinates": [[ring]]}},
+            {
+                "name": name,
+                "box": [*map(min, *ring), *map(max, *ring)],
+                "geometry": {"type": "MultiPolygon", "coordinates": [[ring]]},
+            },
             ensure_ascii=False,
             separators=(",", ":"),
         )
-        for name, ring in SHAPES.items()
+        for name, ring in shapes.items()
     ]
+    file = folder / "countries.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
     return WorldPlaces(file, zones, metadata.version("tzdata"))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> WorldPlaces:
+    """Return the search with two countries that are nowhere."""
+    return world(tmp_path, SHAPES)
 
 
 def test_names_are_found_without_accents_and_by_later_words(places: WorldPlaces) -> None:
@@ -65,6 +74,14 @@ def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> 
     found = places.find("São Ficta")
     assert found is not None
     assert found.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
+
+
+def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:
+    # An invented country around Berlin and Busingen, which is nearer to its south.
+    ring: list[list[float]] = [[8, 47.6], [14, 47.6], [14, 53], [8, 53], [8, 47.6]]
+    places = world(tmp_path, {"Germany": ring})
+    assert places.time_zone_at(11.6, 48.1) == "Europe/Berlin"
+    assert places.time_zone_at(16.4, 48.2) == "Europe/Vienna"
 
 
 def test_without_tables_there_are_no_places(tmp_path: Path) -> None:
