@@ -247,7 +247,8 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
 def _opening(release: Any) -> Figures:
     """Return how the map opens, and how far that is from the truth."""
     from dpgeo.postprocess.layers import BoxLayer, layers
-    from dpgeo.postprocess.opening import class_shares, opening_of, per_square, standing
+    from dpgeo.postprocess.opening import class_shares, opening_of, per_square, visible_cells
+    from dpgeo.postprocess.opening import coloured as coloured_of
     from dpgeo.releases.selectors import released_of
 
     released = released_of(release)
@@ -262,11 +263,11 @@ def _opening(release: Any) -> Figures:
     }
     if not isinstance(layer, BoxLayer):
         return figures
-    coloured = standing(layer)
+    coloured = coloured_of(layer)
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
     shares = class_shares(values, weights, opens.edges[layer.name])
-    side = layer.grid.ground_cell_metres * np.sqrt(layer.cells[coloured])
+    side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {
         "typical_cell_metres": float(np.median(side)) if coloured.any() else 0.0,

@@ -260,7 +260,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 7
+FIELDS = 8
 """Incremented when the fields of a summary change, so that no older cached one is read."""
 
 

@@ -127,7 +127,7 @@ def map_metres(shown: Sequence[Layer]) -> int:
 
 def _metres(layer: BoxLayer) -> int:
     clear = standing(layer)
-    sides = layer.grid.ground_cell_metres * np.sqrt(_visible_cells(layer).astype(np.float64))
+    sides = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer).astype(np.float64))
     sides = sides[clear] if clear.any() else sides
     smallest, typical = float(sides.min()), float(np.median(sides))
     above = next(metres for metres in _round_lengths() if metres * CLOSE >= smallest)
@@ -231,7 +231,7 @@ def _held(layer: BoxLayer, total: float) -> float:
     return min(1.0, float(layer.value.sum(where=standing(layer))) / total)
 
 
-def _visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
+def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
     """Return the cells (n,) of the box that is seen at each feature.
 
     Cells that share out the count of a partition evenly are seen as one box.

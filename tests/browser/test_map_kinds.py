@@ -111,7 +111,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
     # The map's array is rounded to a quarter of the noise scale.
-    assert re.search(r"^(69[89]|70[012]) ± 36 people$", told(page), re.M)
+    assert re.search(r"^(69[89]|70[012]) ± 36 sightings$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0
     assert "noise can push a count below zero" in told(page)
