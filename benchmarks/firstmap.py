@@ -28,6 +28,9 @@ from benchmarks.report import report
 
 ROOT = Path(__file__).resolve().parent.parent
 
+NEARBY_DEGREES = 0.1
+"""Distance within which only the size of a city counts."""
+
 SHOWN = 40
 """Most columns that are printed."""
 
@@ -192,21 +195,22 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
 
 def _nearest_city(file: Path) -> str:
     """Return the full name of the city nearest to the rows; an owner knows it by himself."""
-    from dpgeo.pages.desk.places import place_search
-    from dpgeo.spatial.named_places import WorldPlaces
+    from dpgeo.pages.desk.places import world_places
 
-    search: WorldPlaces = place_search()  # type: ignore[assignment]
+    cities = world_places().cities
     points = _some_points(file)
     if not len(points):
         raise ValueError("No position is understood; give --place or --area.")
     longitude, latitude = np.median(points, axis=0)
     shrink = np.cos(np.radians(latitude))
 
-    def distance(name: str) -> float:
-        city = search._cities[name]
-        return float(np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude))
+    def remoteness(name: str) -> float:
+        """Return the distance in degrees; an owner names a large city rather than its suburb."""
+        city = cities[name]
+        away = np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude)
+        return float((away + NEARBY_DEGREES) / np.sqrt(city.population + 1))
 
-    return min(search._cities, key=distance)
+    return min(cities, key=remoteness)
 
 
 def _some_points(file: Path) -> Any:

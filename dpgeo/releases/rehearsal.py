@@ -10,6 +10,7 @@ at such a map does not depend on the uploaded file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from dpgeo.datasets.storage import work_folder
 from dpgeo.engine.canonical_file import SALT_BYTES
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.postprocess.layers import ShapeLayer, layers
+from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases.requests import ReleaseRequest
@@ -39,8 +41,16 @@ MOST_INVENTED = 100_000
 MEMORY_BYTES = 256 << 20
 
 
-def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> dict[str, bytes]:
-    """Run a request on invented people; return the files from which its map is drawn, by name.
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A rehearsed map: the files from which it is drawn, by name, and what it opens on."""
+
+    files: Mapping[str, bytes]
+    opening: Opening
+
+
+def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearsed:
+    """Run a request on invented people.
 
     At most MOST_INVENTED people are invented. Raises InvalidInput if no release can be made with
     the request, and Conflict if this machine is too busy.
@@ -69,10 +79,10 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> dict[str
             about,
             request.bounding,
         )
-        return _files(released, folder)
+        return _drawn(released, folder)
 
 
-def _files(released: Released, folder: Path) -> dict[str, bytes]:
+def _drawn(released: Released, folder: Path) -> Rehearsed:
     """Return the contents of the map array and of the GeoJSON files of its shapes, by file name."""
     shown = layers(released)
     map_array.write(released, shown, folder / map_array.NAME)
@@ -81,7 +91,8 @@ def _files(released: Released, folder: Path) -> dict[str, bytes]:
         if isinstance(layer, ShapeLayer):
             names.append(f"{layer.name}{geojson.FORMAT.suffix}")
             geojson.FORMAT.write(released, layer, folder / names[-1])
-    return {name: (folder / name).read_bytes() for name in names}
+    files = {name: (folder / name).read_bytes() for name in names}
+    return Rehearsed(files, opening_of(shown))
 
 
 def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:

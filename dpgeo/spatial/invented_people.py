@@ -49,10 +49,10 @@ def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople
     """
     random = np.random.default_rng(seed)
     middle = _anywhere(area, NEIGHBOURHOODS, random)
-    share = np.arange(1, NEIGHBOURHOODS + 1, dtype=np.float64) ** -1.0
+    share = np.arange(1, NEIGHBOURHOODS + 1, dtype=np.float64) ** -0.5
     share /= share.sum()
     west, south, east, north = area.mercator_bounds
-    spread = 0.045 * min(east - west, north - south) * random.uniform(0.5, 1.6, NEIGHBOURHOODS)
+    spread = 0.03 * min(east - west, north - south) * random.uniform(0.5, 1.6, NEIGHBOURHOODS)
 
     home_hood = random.choice(NEIGHBOURHOODS, people, p=share)
     home = _around(area, middle, spread, home_hood, random)

@@ -73,7 +73,9 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    assert (dataset.title, dataset.time_zone) == ("An area drawn by hand", "Europe/Vaduz")
+    assert dataset.title == "An area drawn by hand"
+    # The nearest city's is taken where no country is known, without the built frontend.
+    assert dataset.time_zone in {"Europe/Berlin", "Europe/Vaduz"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -25,11 +25,14 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.settings import DETAILS, SUGGESTED_TOTALS, MapSettings
+from dpgeo.pages.desk.settings import SUGGESTED_TOTALS, MapSettings
 from dpgeo.pages.rendering import say
-from dpgeo.releases.rehearsal import rehearse
+from dpgeo.releases.rehearsal import Rehearsed, rehearse
 
 REHEARSED_SECONDS = 600
+
+OPENS = "Dpgeo-Opens"
+"""Header that says what a rehearsed map opens on, as pages say it of a release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +168,20 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     chosen = MapSettings(dataset, read_settings(settings))
     # What is left of the budget decides what is drawn, so it is part of the key.
     key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
-    files: dict[str, bytes] | None = cache.get(key)
-    if files is None:
-        files = files_of(dataset, chosen)
-        if len(files) > 1:  # the next request is for its shapes; else browsers keep what they need
-            cache.set(key, files, REHEARSED_SECONDS)
-    if name not in files:
+    drawn: Rehearsed | None = cache.get(key)
+    if drawn is None:
+        drawn = rehearsed(dataset, chosen)
+        if len(drawn.files) > 1:  # its shapes are asked for next; else browsers keep what they need
+            cache.set(key, drawn, REHEARSED_SECONDS)
+    if name not in drawn.files:
         raise Http404("No such file.")
-    answer = HttpResponse(files[name], content_type="application/octet-stream")
+    answer = HttpResponse(drawn.files[name], content_type="application/octet-stream")
+    answer[OPENS] = json.dumps(asdict(drawn.opening))
     answer["Cache-Control"] = f"private, max-age={REHEARSED_SECONDS}"
     return answer
 
 
-def files_of(dataset: Dataset, chosen: MapSettings) -> dict[str, bytes]:
+def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
     """Rehearse the chosen map. Raises Http404 where it cannot be drawn."""
     try:
         wanted = chosen.request(chosen.detail)
@@ -196,6 +200,3 @@ def read_settings(text: str) -> dict[str, str]:
         return dict(zip(names, map(str, values), strict=True))
     except (ValueError, TypeError):
         raise Http404("No such rehearsal.") from None
-
-
-__all__ = ["DETAILS", "cost", "picture_address", "pictures", "protection", "rehearsal"]

@@ -96,12 +96,17 @@ def full_name(place: names.Found) -> str:
 
 
 @cache
+def world_places() -> WorldPlaces:
+    """Return the countries and cities that every site knows."""
+    built = Path(settings.BASE_DIR) / "frontend" / "dist"
+    zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
+    version = metadata.version("tzdata")
+    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv")
+
+
 def place_search() -> PlaceSearch:
     """Return the search of this site."""
-    countries = Path(settings.BASE_DIR) / "frontend" / "dist" / "countries.jsonl"
-    zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    world = WorldPlaces(countries, zones, metadata.version("tzdata"))
-    return SitePlaces(Path(settings.GROUND_DIR), world)
+    return SitePlaces(Path(settings.GROUND_DIR), world_places())
 
 
 @login_required

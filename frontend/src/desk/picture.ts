@@ -6,6 +6,7 @@ import { openRelease } from "../data/open-release";
 import type { Ground } from "../data/scene";
 import { type Bounds, type Pixel, pixelOf, type Place } from "../geometry/place";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
+import { openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 
 type Points = [longitude: number, latitude: number][];
@@ -50,15 +51,18 @@ async function load({ dataset }: HTMLCanvasElement): Promise<Loaded> {
 
 /** A map that the server drew of invented people by the very mechanism. */
 async function rehearsed(map: string, ground: string): Promise<Loaded> {
+  // The browser keeps the answer, so that what follows shows the same draw.
+  const opening = readOpening((await fetch(map)).headers.get("Dpgeo-Opens") ?? undefined);
   const [{ release, scene }, { basemap }] = await Promise.all([
     openRelease(map, ground),
     fetchBasemap(ground) as unknown as Promise<Ground>,
   ]);
   const whole = { ...scene, basemap };
-  const layer: MapLayer = await loadLayer(release.layers[0]!, release, whole, readLooks(undefined));
+  const layer: MapLayer = await loadLayer(openingLayer(release, opening), release, whole, readLooks(undefined));
+  const style = openingStyle(PLAIN_STYLE, opening, layer.name);
   return {
     scene: whole,
-    layer: { restyle: (palette) => layer.restyle(PLAIN_STYLE, palette), draw: layer.draw.bind(layer) },
+    layer: { restyle: (palette) => layer.restyle(style, palette), draw: layer.draw.bind(layer) },
   };
 }
 
