@@ -157,8 +157,8 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
     """Return lower edges of at most STEPS classes, the first the lowest value.
 
     Edges a constant factor apart are moved towards edges of equal shares of the weights (n,), step
-    by step, until no class holds more than FULLEST of them. Where a few large boxes hold most of the
-    weights, the same is tried with equal weights. No edge but the first is above `most`.
+    by step, until no class holds more than FULLEST of them. Where a few large boxes hold most of
+    the weights, the same is tried with equal weights. No edge but the first is above `most`.
     """
     if not values.size:
         return ()
