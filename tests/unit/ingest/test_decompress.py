@@ -119,6 +119,12 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
     assert run(tmp_path, content, "a.csv.gz").accepted == 3
 
 
+def misplaced() -> bytes:
+    """Return an archive whose directory claims to lie where it does not."""
+    packed = archive(("a.csv", TABLE))
+    return packed[:-6] + (5_000).to_bytes(4, "little") + packed[-2:]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -145,6 +151,7 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
         (archive(("a.csv", TABLE * 1_000))[:-30], "damaged or cut short"),
         (archive(("a.csv", TABLE)).replace(b"a.csv", b"b.csv", 1), "damaged or cut short"),
         (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
+        (misplaced(), "damaged or cut short"),
     ],
     # A packed file contains the time of its packing, which must not be in a test's name.
     ids=lambda value: value if isinstance(value, str) else "file",

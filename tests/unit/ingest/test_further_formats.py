@@ -141,6 +141,54 @@ def test_it_is_read_as_it_is_understood(tmp_path: Path, what: str) -> None:
     assert (report.read, report.accepted) == (rows, accepted), report.refused
 
 
+@pytest.mark.parametrize("first", [None, "x"])
+def test_one_row_does_not_shift_the_columns_of_a_sheet(tmp_path: Path, first: str | None) -> None:
+    rows = [[None, "d", 52.5, 13.4], [first, "d", 52.5, 13.4]]
+    columns = Columns("column 4", "column 3", "column 2", unnamed="4")
+    assert read(tmp_path, spreadsheet({"s": rows}), "a.xlsx", columns).accepted == 2
+
+
+MIXED = [
+    "p,52.5,13.4,31.3.24T14:05", "p,52.5,13.4,2024-03-31", "p,52.5,13.4,31/31/2024",
+    "q,N 52.5,E 13.4,", 'p,"52,5","13,4",1.4.24', "r,x,y,3.4.24", "p,52.5", '"',
+    "p,\xe9,13,1.1.24", "s,52.5,13.4,12/1/24", "t,52.5,13.4,12/31/24",
+]  # fmt: skip
+LAYOUTS = [
+    ("who,lat,lon,t\n", {}),
+    ("", {"unnamed": "4", "delimiter": "comma"}),
+    ("who,lat,lon,t\n", {"encoding": "latin-1"}),
+    ("who,lat,lon,t\n", {"encoding": "utf-16-le"}),
+    ("who lat lon t\n", {"delimiter": "spaces"}),
+]
+
+
+@pytest.mark.parametrize(("header", "members"), LAYOUTS, ids=range(5))
+def test_a_declared_format_reads_each_row_as_if_it_were_alone(
+    tmp_path: Path, header: str, members: dict[str, str]
+) -> None:
+    names = ("column 3", "column 2", "column 1", "column 4")
+    roles = names if "unnamed" in members else ("lon", "lat", "who", "t")
+    columns = Columns(*roles, time_format="dmy iso mdy", position_format="degrees", **members)
+    codec = {"latin-1": "latin-1", "utf-16-le": "utf-16-le"}.get(columns.encoding, "utf-8")
+    blanks = members.get("delimiter") == "spaces"
+    lines = [line.replace(",", " \t") if blanks else line for line in MIXED]
+
+    def accepted(some: list[str]) -> int:
+        text = header + "".join(line + "\n" for line in some)
+        (tmp_path / "a.csv").write_bytes(text.encode(codec))
+        schema = Schema(columns, Unit.PERSON, BERLIN, "Europe/Berlin")
+        return ingest(
+            tmp_path / "a.csv", "a.csv", schema, KEY, tmp_path / "out", lambda *_: None
+        ).accepted
+
+    alone = [accepted([line]) for line in lines]
+    assert 1 <= sum(alone) < len(lines)
+    for shift in range(len(lines)):
+        turned = lines[shift:] + lines[:shift]
+        assert accepted(turned) == sum(alone)
+        assert accepted(turned[1:]) == sum(alone) - alone[shift]
+
+
 def test_the_files_of_a_folder_may_tell_whose_rows_they_are(tmp_path: Path) -> None:
     files = [(f"{who}.gpx", GPX) for who in ("anna", "bert")]
     found = seen(tmp_path, archive(*files), "a.zip")

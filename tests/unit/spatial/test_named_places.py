@@ -18,6 +18,13 @@ SHAPES: dict[str, list[list[float]]] = {
     "São Ficta": [[179, 1], [-179, 1], [-179, 3], [179, 3], [179, 1]],
 }
 
+TOWNS = """Oddtown\tFR\t2.5\t1.5\t900000
+Twinford\tGB\t-1.5\t52.0\t60000
+Twinford\tGB\t0.5\t51.0\t30000
+Oddtown\tUS\t-90.0\t40.0\t20000
+"""
+"""Invented towns; a pair shares its name and country."""
+
 
 def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
     """Return the search with invented countries."""
@@ -36,7 +43,9 @@ def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
     file = folder / "countries.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    return WorldPlaces(file, zones, metadata.version("tzdata"))
+    towns = folder / "cities.tsv"
+    towns.write_text(TOWNS, encoding="utf-8")
+    return WorldPlaces(file, zones, metadata.version("tzdata"), towns)
 
 
 @pytest.fixture
@@ -59,6 +68,31 @@ def test_a_name_that_several_places_have_is_not_guessed(places: WorldPlaces) -> 
     assert found is not None
     assert (found.name, found.area.bounds) == ("Oddland", (1.0, 1.0, 3.0, 3.0))
     assert found.source.url.startswith("https://")
+
+
+def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPlaces) -> None:
+    assert places.suggest("odd", 5) == [
+        "Oddland",
+        "Oddtown, France",
+        "Oddtown, United States",
+    ]
+    found = places.find("oddtown")
+    assert found is not None
+    assert found.area.bounds[0] < 2.5 < found.area.bounds[2]
+    assert found.source.name.startswith("GeoNames")
+    assert found.time_zone
+
+
+def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> None:
+    larger, smaller = places.suggest("twinford", 5)
+    assert (larger, smaller) == (
+        "Twinford, Britain (UK)",
+        "Twinford, Britain (UK), 51.0° N 0.5° E",
+    )
+    assert places.find("twinford") is None
+    found = places.find(smaller)
+    assert found is not None
+    assert found.area.bounds[0] < 0.5 < found.area.bounds[2]
 
 
 def test_a_city_is_a_square_around_its_position(places: WorldPlaces) -> None:
@@ -85,7 +119,7 @@ def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: P
 
 
 def test_without_tables_there_are_no_places(tmp_path: Path) -> None:
-    places = WorldPlaces(tmp_path / "none", tmp_path, "2026.1")
+    places = WorldPlaces(tmp_path / "none", tmp_path, "2026.1", tmp_path / "neither")
     assert places.suggest("a", 5) == []
     assert places.time_zone_at(0, 0) == "UTC"
 
