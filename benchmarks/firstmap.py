@@ -266,7 +266,8 @@ def _opening(release: Any) -> Figures:
     coloured = coloured_of(layer)
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
-    shares = class_shares(values, weights, opens.edges[layer.name])
+    edges = opens.edges[layer.name]
+    shares = class_shares(values, weights, edges) if len(edges) else []
     side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {

@@ -246,11 +246,13 @@ def unit_words(released: Released, view: View) -> str:
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
         # A person is counted once in a cell, but may be counted in several cells of a square.
-        if view.metres <= CLOSE * view.layer.grid.ground_cell_metres:
+        cells = view.metres / view.layer.grid.ground_cell_metres
+        if cells <= CLOSE:
             counted = nouns.one.capitalize()
+        of = "in a" if view.layer.is_cells and 1 / CLOSE <= cells <= CLOSE else "per"
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.time_slice else ""
-        return f"{counted} per {length} square{time}"
+        return f"{counted} {of} {length} square{time}"
     if FROM in view.layer.columns:
         return f"{counted} per square kilometre"
     return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"

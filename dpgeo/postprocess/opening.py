@@ -157,18 +157,20 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
     """Return lower edges of at most STEPS classes, the first the lowest value.
 
     Edges a constant factor apart are moved towards edges of equal shares of the weights (n,), step
-    by step, until no class holds more than FULLEST of them. No edge but the first is above `most`.
+    by step, until no class holds more than FULLEST of them. Where a few large boxes hold most of
+    the weights, the same is tried with equal weights. No edge but the first is above `most`.
     """
     if not values.size:
         return ()
-    spread = _Spread.of(values, weights)
     tried = []
-    for evenness in (0.0, 0.25, 0.5, 0.75, 1.0):
-        edges = spread.edges(evenness, most)
-        fullest = float(spread.shares(edges).max())
-        if fullest <= FULLEST:
-            return edges
-        tried.append((fullest, edges))
+    for weighed in (weights, np.ones(len(values))):
+        spread = _Spread.of(values, weighed)
+        for evenness in (0.0, 0.25, 0.5, 0.75, 1.0):
+            edges = spread.edges(evenness, most)
+            fullest = float(spread.shares(edges).max())
+            if fullest <= FULLEST:
+                return edges
+            tried.append((fullest, edges))
     return min(tried, key=lambda each: each[0])[1]
 
 

@@ -22,7 +22,7 @@ from dpgeo.artefacts import geopackage, geotiff, preview, vector_tiles
 from dpgeo.artefacts.files import LAYER_FORMATS, build_files, file_kind, files_instead
 from dpgeo.artefacts.preview import HEAD, NOISE, SHEET, TIDE
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers
+from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
 from dpgeo.postprocess.opening import standing
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import to_mercator
@@ -288,6 +288,15 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
     middles = frame.pixels(bounds[:, [0, 2]].mean(axis=1), bounds[:, [1, 3]].mean(axis=1))
     x, y = middles.astype(int).T
     np.testing.assert_array_equal(pixels[y, x], looks)
+
+
+@pytest.mark.parametrize(("cell", "words"), [(100.0, "in a 100 m"), (130.0, "per 100 m")])
+def test_the_preview_names_the_unit_as_the_map_does(cell: float, words: str) -> None:
+    """Cells are squares of the unit, or of another size that counts are divided by."""
+    side = 8 * cell / 111_195
+    released = grid_release(8, area=StudyArea.from_bounds(0, 0, side, side))
+    view = preview.View.opening(layers(released))
+    assert preview.unit_words(released, view) == f"People {words} square"
 
 
 # What files say of themselves

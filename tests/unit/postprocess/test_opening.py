@@ -197,3 +197,11 @@ def test_classes_of_a_very_large_layer_keep_its_least_and_largest_values() -> No
     shares = np.bincount(index, minlength=len(edges)) / len(values)
     assert shares.max() < FULLEST + 0.01
     assert shares.min() > 0
+
+
+def test_a_few_large_boxes_do_not_take_the_classes_from_the_small_ones() -> None:
+    values = np.array([0.09, 0.12, 6.71, 21.7, 24.3, 26.2, 26.8])
+    cells = np.array([4096.0, 4096, 64, 16, 16, 16, 16])
+    edges = class_edges(values, cells)
+    classes = np.searchsorted(edges, values, side="right")
+    assert classes[0] < classes[1] < classes[2] < classes[3] < classes[6]
