@@ -23,6 +23,7 @@ from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.layout import PLAIN, Layout
 from dpgeo.ingest.report import Reason, Tally, shorten
 from dpgeo.ingest.schema import Role, Wanted
+from dpgeo.ingest.text import lenient_text
 from dpgeo.ingest.typed_values import Refusals, texts
 
 GEOMETRY = "geometry"
@@ -74,7 +75,7 @@ def record_reader(open_table: Open) -> Reader:
                 numbers = np.arange(done, done + len(records), dtype=np.int64) + 1
                 done += len(records)
                 tally.read += len(records)
-                fields, sieve = _fields(records, wanted, Sieve(numbers, tally))
+                fields, sieve = _fields(records, wanted, Sieve(numbers, tally), table)
                 yield Batch(numbers[sieve.kept], fields, table.progress(), table.total)
 
     def head(path: Path, layout: Layout | None = None) -> Head:
@@ -113,7 +114,9 @@ def _shown(value: Any) -> str:
     return shorten(value)
 
 
-def _fields(records: list[Record], wanted: Wanted, sieve: Sieve) -> tuple[dict[str, Any], Sieve]:
+def _fields(
+    records: list[Record], wanted: Wanted, sieve: Sieve, table: Table
+) -> tuple[dict[str, Any], Sieve]:
     """Return the declared fields of the records that can be used."""
     refused = Refusals()
     for index, record in enumerate(records):
@@ -124,7 +127,9 @@ def _fields(records: list[Record], wanted: Wanted, sieve: Sieve) -> tuple[dict[s
     fields: dict[str, Any] = {}
     for role, name in wanted.items():
         values = [each.get(name) for each in mappings]
-        if role == Role.GEOMETRY:
+        if role == Role.GEOMETRY and name != table.geometry:
+            fields[role] = lenient_text(texts([_plain(value) for value in values], role, sieve))
+        elif role == Role.GEOMETRY:
             none = np.array([value is None for value in values], dtype=bool)
             sieve.refuse(none, Reason.GEOMETRY_MISSING)
             pairs = [(np.nan, np.nan) if value is None else value for value in values]

@@ -25,6 +25,7 @@ from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
+from fixtures.messy import FILES, sightings
 from tests.hostile import THOROUGH, WORDS, damaged, json_text, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY
@@ -121,6 +122,27 @@ def plain_geopackage(path: Path, _: Random) -> None:
     geopackage(path, [(gpkg_point(5, 45), "anna", 0), (gpkg_point(6, 46), "ben", 1)])
 
 
+def plain_gpx(path: Path, _: Random) -> None:
+    point = '<trkpt lat="45" lon="5"><time>2024-03-31T07:00:00Z</time><name>a</name></trkpt>'
+    path.write_text(f"<gpx><trk><name>anna</name><trkseg>{point * 3}</trkseg></trk></gpx>")
+
+
+def plain_kml(path: Path, _: Random) -> None:
+    data = '<ExtendedData><Data name="who"><value>anna</value></Data></ExtendedData>'
+    mark = f"<Placemark>{data}<Point><coordinates>5,45</coordinates></Point></Placemark>"
+    path.write_text(f"<kml><Document>{mark * 3}</Document></kml>")
+
+
+def messy(name: str) -> Maker:
+    """Return the maker of a small messy file."""
+    content = FILES[name](sightings(2, seed=1)[:9])
+
+    def make(path: Path, _: Random) -> None:
+        path.write_bytes(content)
+
+    return make
+
+
 HOSTILE: dict[str, tuple[str, Maker]] = {
     "CSV": ("a.csv", make_csv),
     "GeoJSON": ("a.geojson", make_geojson),
@@ -133,6 +155,12 @@ DAMAGED: dict[str, tuple[str, Maker]] = {
     "CSV": ("a.csv", plain_csv),
     "GeoJSON": ("a.geojson", plain_geojson),
     "GeoPackage": ("a.gpkg", plain_geopackage),
+    "GPX": ("a.gpx", plain_gpx),
+    "KML": ("a.kml", plain_kml),
+    "Excel": ("a.xlsx", messy("french.xlsx")),
+    "JSON by lines": ("a.jsonl", messy("takeout.jsonl")),
+    "MDS": ("a.json", messy("trips.json")),
+    "text": ("a.txt", messy("chinese.txt")),
 }
 
 
