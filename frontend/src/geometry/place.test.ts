@@ -23,6 +23,12 @@ describe("the view that a map opens on", () => {
     expect(high!.x).toBeGreaterThanOrEqual(220 - 1e-6);
   });
 
+  it("is centred where the covered corner is free anyway", () => {
+    const tall: Bounds = [10, 50, 10.1, 50.5];
+    const place = fitBeside(tall, 1000, 600, { width: 300, height: 150 }, 20);
+    expect(place).toEqual(fit(tall, 1000, 600, 20));
+  });
+
   it("is centred where nothing is covered, and shows something where all is", () => {
     expect(fitBeside(bounds, 800, 600, { width: 0, height: 0 }, 20)).toEqual(fit(bounds, 800, 600, 20));
     expect(fitBeside(bounds, 300, 200, { width: 290, height: 190 }, 20).perPixel).toBeGreaterThan(0);

@@ -64,13 +64,16 @@ export type Covered = { width: number; height: number };
 
 /**
  * A canvas that shows all of `bounds` beside or above what covers its lower left corner, whichever
- * leaves more room.
+ * leaves more room, and no further from the middle than that takes.
  */
 export function fitBeside(bounds: Bounds, width: number, height: number, covered: Covered, padding: number): Place {
   const above = fit(bounds, width, height - covered.height, padding);
   const beside = fit(bounds, width - covered.width, height, padding);
-  const best = above.perPixel < beside.perPixel ? above : { ...beside, west: beside.west - covered.width * beside.perPixel };
-  return { ...best, width, height };
+  if (above.perPixel < beside.perPixel) return { ...above, width, height };
+  const { x: low } = toMercator({ longitude: bounds[0], latitude: bounds[1] });
+  const { x: high } = toMercator({ longitude: bounds[2], latitude: bounds[1] });
+  const left = Math.max((width - (high - low) / beside.perPixel) / 2, covered.width + padding);
+  return { ...beside, west: low - left * beside.perPixel, width, height };
 }
 
 /** A canvas that shows all of `bounds` in its middle, with `padding` pixels around the tighter side. */
