@@ -405,6 +405,8 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     outdated: list[str] = []
     others = stored.uploads.exclude(pk=upload.pk).exclude(columns={}, canonical_name="")
     if stored.frozen_at and others.exists() and _same_meaning(stored, upload, columns):
+        Dataset.objects.filter(pk=dataset.pk).update(people_asked=people_ask(stored))
+        dataset.refresh_from_db()
         return outdated
     if stored.frozen_at and Columns.from_json(stored.columns) != columns:
         if rests_on_columns(dataset):

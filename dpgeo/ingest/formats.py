@@ -15,7 +15,8 @@ from pathlib import Path
 from dpgeo.ingest.batch import Reader
 from dpgeo.ingest.decompress import is_sheet
 
-SEQUENCE_NAMES = {".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson", ".ndjson", ".jsonl"}
+ROW_NAMES = {".jsonl", ".ndjson"}
+SEQUENCE_NAMES = {*ROW_NAMES, ".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson"}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -107,11 +108,10 @@ def _has_list(start: Start) -> bool:
 
 
 def _is_json_rows(start: Start) -> bool:
-    """Recognise lines of plain objects by the first line, which is no feature."""
-    if not _is_json(start):
-        return False
-    lines = start.text.lstrip(b"\x1e").splitlines() or [b""]
-    return re.search(rb'"type"\s*:\s*"Feature', lines[0]) is None and _is_json_sequence(start)
+    """Recognise lines of plain objects by the file's name; a row may not decide how others are
+    read.
+    """
+    return start.suffix in ROW_NAMES and _is_json(start)
 
 
 def _is_json(start: Start) -> bool:
@@ -190,7 +190,7 @@ FORMATS = (
     InputFormat(
         title="NDJSON",
         reader="json_records.LINES_READER",
-        suffixes=(".jsonl",),
+        suffixes=(".jsonl", ".ndjson"),
         matches=_is_json_rows,
         sandboxed=False,
     ),
@@ -204,7 +204,7 @@ FORMATS = (
     InputFormat(
         title="GeoJSONSeq",
         reader="geojson_reader.SEQUENCE_READER",
-        suffixes=(".geojsonl", ".ndjson"),
+        suffixes=(".geojsonl",),
         matches=_is_json_sequence,
         sandboxed=False,
     ),

@@ -83,7 +83,7 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     [
         ({"place": ""}, "Type the name of a place"),
         ({"place": "Nowhere at all"}, "No place is known by this name"),
-        ({"place": "San"}, "choose one of them"),
+        ({"place": "Valencia"}, "choose one of them"),
         ({"west": "1"}, "Give the southern side"),
         ({"place": "Paris", "time_zone": "Moon/Crater"}, "There is no such time zone"),
     ],
@@ -99,7 +99,7 @@ def test_an_unclear_place_is_asked_for_again(
 
 def test_places_are_suggested_and_outlined(desk: Desk) -> None:
     found = desk.client.get("/desk/places.json", {"q": "new y"}).json()
-    assert found == {"places": ["New York, United States"]}
+    assert "New York, United States" in found["places"]
     outline = desk.client.get("/desk/place.json", {"name": "New York, United States"}).json()
     assert outline["kind"] == "city"
     assert StudyArea.from_geojson(outline["area"]).covers([-74.0], [40.71]).all()
@@ -302,7 +302,7 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
     )
     region_save(tmp_path, region)
     search = SitePlaces(tmp_path, place_search())
-    assert search.suggest("vadu", 5) == ["Vaduz, Oberland", "Vaduz, Liechtenstein"]
+    assert search.suggest("vadu", 5)[:2] == ["Vaduz, Oberland", "Vaduz, Liechtenstein"]
     for typed in ("vaduz", "Vaduz, Oberland"):
         found = search.find(typed)
         assert found is not None
@@ -310,4 +310,4 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
         assert (found.source.name, found.time_zone) == ("OpenStreetMap", "Europe/Vaduz")
     elsewhere = search.find("Vaduz, Liechtenstein")
     assert elsewhere is not None
-    assert elsewhere.source.name.startswith("Time zone database")
+    assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))

@@ -224,6 +224,7 @@ def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None
         "publisher_sector": "",
         "contact": "",
         "licence": "CC BY 4.0",
+        "row_noun": "",
         "attribution": "",
         "dataset_total_epsilon": "4",
         "requested_on": release.created_at.date().isoformat(),

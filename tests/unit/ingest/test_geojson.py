@@ -165,8 +165,9 @@ def test_a_document_nested_deeper_than_any_feature_is_refused(tmp_path: Path) ->
         path = written(tmp_path, content)
         with pytest.raises(InvalidInput, match=f"deeper than {MAX_DEPTH} levels"):
             ingest(path, "a.geojson", BY_GEOMETRY, KEY, tmp_path / "out", lambda done, total: None)
-    with pytest.raises(InvalidInput, match="JSON list"):
-        sniff(written(tmp_path, deep), "a.geojson")
+    path = written(tmp_path, deep)
+    with pytest.raises(InvalidInput, match="deeper than"):
+        ingest(path, "a.json", BY_GEOMETRY, KEY, tmp_path / "out", lambda done, total: None)
 
 
 def test_a_huge_feature_is_refused_without_storing_it(tmp_path: Path) -> None:
@@ -234,6 +235,9 @@ def test_documents_are_recognised_by_their_list_of_features(tmp_path: Path) -> N
     assert sniff(written(tmp_path, "\x1e" + one), "a.json") is SEQUENCE
     assert sniff(written(tmp_path, '{"broken": \n' + one), "a") is SEQUENCE
     assert sniff(written(tmp_path, document([ANNA])), "a.geojsonl") is SEQUENCE
+    for name in ("a.jsonl", "a.ndjson"):
+        found = {sniff(written(tmp_path, text), name).title for text in (one, '{"who": "ann"}')}
+        assert found == {"NDJSON"}, "a row decides how the file is read"
     for other in ('{"type": "Topology", "objects": {}}', '{"type": "FeatureCollection"}'):
         with pytest.raises(InvalidInput, match="no list of features"):
             sniff(written(tmp_path, other), "a.json")
