@@ -267,7 +267,7 @@ def _opening(release: Any) -> Figures:
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
     edges = opens.edges[layer.name]
-    shares = class_shares(values, weights, edges) if len(edges) else []
+    shares: Any = class_shares(values, weights, edges) if len(edges) else []
     side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {

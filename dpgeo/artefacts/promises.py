@@ -42,6 +42,7 @@ OF_PERSON = translatable("{protection}.")
 OF_ROW = translatable("{protection} for each {row}, not for each person.")
 OF_TRIP = translatable("{protection} for each {row}, not for each traveller.")
 OF_PLACE = translatable("{protection} of where you were.")
+OF_PLACE_OF_ROW = translatable("{protection} of where each {row} was made, not of where you were.")
 
 THIS_MAP = translatable("from this map")
 ALL_MAPS = translatable("from all maps of these data together")
@@ -71,6 +72,13 @@ ALL_PLACES_CERTAIN = translatable(
     "Someone with no idea whether you made all of yours here or {radius} m away can, in the worst "
     "case, be almost certain."
 )
+ONE_PLACE = translatable(
+    "Someone with no idea whether this {row} was made here or {radius} m away can {ending}"
+)
+ONE_PLACE_CERTAIN = translatable(
+    "Someone with no idea whether this {row} was made here or {radius} m away can, in the worst "
+    "case, be almost certain."
+)
 MADE = translatable("That a {row} was made is not hidden, nor how many there are.")
 
 GUESS = translatable("guess right at most {times} times in 100. Tossing a coin is right 50 times.")
@@ -93,6 +101,10 @@ PLACES = translatable(
 PLACES_CERTAIN = translatable(
     "Where you were, from all maps and points of these data together: {verdict}; in the worst case "
     "almost certain."
+)
+ROW_PLACES = translatable(
+    "Where one {row} was made, from all maps and points of these data together: {bound}. Someone "
+    "with many {rows} in the data is protected less."
 )
 POINTS_SHOW = translatable("Moved points from these data show that {rows} were made.")
 
@@ -233,7 +245,13 @@ class Lifetime:
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
         """The line for a map of moved points, on all counts and points; empty without points."""
-        return (self.places.line(PLACES, PLACES_CERTAIN),) if self.places else ()
+        if not self.places:
+            return ()
+        if self.unit is Unit.PERSON:
+            return (self.places.line(PLACES, PLACES_CERTAIN),)
+        named = noun_of(self.noun, REPORT)
+        words = {"row": Phrase(named.one), "rows": Phrase(named.many)}
+        return (Phrase(ROW_PLACES, bound=self.places.words, **words),)
 
     @property
     def promise(self) -> Promise:
@@ -287,26 +305,35 @@ def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_
     )
 
 
-def of_points(loss: Fraction, radius: int, reports: int, noun: str = "") -> Promise:
+def of_points(
+    loss: Fraction, radius: int, reports: int, noun: str = "", unit: Unit = Unit.PERSON
+) -> Promise:
     """Return the promise about where somebody was, for moved points.
 
     `loss` is the largest log-ratio of the odds if all `reports` of a privacy unit are moved by the
-    radius.
+    radius. Where the unit is a record, the promise is about one report, and says that somebody
+    with many is protected less.
     """
     bound = bound_of(loss)
-    guess, certain = (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
     metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
+    row, rows = Phrase(named.one), Phrase(named.many)
+    protection, made = Phrase(PROTECTION[bound.verdict]), Phrase(MADE, row=row, rows=rows)
+    if unit is Unit.PERSON:
+        lead = Phrase(OF_PLACE, protection=protection)
+        after: tuple[Phrase, ...] = (made,)
+        guess, certain = (
+            (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
+        )
+    else:
+        lead = Phrase(OF_PLACE_OF_ROW, protection=protection, row=row)
+        after = (Phrase(MANY_ROWS, rows=rows), made)
+        guess, certain = ONE_PLACE, ONE_PLACE_CERTAIN
     body = (
-        Phrase(certain, radius=metres)
+        Phrase(certain, radius=metres, row=row)
         if bound.figure is None
-        else Phrase(guess, radius=metres, ending=bound.ending)
+        else Phrase(guess, radius=metres, ending=bound.ending, row=row)
     )
-    return Promise(
-        bound=bound,
-        lead=Phrase(OF_PLACE, protection=Phrase(PROTECTION[bound.verdict])),
-        body=body,
-        after=(Phrase(MADE, row=Phrase(named.one), rows=Phrase(named.many)),),
-    )
+    return Promise(bound=bound, lead=lead, body=body, after=after)
 
 
 def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:

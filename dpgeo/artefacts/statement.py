@@ -244,7 +244,7 @@ def promise_of(released: Released) -> promises.Promise:
     [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
     radius = int(released.parameters["radius"])
     loss = cost.epsilon * noise.snapped_apart(radius)
-    return promises.of_points(loss, radius, released.bound, noun)
+    return promises.of_points(loss, radius, released.bound, noun, released.guarantee.unit)
 
 
 def _spend(line: Measured) -> Any:

@@ -112,7 +112,9 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
     target.spent_units += source.spent_units
     target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:
-        target.total_units = min(source.total_units, target.total_units)
+        # A total of 0 that nobody promised was not decided yet, and limits nothing.
+        decided = [each for each in (source, target) if each.total_units or each.promised_at]
+        target.total_units = min((each.total_units for each in decided), default=0)
     promises = [each for each in (source.promised_at, target.promised_at) if each]
     target.promised_at = min(promises, default=None)
     source.spent_units, source.merged_into = 0, target

@@ -32,8 +32,10 @@ UPLOAD_THREADS = 16
 LARGEST_BUFFERED = 4 << 20
 """Bytes of a body that is received before a thread of the pool is asked."""
 
-ABOUT_UPLOADS = re.compile(r"/(desk|api/v1)/(uploads/|datasets/[^/]+/uploads?\b)")
-"""Addresses that may preview a file, which may take a minute."""
+ABOUT_UPLOADS = re.compile(
+    r"(/[a-z]{2})?/(desk|api/v1)/(uploads/|datasets/[^/]+/(uploads?\b|practice/|map/rehearsal/))"
+)
+"""Addresses that may preview a file or rehearse a map, which may take a minute."""
 
 IN_MEMORY = 64 << 10
 """Bytes of a received body in memory; more are in a temporary file."""

@@ -100,7 +100,7 @@ def outline(request: HttpRequest, key: str, number: int) -> HttpResponse:
         raise Http404
     try:
         shape = names.outline(_folder() / f"{key}{NAMES}", number)
-    except FileNotFoundError:
+    except (FileNotFoundError, OverflowError):
         shape = None
     if shape is None:
         raise Http404

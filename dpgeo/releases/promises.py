@@ -18,4 +18,6 @@ def promise_of(release: Release) -> Promise:
         return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun)
     radius = int(release.parameters["radius"])
     apart = snapped_apart(radius, release.ledger.snapping)
-    return of_points(release.epsilon * apart, radius, release.bound, dataset.row_noun)
+    return of_points(
+        release.epsilon * apart, radius, release.bound, dataset.row_noun, Unit(dataset.unit)
+    )

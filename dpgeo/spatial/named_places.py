@@ -159,8 +159,11 @@ class WorldPlaces:
             full = f"{name}, {city.country}"
             # Smaller cities of the same name are told apart by their position.
             found.setdefault(full if full not in found else f"{full}, {_position(city)}", city)
+        known = {fold(full) for full in found}
         for city in self._zone_cities:
-            found.setdefault(f"{city.name}, {city.country}", city)
+            full = f"{city.name}, {city.country}"
+            if fold(full) not in known:
+                found[full] = city
         return found
 
     @cached_property
@@ -294,6 +297,10 @@ def _outline(geometry: object) -> shapely.Geometry:
 def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
     """Return an outline that a study area can have: few corners, and none beyond the map."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
+    parts = shapely.get_parts(shape)
+    # Every part keeps four corners however much it is simplified: of many islands the largest stay.
+    largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
+    shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001
     while shapely.get_num_coordinates(shape) > MOST_CORNERS:
         shape, tolerance = shapely.simplify(shape, tolerance), 2 * tolerance

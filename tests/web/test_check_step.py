@@ -142,3 +142,18 @@ def test_an_exchange_renames_what_was_named_after_the_place(desk: Desk) -> None:
     desk.client.post(f"{address(upload)}place/", {"place": "Accra"})
     dataset.refresh_from_db()
     assert dataset.title == "Accra"
+
+
+def test_while_a_draft_waits_nothing_is_shown_to_compare_it_with(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    file = io.BytesIO("\n".join(["device,lon,lat,seen", *rows_at(10.02, 50.02)]).encode())
+    upload = upload_receive(dataset=dataset, file=file, file_name="b.csv", created_by=desk.user)
+    before = desk.page(address(upload))
+    assert "p7" in before
+    assert 'id="points"' in before
+    desk.request(dataset)
+    page = desk.page(address(upload))
+    assert "A draft of these people waits for a decision" in page
+    assert 'id="points"' not in page
+    assert ">p7<" not in page
+    assert "rows that were tried" not in page

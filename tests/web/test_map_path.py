@@ -14,7 +14,7 @@ from django.core.cache import cache
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_share_budget
+from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
 from dpgeo.ground import names
 from dpgeo.ground.regions import Region, region_save
 from dpgeo.pages.desk.places import SitePlaces, place_search
@@ -189,6 +189,17 @@ def test_the_same_page_sent_twice_is_paid_once(desk: Desk) -> None:
     first, second = (desk.client.post(address, fields)["Location"] for _ in range(2))
     assert first == second
     assert Release.objects.count() == 1
+
+
+def test_the_button_spends_what_it_says_or_nothing(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    address = f"/desk/datasets/{dataset.slug}/map/publish/?kind=heat&total=1"
+    token = desk.client.get(address).context["token"]
+    dataset_update(dataset=dataset, changes={"budget": Fraction(10)})
+    answer = desk.client.post(address, {"token": token, "title": "Trips", "licence": "CC BY 4.0"})
+    assert answer.status_code == 422
+    assert "has changed meanwhile" in answer.content.decode()
+    assert not Release.objects.exists()
 
 
 def test_a_request_that_fails_sets_no_total(desk: Desk) -> None:

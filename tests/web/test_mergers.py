@@ -91,6 +91,14 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
         debit(into, "0.1")
 
 
+@pytest.mark.parametrize("undecided", ["source", "target"])
+def test_a_total_that_nobody_has_set_yet_limits_nothing(undecided: str) -> None:
+    funded, empty = make_ledger(2, "0.5"), ledger_create(name="later", total=None)
+    ledger, into = (empty, funded) if undecided == "source" else (funded, empty)
+    merged = ledger_merge(ledger=ledger, into=into, who="ann")
+    assert (merged.total_units, merged.spent_units) == (2_000_000, 500_000)
+
+
 def test_a_merger_within_the_smaller_total_leaves_the_rest() -> None:
     ledger, into = make_ledger(4, "0.5"), make_ledger(3, "1")
     merged = ledger_merge(ledger=ledger, into=into, who="ann")

@@ -44,6 +44,8 @@ from dpgeo.pages.desk.places import place_search
 from dpgeo.pages.desk.where import PlaceForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
@@ -76,8 +78,19 @@ def may_choose_columns(upload: Upload) -> bool:
 
 
 def is_hidden(dataset: Dataset) -> bool:
-    """Whether points and counts stay hidden, because the area can be exchanged again."""
-    return bool(dataset.area_exchange) and not dataset.frozen_at
+    """Whether points and counts stay hidden.
+
+    They do while the area can be exchanged again; and while a draft on the same budget waits for a
+    decision, for that rests on the draft alone (`releases.services.release_reject`).
+    """
+    exchanged = bool(dataset.area_exchange) and not dataset.frozen_at
+    return exchanged or awaits_decision(dataset)
+
+
+def awaits_decision(dataset: Dataset) -> bool:
+    """Whether a draft on the dataset's budget is neither published nor rejected."""
+    drafts = Release.objects.filter(state=ReleaseState.DRAFT)
+    return drafts.filter(dataset__ledger=dataset.ledger_id).exists()
 
 
 def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
@@ -92,6 +105,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
         "fixed": not may_choose_columns(upload),
         "removable": upload.state != UploadState.READY,
         "hidden": is_hidden(dataset),
+        "awaits_decision": awaits_decision(dataset),
     }
     try:
         preview = upload_preview(upload=upload)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -17,7 +18,15 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
-from dpgeo.artefacts.promises import TOGETHER, TOGETHER_CERTAIN, bound_of, of_counts
+from dpgeo.artefacts.promises import (
+    COUNTS,
+    COUNTS_CERTAIN,
+    TOGETHER,
+    TOGETHER_CERTAIN,
+    bound_of,
+    of_counts,
+)
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
@@ -27,6 +36,7 @@ from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.settings import SUGGESTED_TOTALS, MapSettings
 from dpgeo.pages.rendering import say
+from dpgeo.phrases import Phrase
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
 
 REHEARSED_SECONDS = 600
@@ -90,7 +100,7 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
     return [
         (
             text,
-            say(bound_of(parse_epsilon(text)).line(TOGETHER, TOGETHER_CERTAIN)),
+            say(together(settings, parse_epsilon(text))),
             not settings.other_text and text == settings.total_text,
         )
         for text in SUGGESTED_TOTALS
@@ -106,7 +116,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
         return {"nothing_left": True}
     return {
         "promise": of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun),
-        "together": bound_of(settings.total).line(TOGETHER, TOGETHER_CERTAIN),
+        "together": together(settings, settings.total),
         "epsilon": epsilon,
         "total": settings.total,
         "before": settings.left,
@@ -114,6 +124,13 @@ def protection(settings: MapSettings) -> dict[str, Any]:
         "used": float(100 * (settings.total - settings.left) / settings.total),
         "width": float(100 * epsilon / settings.total),
     }
+
+
+def together(settings: MapSettings, total: Fraction) -> Phrase:
+    """Return the line on all maps; where points may be published, it is about counts alone."""
+    ledger = settings.shared or settings.dataset.ledger
+    lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
+    return bound_of(total).line(*lines)
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
@@ -198,5 +215,5 @@ def read_settings(text: str) -> dict[str, str]:
     try:
         values = json.loads(urlsafe_base64_decode(text[:2000]))
         return dict(zip(names, map(str, values), strict=True))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise Http404("No such rehearsal.") from None

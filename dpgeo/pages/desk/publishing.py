@@ -68,7 +68,10 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         release = spend(request, form, settings)
         if release:
             return redirect("desk-release", release_id=release.id)
-    token = {"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": dataset.pk}
+    token = {
+        **{"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": dataset.pk},
+        "shown": shown(settings),
+    }
     context = {
         "dataset": dataset,
         "steps": steps(6),
@@ -106,6 +109,13 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
     if job_id is None:
         form.add_error(None, gettext("This page is too old; look at the cost again."))
         return None
+    agreed = signing.loads(request.POST["token"], salt=TOKEN_SALT).get("shown")
+    repeated = Release.objects.filter(job=job_id).exists()
+    if agreed != shown(settings) and not repeated:
+        form.add_error(
+            None, gettext("What is left has changed meanwhile, and with it the cost: look again.")
+        )
+        return None
     try:
         wanted = settings.request(settings.detail)
         if wanted is None:
@@ -128,6 +138,12 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
         dataset.refresh_from_db()
         form.add_refusal(refusal)
         return None
+
+
+def shown(settings: MapSettings) -> list[str]:
+    """Return the amounts that the page shows; pressing its button agrees to them alone."""
+    amount = next(card.amount for card in settings.cards() if card.chosen)
+    return [amount, str(settings.total), str(settings.dataset.ledger_id)]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:

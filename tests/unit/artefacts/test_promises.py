@@ -84,6 +84,21 @@ def test_points_promise_where_and_never_whether() -> None:
     assert "made all of yours here" in three.sentence
 
 
+def test_points_of_rows_promise_nothing_about_people() -> None:
+    loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
+    one = of_points(loss, 200, 1, "check-in", Unit.RECORD)
+    assert one.sentence == (
+        "Moderate protection of where each check-in was made, not of where you were. Someone with "
+        "no idea whether this check-in was made here or 200 m away can guess right at most 81 "
+        "times in 100. Tossing a coin is right 50 times. Someone with many check-ins in the data "
+        "is protected less. That a check-in was made is not hidden, nor how many there are."
+    )
+    of_rows = Lifetime(unit=Unit.RECORD, total=Fraction(1, 2), points=POINTS)
+    [line] = map(str, of_rows.lines_of_points)
+    assert line.startswith("Where one report was made, from all maps and points")
+    assert line.endswith("Someone with many reports in the data is protected less.")
+
+
 def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
     where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
     assert where.endswith("twice the epsilon: at most 74 in 100.")

@@ -22,6 +22,7 @@ TOWNS = """Oddtown\tFR\t2.5\t1.5\t900000
 Twinford\tGB\t-1.5\t52.0\t60000
 Twinford\tGB\t0.5\t51.0\t30000
 Oddtown\tUS\t-90.0\t40.0\t20000
+Reykjav\u00edk\tIS\t-21.9\t64.1\t118000
 """
 """Invented towns; a pair shares its name and country."""
 
@@ -81,6 +82,13 @@ def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPla
     assert found.area.bounds[0] < 2.5 < found.area.bounds[2]
     assert found.source.name.startswith("GeoNames")
     assert found.time_zone
+
+
+def test_a_city_that_two_tables_spell_differently_is_one(places: WorldPlaces) -> None:
+    assert places.suggest("reykjavik", 5) == ["Reykjav\u00edk, Iceland"]
+    found = places.find("Reykjavik")
+    assert found is not None
+    assert found.time_zone == "Atlantic/Reykjavik"
 
 
 def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> None:
