@@ -157,12 +157,6 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
     return shapely.from_wkb(row[0]) if row and row[0] else None
 
 
-def source_of(path: Path) -> str:
-    """Return where the names are from."""
-    database = _opened(path, path.stat().st_mtime_ns)
-    return str(database.all("SELECT value FROM about WHERE name = 'source'", ())[0][0])
-
-
 class _Database:
     """A file of names that several threads read."""
 
