@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend test test-all test-rest audited audit lint messages lock clean
+.PHONY: help run packages packages-full frontend wheel test test-all test-rest audited audit lint messages lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -26,6 +26,8 @@ BROWSER_TESTS := tests/browser -m browser $(BROWSERS)
 # On PostgreSQL and Redis; and what is skipped by `make test`, for it lacks packages.
 SERVER_TESTS := tests/web tests/unit/benchmarks
 SERVICES_TESTS := tests/services -m services $(SERVERS)
+# One test in how many of the services and browser suites `make test-rest` runs.
+SAMPLE ?= 1
 PYTEST := $(PYTHON) -m pytest
 TOGETHER := $(PYTHON) -m tests.together
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
@@ -33,7 +35,7 @@ SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>
 help:  ## Show this
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: $(DONE)/run frontend  ## Install, build, make the demo city and serve it: make run PORT=8010
+run: $(DONE)/run frontend  ## Install, build, publish the demo and serve it: make run PORT=8010
 	@$(MANAGE) collectstatic --noinput -v 0
 	@$(MANAGE) migrate -v 0
 	@exec $(MANAGE) serve --port $(PORT) --demo
@@ -45,10 +47,10 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends wit
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
-test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
-	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) $(ARGS)" \
+test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=5 runs a fifth
+	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)" \
 	  "$(PYTEST) $(STATISTICAL_TESTS) $$($(PYTHON) -m tests.statistical.record options) $(ARGS)"
-	@$(PYTEST) $(BROWSER_TESTS) $(ARGS)
+	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
 	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(ARGS)
 
 audited: $(DONE)/full  ## The statistical suite under its fixed seeds; records its pass
@@ -82,8 +84,12 @@ lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \
 	done
 
+wheel: $(DONE)/run frontend  ## Build dist/dpgeo-VERSION-py3-none-any.whl, which needs no Node.js where it is installed
+	@$(PYTHON) -m pip wheel -q --no-deps -w dist .
+	@ls dist/*.whl
+
 clean:  ## Remove what can be built again; data in var/ and the packages stay
-	@rm -rf frontend/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf frontend/dist dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 packages: $(DONE)/run
 

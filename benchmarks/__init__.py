@@ -1,8 +1,4 @@
-"""Benchmarks over the registry: `python -m benchmarks accuracy
+"""Benchmarks of the mechanisms and the site: `python -m benchmarks SUBCOMMAND`.
 
-speed
-
-...`.
-
-Each prints lines of figures, or JSON lines.
+Each prints its results as lines of figures, or as JSON lines with `--json`.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks SUBCOMMAND`, with one module of this package for each."""
+"""Command line of the benchmarks; each subcommand is a module of this package."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from benchmarks import (
     firstmap,
     geoind,
     geoind_picture,
+    ground,
     page,
+    peers,
     prilocation,
     prilocation_figure,
     serving,
     speed,
+    totals,
 )
 from dpgeo.core.errors import DpgeoError
 
@@ -33,21 +36,26 @@ SUBCOMMANDS = (
     firstmap,
     geoind,
     geoind_picture,
+    ground,
     page,
+    peers,
     prilocation,
     prilocation_figure,
     serving,
     speed,
+    totals,
 )
 
 PACKAGES: dict[ModuleType, tuple[str, ...]] = {
     crowdsourcing: ("scipy",),
     geoind: ("scipy",),
+    ground: ("playwright",),
     page: ("playwright",),
+    peers: ("scipy",),
     prilocation: ("sklearn",),
     speed: ("opendp",),
 }
-"""Packages that a benchmark imports beyond those that dpgeo itself needs."""
+"""Packages that each benchmark needs in addition to those of dpgeo itself."""
 
 
 def check_packages(benchmark: ModuleType) -> None:

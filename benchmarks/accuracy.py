@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +24,21 @@ from benchmarks.evaluation.ranges import (
 )
 from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
+from dpgeo.artefacts.codec import encode
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.kinds import HEATMAP
 from dpgeo.core.parameters import parameters, parse_parameters
+from dpgeo.core.released import Released
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
-from dpgeo.postprocess.layers import BoxLayer, box_layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers, layers
+from dpgeo.postprocess.synthetic_points import (
+    counted_layers,
+    non_negative_counts,
+    synthetic_points,
+)
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.projection import to_mercator
 from tests.randomness import SeededEntropy
 
 HEATMAPS = [
@@ -38,30 +48,38 @@ HEATMAPS = [
     and not mechanism.by_time
     and any(each.name == "cells" for each in parameters(mechanism.params))
 ]
-"""The mechanisms used by default: those with cells to answer ranges from."""
+"""The mechanisms measured by default: those with cells that can answer range queries."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `accuracy` to the command line."""
+    """Add the subcommand `accuracy` to the command line."""
     parser = subcommands.add_parser("accuracy", help=__doc__)
+    add_source(parser)
+    parser.add_argument("--epsilon", default="0.1")
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--mechanism", action="append", help="only this one; may be repeated")
+    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument(
+        "--points", action="store_true", help="also measure the files of made-up points"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which counts are measured; see `counts_of`."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--array", type=Path, help=".npy file of square counts")
     source.add_argument("--generated", choices=KINDS, help="a generated map of this kind")
     parser.add_argument("--map-seed", type=int, default=0, help="of a generated map")
     parser.add_argument("--cells", type=int, default=128, help="sum the array to so many a side")
     parser.add_argument("--scale", type=float, default=1e4, help="records drawn from the array")
-    parser.add_argument("--epsilon", default="0.1")
-    parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0, help="of the noise")
-    parser.add_argument("--mechanism", action="append", help="only this one; may be repeated")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.set_defaults(run=measure)
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of errors for each requested mechanism; by default, for every heatmap."""
-    counts = _counts(options)
+    """Print a line of errors for each requested mechanism; the default is every heatmap."""
+    counts = counts_of(options)
     given = dict(pair.split("=", 1) for pair in options.param)
     for key in options.mechanism or HEATMAPS:
         mechanism = find_mechanism(key)
@@ -77,13 +95,18 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _partitions(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the index of the measured box of each cell; unlisted cells share one more index."""
+    """Return the index of the measured box that contains each cell.
+
+    All cells that are not listed share one further index.
+    """
     image = box_image(layer.boxes, layer.grid.shape)
     return np.where(image < 0, np.int32(len(layer)), image)
 
 
-def _counts(options: argparse.Namespace) -> NDArray[np.int64]:
-    """Return the requested number of records, distributed like an array or a generated map."""
+def counts_of(options: argparse.Namespace) -> NDArray[np.int64]:
+    """Return counts of the requested number of records, distributed like an array or a generated
+    map.
+    """
     scale = _whole(options.scale)
     if options.array:
         return drawn(coarsened(_load(options.array), options.cells), scale)
@@ -103,11 +126,12 @@ def _whole(scale: float) -> int:
 def _trials(
     mechanism: Mechanism, params: Any, counts: NDArray[np.int64], options: argparse.Namespace
 ) -> Iterator[dict[str, float]]:
-    """Return the measures of each trial.
+    """Return the measures of each trial, by name.
 
-    Errors of range counts ("mae", "l2_scaled"); of the cells as a distribution, the divergence from
-    the true one in nats ("kl") and the earth mover's distance in cells ("earth_movers"); the
-    unevenness of true counts within the partitions ("weighted_variance"); and the seconds it took.
+    "mae" and "l2_scaled" are errors of range counts. "kl" is the divergence from the true
+    distribution in nats, and "earth_movers" the earth mover's distance to it in cells.
+    "weighted_variance" is the unevenness of true counts within the boxes. Another measure is the
+    time of the trial in seconds.
     """
     epsilon = parse_epsilon(options.epsilon)
     boxes = random_boxes(len(counts))
@@ -126,7 +150,7 @@ def _trials(
             )
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
-        # An estimate without people is taken as an even distribution.
+        # An estimate without people is treated as an even distribution.
         somebody = estimate if estimate.max() > 0 else np.ones_like(estimate)
         yield {
             "mae": mean_absolute_error(answers, truth),
@@ -135,4 +159,22 @@ def _trials(
             "earth_movers": earth_movers(counts, somebody),
             "weighted_variance": weighted_variance(counts, _partitions(shown[0])),
             "seconds": seconds,
-        }
+        } | (_points_errors(released, boxes, truth) if options.points else {})
+
+
+def _points_errors(
+    released: Released, boxes: NDArray[np.int64], truth: NDArray[np.float64]
+) -> dict[str, float]:
+    """Return the errors of range counts by synthetic points, and by the counts behind them."""
+    counted = counted_layers(released, layers(released))
+    [layer] = [layer for layer in counted if isinstance(layer, BoxLayer)]
+    points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())
+    cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
+    placed = points.weight * np.bincount(cells, minlength=layer.grid.size)
+    followed = spread(dataclasses.replace(layer, value=non_negative_counts(layer)))
+    return {
+        "mae_followed": mean_absolute_error(range_counts(followed, boxes), truth),
+        "mae_points": mean_absolute_error(
+            range_counts(placed.reshape(layer.grid.shape), boxes), truth
+        ),
+    }

@@ -1,4 +1,4 @@
-"""Error by contribution bound, for random and for popular contribution bounding."""
+"""Errors for several contribution bounds, with random and with popular contribution bounding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.views import ArrayView
 BOUNDS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 
 EVERYTHING = 10_000_000
-"""A bound that excludes nothing."""
+"""A contribution bound so large that nothing is left out."""
 
 TOP = 50
 
@@ -40,7 +40,7 @@ MEASURES: Mapping[str, str] = {
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `bounding` to the command line."""
+    """Add the subcommand `bounding` to the command line."""
     parser = subcommands.add_parser("bounding", help=__doc__)
     parser.add_argument(
         "--data", type=Path, required=True, help="Parquet with columns user, lon and lat"
@@ -56,7 +56,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every epsilon, way of bounding and bound."""
+    """Print a line for every epsilon, way of contribution bounding and contribution bound."""
     view = read(options.data, Counting(options.counting))
     grid = Grid.over(view.area, options.cells)
     truth = true_counts(view, grid)
@@ -77,8 +77,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path, counting: Counting) -> ArrayView:
-    """Return the people of a file in the box around them: allowed in a benchmark, and only
-    there.
+    """Return a view of the people in a file, with the box around them as the study area.
+
+    Only a benchmark may choose the area from the data.
     """
     import pandas as pd
 
@@ -96,7 +97,7 @@ def read(path: Path, counting: Counting) -> ArrayView:
 
 
 def true_counts(view: ArrayView, grid: Grid) -> NDArray[np.int64]:
-    """Return counts (rows, columns) with no bound and no noise."""
+    """Return the true counts (rows, columns), without contribution bounding and noise."""
     return view.histogram(grid)._read_by_meter()
 
 
@@ -109,7 +110,7 @@ def trial(
     bound: int,
     number: int,
 ) -> dict[str, float]:
-    """Return the errors of one release against the counts without a bound."""
+    """Return the errors of one release, compared with the counts without a contribution bound."""
     import dataclasses
 
     released = run(
@@ -133,7 +134,7 @@ def trial(
 def draw(
     folder: Path, epsilon: str, found: Mapping[Bounding, Mapping[int, Mapping[str, float]]]
 ) -> None:
-    """Write a chart of each measure."""
+    """Write a chart for each measure of error."""
     folder.mkdir(parents=True, exist_ok=True)
     for measured, words in MEASURES.items():
         curves: dict[str, Sequence[tuple[float, float]]] = {

@@ -17,7 +17,10 @@ Points = Sequence[tuple[float, float]]
 def line_chart(
     title: str, across: str, curves: Mapping[str, Points], *, level: float | None = None
 ) -> str:
-    """Draw named curves over a logarithmic axis, with a dotted line at `level` if it is given."""
+    """Return an SVG chart of named curves over a logarithmic axis.
+
+    If `level` is given, a dotted line marks it.
+    """
     xs = sorted({x for points in curves.values() for x, _ in points})
     ys = [y for points in curves.values() for _, y in points] + ([level] if level else [])
     low, high = min(0.0, *ys), max(ys) * 1.05 or 1.0

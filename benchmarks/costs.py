@@ -1,8 +1,8 @@
 """Processor seconds of the most expensive requests that anybody may send, by kind.
 
-It makes an installation of its own, with a heatmap of 1024 x 1024 cells, a quadtree over as many, a
-thousand zones of a hundred corners and many small releases, and sends each request to the views in
-this process, without a server between. `first` is the time when nothing is cached yet.
+The benchmark sets up an installation with a heatmap of 1024 x 1024 cells, a quadtree over as many
+cells, a thousand zones with a hundred corners each, and many small releases. It calls the views in
+this process, without a web server. `first` is the time while nothing is cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.report import report
 
 LIMIT = 0.5
-"""Most processor seconds of a request."""
+"""Limit on a request's processor time, in seconds."""
 
 CELLS = 1024
 
@@ -29,7 +29,7 @@ WEST, SOUTH, EAST, NORTH = 4.3, 52.0, 4.6, 52.2
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `costs` to the command line."""
+    """Add the subcommand `costs` to the command line."""
     parser = subcommands.add_parser("costs", help=__doc__)
     parser.add_argument("--cells", type=int, default=CELLS, help="along a side of the large maps")
     parser.add_argument("--releases", type=int, default=1000)
@@ -38,7 +38,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each request."""
+    """Print a line of times for each request."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-costs-") as folder:
         os.environ |= {
             "DPGEO_VAR": folder,
@@ -89,14 +89,15 @@ def _timed(send: Callable[[], Any]) -> tuple[float, int, int]:
 def _forget() -> None:
     """Empty what views cache in memory."""
     from dpgeo.api import ranges
-    from dpgeo.crowdsourcing import selectors
+    from dpgeo.crowdsourcing import radius_maps, selectors
 
     for cached in (ranges._released, ranges._ranges, selectors._ground, selectors._regions):
         cached.cache_clear()
+    radius_maps._radius_map.cache_clear()
 
 
 def requests(names: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield what is sent: a name, method, address and body."""
+    """Yield the name, method, URL and body of each request."""
     yield from _queries(names)
     yield from _plans(names["grid"])
     items = f"/ogc/collections/{names['grid']}.cells/items"
@@ -163,6 +164,12 @@ def _plans(release: str) -> Iterator[tuple[str, str, str, str]]:
         yield post(f"1,000 tasks, {model}", 1_000, allocations=every, model=model)
     far = {"travel_metres": 200_000, "willingness": 1e6}
     yield post("1,000 tasks over 200 km", 1_000, allocations=every, **far)
+    for points in (64, 96):
+        body = {"release": release, "reward": 50.0, "lattice": points}
+        asked = json.dumps({**body, "values": True})
+        yield f"a radius map of {points} x {points} points", "POST", "/api/v1/plan/radius", asked
+        asked = json.dumps({**body, **far})
+        yield f"the same over 200 km, {points}", "POST", "/api/v1/plan/radius", asked
     yield post("100 task regions", 100, geocast=True)
     yield post(
         "100 task regions, far", 100, geocast=True, target=0.999999, worker_share=1e-6, **far
@@ -170,7 +177,7 @@ def _plans(release: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def star(random: np.random.Generator, corners: int) -> dict[str, Any]:
-    """Return a polygon with spikes over the whole map."""
+    """Return a star-shaped polygon with spikes that reach across the map."""
     angle = np.sort(random.uniform(0, 2 * np.pi, corners - 1))
     reach = random.uniform(0.05, 1, corners - 1)
     x = (WEST + EAST) / 2 + (EAST - WEST) / 2 * reach * np.cos(angle)
@@ -180,7 +187,7 @@ def star(random: np.random.Generator, corners: int) -> dict[str, Any]:
 
 
 def stripes(number: int, slant: float = 0.0) -> dict[str, Any]:
-    """Return a multipolygon of stripes from one side of the map to the other."""
+    """Return a multipolygon of stripes that cross the whole map."""
     step = (NORTH - SOUTH) / (number + 1) / (1 + slant)
     rise = slant * (NORTH - SOUTH) / (1 + slant)
     parts = []

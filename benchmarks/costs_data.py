@@ -34,14 +34,14 @@ def fill(cells: int, releases: int) -> dict[str, str]:
 
 
 def grid(cells: int) -> GridRelease:
-    """Return a heatmap."""
+    """Return a heatmap of `cells` by `cells` cells."""
     frame = Grid.over(serving_data.AREA, cells)
     counts = (np.arange(frame.size, dtype=np.int64) * 7919 % 401 - 40).reshape(frame.shape)
     return GridRelease(grid=frame, counts=counts, noise=NOISE)
 
 
 def quadtree(cells: int) -> TreeRelease:
-    """Return squares of every size down to a cell; `cells` is a power of two."""
+    """Return a quadtree: square boxes of all sizes down to one cell; `cells` is a power of two."""
     frame = Grid.over(serving_data.AREA, cells)
     boxes, levels, parents, start = [], [], [], 0
     depth = cells.bit_length()
@@ -66,7 +66,7 @@ def quadtree(cells: int) -> TreeRelease:
 
 
 def zones(along: int = 32, corners: int = 100) -> ZonesRelease:
-    """Return about a thousand round zones."""
+    """Return about a thousand round zones with `corners` corners each."""
     west, south, east, north = serving_data.AREA.bounds
     x, y = np.meshgrid(
         np.linspace(west, east, along + 2)[1:-1], np.linspace(south, north, along + 2)[1:-1]

@@ -1,4 +1,4 @@
-"""Coverage of margins on maps of no people, of an even spread and of crowds."""
+"""How often margins cover the true counts, on maps of nobody, an even spread and crowds."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.randomness import SeededEntropy
 NOBODY = "nobody"
 
 FEW = 60
-"""Smallest number of boxes of similar value that says how often they are covered."""
+"""Least number of boxes with similar values for which coverage is computed."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `coverage` to the command line."""
+    """Add the subcommand `coverage` to the command line."""
     parser = subcommands.add_parser("coverage", help=__doc__)
     parser.add_argument("--cells", type=int, default=64)
     parser.add_argument("--scale", type=float, default=1e4, help="records on each map")
@@ -44,8 +44,8 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for every mechanism, map and layer.
 
-    "covered" is the share of boxes within their margins, "least" the lowest such share among boxes
-    of similar value, and "margin" the mean margin.
+    "covered" is the share of boxes with a true count within the margin, "least" the lowest such
+    share among boxes of similar value, and "margin" the mean margin.
     """
     for key in options.mechanism or HEATMAPS:
         for kind in options.map or (NOBODY, "even", "clusters"):
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict[str, str | float]]:
-    """Return figures for each layer of a mechanism on maps of one kind, over all trials."""
+    """Return figures for each layer of a mechanism, over all trials on maps of one kind."""
     mechanism = find_mechanism(key)
     given = dict(pair.split("=", 1) for pair in options.param)
     params = parse_parameters(mechanism.params, {"cells": options.cells} | given)
@@ -74,7 +74,7 @@ def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict
         )
         for layer in box_layers(released):
             error = np.abs(layer.value - range_counts(counts, layer.boxes.astype(np.int64)))
-            # Even shares of whole counts have rounding errors.
+            # Counts that are spread evenly have rounding errors.
             seen.setdefault(layer.name, []).append((layer, error <= layer.margin + 1e-9))
     return {name: _summary(layers) for name, layers in seen.items()}
 
@@ -85,8 +85,8 @@ def _summary(layers: list[tuple[BoxLayer, NDArray[np.bool_]]]) -> dict[str, str 
     margin = np.concatenate([layer.margin for layer, _ in layers])
     if not covered.size:
         return {"label": layers[0][0].margin_label, "boxes": 0}
-    # Similar values differ by at most a factor of four, in units of the median margin; all below
-    # one unit are one group.
+    # Similar values differ by at most a factor of four. The unit is the median margin; all values
+    # below one unit form one group.
     size = np.maximum(np.abs(value) / max(float(np.median(margin)), 1e-9), 1.0)
     alike = np.rint(np.log2(size) / 2).astype(np.int64)
     of_each = np.bincount(alike)

@@ -1,4 +1,4 @@
-"""Plans of tasks on released maps, evaluated with workers at known positions."""
+"""Task plans on released maps, evaluated with workers at known positions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,13 @@ EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
 
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
-"""Tasks of the plain loop, whose time is scaled up, since ten thousand would take minutes."""
+"""Number of tasks in the plain loop. Its time is scaled up, because ten thousand tasks would take
+minutes.
+"""
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `crowdsourcing` to the command line."""
+    """Add the subcommand `crowdsourcing` to the command line."""
     parser = subcommands.add_parser("crowdsourcing", help=__doc__)
     parser.add_argument("--file", type=Path, help="Parquet with user, lat and lon")
     parser.add_argument("--records", action="store_true", help="every record is a worker")
@@ -64,7 +66,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every epsilon, target, model and way to divide the reward."""
+    """Print a line for every combination of epsilon, target, model and way to divide the reward."""
     if options.speed:
         for line in _speed():
             report(line, options.json)
@@ -116,7 +118,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
 
 
 def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:
-    """Return means over the trials; geocasts that reach nobody in a trial are left out of it."""
+    """Return the mean over the trials of each figure that every trial has."""
     names = [name for name in outcomes[0] if all(name in each for each in outcomes)]
     return {name: float(np.mean([each[name] for each in outcomes])) for name in names}
 
@@ -135,10 +137,10 @@ def _settings(options: argparse.Namespace) -> Iterator[Settings]:
 
 
 def _source_limit(even: Plan) -> float:
-    """Return the radius that nine in ten tasks stay within at an even reward.
+    """Return the radius that nine in ten tasks do not exceed if the reward is divided evenly.
 
-    The source takes its travel limit from there (figure 13.9a), after radii without any limit: give
-    a large --travel to measure its RejR as it does.
+    The source chooses its travel limit from these radii (figure 13.9a), which have no limit of
+    their own. To measure RejR as the source does, set a large --travel.
     """
     radius = np.sort(np.where(even.planned, even.radius, math.inf))
     return float(radius[math.ceil(0.9 * len(radius)) - 1])
@@ -178,9 +180,7 @@ def _casts(
 
 
 def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
-    """Return one position of each worker, drawn from theirs, and tasks at places that others
-    visit.
-    """
+    """Return one random position of each worker, and tasks at places that others visit."""
     import pandas as pd
 
     table = pd.read_parquet(options.file, columns=["user", "lat", "lon"])
@@ -207,9 +207,7 @@ def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
 
 
 def _area(longitude: Floats, latitude: Floats) -> StudyArea:
-    """Return a box around the city, rounded outwards to a twentieth of a degree, as an owner
-    would.
-    """
+    """Return a box around the city, with sides rounded outwards to a twentieth of a degree."""
     step = 20
     return StudyArea.from_bounds(
         math.floor(longitude.min() * step) / step,
@@ -220,7 +218,7 @@ def _area(longitude: Floats, latitude: Floats) -> StudyArea:
 
 
 def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
-    """Return a view in which each worker is one record, so that a record is a person."""
+    """Return a view in which each worker has one record, so that records are people."""
     return ArrayView(
         area=area,
         longitude=longitude,
@@ -243,10 +241,10 @@ def _release(
 
 
 def _speed() -> Iterator[dict[str, str | float]]:
-    """Compare ten thousand tasks at once with a loop that solves each by itself.
+    """Yield the times to solve ten thousand tasks at once and in a loop, one by one.
 
-    The loop reads the same rings and finds the same radius by scipy's brentq. Times are processor
-    times, so other work of the machine does not count.
+    The loop reads the same rings and finds the same radius with scipy's brentq. The times are
+    processor times, so other work on the machine does not count.
     """
     from scipy.optimize import brentq
 
@@ -322,7 +320,7 @@ def _speed() -> Iterator[dict[str, str | float]]:
 
 
 def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
-    """Time the source's equation alone, in a loop over scalars of the math module."""
+    """Return the time to solve only the source's equation, in a loop over single numbers."""
     size = 100_000
     density = np.random.default_rng(1).gamma(0.5, 1e-3, size) + 1e-9
     pull = np.full(size, settings.willingness * REWARD_A_TASK)
@@ -348,7 +346,7 @@ def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
 
 
 def _seconds(work: Any) -> float:
-    """Return the shortest of three times."""
+    """Run some work three times, and return the shortest time in seconds."""
     times = []
     for _ in range(3):
         started = time.process_time()
@@ -358,7 +356,7 @@ def _seconds(work: Any) -> float:
 
 
 def _draw(lines: list[dict[str, str | float]], options: argparse.Namespace) -> None:
-    """Draw charts over epsilon at the highest target: success, and people notified."""
+    """Write charts over epsilon, at the highest target: task success, and people notified."""
     options.figures.mkdir(parents=True, exist_ok=True)
     name = f"{options.file.stem}{'-records' if options.records else ''}-{options.mechanism}"
     wanted = [line for line in lines if line["target"] == TARGETS[-1]]

@@ -1,8 +1,8 @@
-"""The way of a new owner with a file that nobody prepared: what he gets with the defaults.
+"""The journey of a new owner with a file of any kind: what the defaults lead to.
 
-It starts an installation of its own, signs in, and presses the main button of page after page. It
-prints what was understood of each column, which decisions were taken, how the map opens, and how
-far its opening layer is from the truth, which a benchmark alone may know.
+The benchmark starts an installation of its own, signs in, and presses the main button of each page.
+It prints what was understood of each column, which decisions were made, how the map opens, and how
+far its opening layer is from the truth, which only a benchmark may know.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 NEARBY_DEGREES = 0.1
-"""Distance within which only the size of a city counts."""
+"""Distance in degrees within which the largest city is preferred to the nearest one."""
 
 SHOWN = 40
 """Most columns that are printed."""
@@ -38,7 +38,7 @@ Figures = dict[str, Any]
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `firstmap` to the command line."""
+    """Add the subcommand `firstmap` to the command line."""
     parser = subcommands.add_parser("firstmap", help=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--area", default="", help="west,south,east,north; else a place by name")
@@ -49,7 +49,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each part of the way."""
+    """Print a line for each part of an owner's journey."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-firstmap-") as name:
         folder = Path(name)
         environment = {
@@ -68,7 +68,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _owner() -> tuple[str, str]:
-    """Make an organisation with an administrator; return his session and its CSRF token."""
+    """Create an organisation with an administrator; return the administrator's session and CSRF
+    token.
+    """
     import django
 
     django.setup()
@@ -93,7 +95,7 @@ def _owner() -> tuple[str, str]:
 
 @contextmanager
 def _site(environment: dict[str, str], folder: Path) -> Iterator[int]:
-    """Serve the installation, with a worker, on a free port; stop it with all its children."""
+    """Run the site with a worker on a free port, yield the port, then stop all processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -123,7 +125,7 @@ def _site(environment: dict[str, str], folder: Path) -> Iterator[int]:
 
 
 def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
-    """Yield a line for each step: the place, the file, the map and its error."""
+    """Yield a line for each step: the place, the file, the map and the map's error."""
     from dpgeo.datasets.models import Dataset, Upload
     from dpgeo.releases.models import Release
 
@@ -140,6 +142,9 @@ def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
         "square_kilometres": upload.dataset.area.ground_square_kilometres,
     }
     yield from _understood(upload, check)
+    if check.main_form is None:
+        yield {"step": "stopped", "why": "no row can be used as the file is understood"}
+        return
     read = walker.press(check)
     upload.refresh_from_db()
     if upload.state == "received":
@@ -186,7 +191,7 @@ def _wait(row: Any, *states: str) -> None:
 
 
 def _place(options: argparse.Namespace) -> dict[str, str]:
-    """Return what is typed into the first form."""
+    """Return what the owner types into the first form."""
     if options.area:
         sides = options.area.split(",")
         return dict(zip(("west", "south", "east", "north"), sides, strict=True))
@@ -194,7 +199,7 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _nearest_city(file: Path) -> str:
-    """Return the full name of the city nearest to the rows; an owner knows it by himself."""
+    """Return the full name of the city nearest to the rows, as a real owner would know it."""
     from dpgeo.pages.desk.places import world_places
 
     cities = world_places().cities
@@ -205,7 +210,10 @@ def _nearest_city(file: Path) -> str:
     shrink = np.cos(np.radians(latitude))
 
     def remoteness(name: str) -> float:
-        """Return the distance in degrees; an owner names a large city rather than its suburb."""
+        """Return a city's distance in degrees.
+
+        Within NEARBY_DEGREES it is 0, so that the largest city wins.
+        """
         city = cities[name]
         away = np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude)
         return float((away + NEARBY_DEGREES) / np.sqrt(city.population + 1))
@@ -224,8 +232,8 @@ def _some_points(file: Path) -> Any:
 
 
 def _understood(upload: Any, check: Page) -> Iterator[Figures]:
-    """Yield a line for each column, and one for the trial."""
-    from dpgeo.datasets.uploads import upload_understand
+    """Yield a line for each column, and one for the trial reading of the file."""
+    from dpgeo.datasets.previews import upload_understand
 
     found = upload_understand(upload=upload)
     if found is None:
@@ -245,7 +253,10 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
 
 
 def _opening(release: Any) -> Figures:
-    """Return how the map opens, and how far that is from the truth."""
+    """Return figures on the map's opening view.
+
+    If the view's layer consists of boxes, they include its error against the true counts.
+    """
     from dpgeo.postprocess.layers import BoxLayer, layers
     from dpgeo.postprocess.opening import class_shares, opening_of, per_square, visible_cells
     from dpgeo.postprocess.opening import coloured as coloured_of
@@ -285,7 +296,7 @@ def _opening(release: Any) -> Figures:
 
 
 def _true_counts(release: Any, layer: Any) -> Any:
-    """Return how many people, or rows, were really in each box (n,), without any bound."""
+    """Return the true number of people, or of rows, in each box (n,), without a bound."""
     import pyarrow.parquet as pq
 
     from dpgeo.datasets.storage import private_storage

@@ -1,4 +1,4 @@
-"""A visitor who signs in at a desk and presses the main button of page after page."""
+"""A simulated owner who signs in and presses the main button of one page after another."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ REDIRECTS = {301, 302, 303}
 
 @dataclass
 class Form:
-    """A form: where it is sent, what it holds by default, and its main button."""
+    """A form: its URL, its fields with their default values, and its main button."""
 
     method: str
     action: str
     fields: Pairs = field(default_factory=list)
     open_radios: set[str] = field(default_factory=set)
-    """Radio buttons of which none is chosen: a decision without a default."""
+    """Names of the groups of radio buttons without a choice: decisions that have no default."""
     button: tuple[str, str] | None = None
     main: bool = False
     file: str = ""
 
 
 class Page(HTMLParser):
-    """The forms of a page, the main link, and what alerts say."""
+    """Parser that finds a page's forms, its main link, and the text of its alerts."""
 
     def __init__(self, status: int, address: str, text: str) -> None:
         super().__init__()
@@ -48,11 +48,11 @@ class Page(HTMLParser):
 
     @property
     def main_form(self) -> Form | None:
-        """The form with the main button."""
+        """The form that contains the main button; None if no form does."""
         return next((form for form in self.forms if form.main), None)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a form, a field, a button or a link."""
+        """Record the start of a form, a field, a button or a link."""
         given = {name: value or "" for name, value in attrs}
         if self._alert or given.get("role") == "alert":
             self._alert += tag not in {"input", "br", "img", "meta", "link"}
@@ -91,14 +91,14 @@ class Page(HTMLParser):
             self._form.fields.append((name, given.get("value", "")))
 
     def handle_data(self, data: str) -> None:
-        """Collect what alerts say, and what text areas hold."""
+        """Record the text of alerts and text areas."""
         if self._alert and data.strip():
             self.alerts.append(" ".join(data.split()))
         if self._area is not None:
             self._area += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a form, a choice or an alert."""
+        """Record the end of a form, a choice or an alert."""
         self._alert -= bool(self._alert)
         if tag == "form":
             self._form = None
@@ -114,7 +114,7 @@ class Page(HTMLParser):
 
 
 class Walker:
-    """Asks for pages with a session, and counts pages and decisions."""
+    """An HTTP client with a session that requests pages, and counts pages and decisions."""
 
     def __init__(self, port: int, session: str, csrf: str) -> None:
         self._port = port
@@ -124,15 +124,15 @@ class Walker:
         self.decisions: list[str] = []
 
     def get(self, address: str) -> Page:
-        """Return a page, after redirects."""
+        """Return the page at an address, after redirects."""
         return self._ask("GET", address, b"", "")
 
     def press(
         self, page: Page, decided: Mapping[str, str] | None = None, file: Path | None = None
     ) -> Page:
-        """Press the main button of a page, with decisions in place of defaults.
+        """Press a page's main button, with `decisions` in place of default values.
 
-        Raises ValueError for a page that has none.
+        Raises ValueError if the page has no main button.
         """
         form = page.main_form
         if form is None:
@@ -172,7 +172,9 @@ class Walker:
         return Page(answer.status, path, text)
 
     def until(self, address: str, words: str, seconds: float = 600.0) -> Page:
-        """Return a page once it contains words. Raises TimeoutError."""
+        """Reload a page until it contains the words, and return it. Raises TimeoutError if it never
+        does.
+        """
         deadline = time.monotonic() + seconds
         while words not in (page := self.get(address)).text:
             self.pages -= 1

@@ -1,7 +1,7 @@
-"""Generated maps of several kinds, on which rules and constants are chosen.
+"""Generated maps of several kinds, used to choose rules and constants.
 
 Each kind is uneven in a different way: clusters, unevenness at every scale, roads, a few heavy
-cells, tables of two attributes that are mostly zero, bands, a city, an even spread.
+cells, tables of two attributes that are mostly zero, bands, a city, or no unevenness.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Floats = NDArray[np.float64]
 
 
 def generated(kind: str, cells: int, seed: int) -> Floats:
-    """Return probabilities (cells, cells) of one of the KINDS; always the same for a seed."""
+    """Return the probabilities (cells, cells) of one of the KINDS; a seed always gives the same
+    ones.
+    """
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
     weights = KINDS[kind](cells, random)
     return np.asarray(weights / weights.sum())
@@ -28,7 +30,7 @@ def _coordinates(cells: int) -> tuple[Floats, Floats]:
 
 
 def _clusters(cells: int, random: Generator) -> Floats:
-    """Crowds of very different widths around a few centres."""
+    """Return clusters of very different widths around a few centres."""
     rows, columns = _coordinates(cells)
     weights = np.zeros((cells, cells))
     for _ in range(int(random.integers(2, 12))):
@@ -40,7 +42,9 @@ def _clusters(cells: int, random: Generator) -> Floats:
 
 
 def _cascade(cells: int, random: Generator) -> Floats:
-    """Multiplicative cascade: quarters divide their square's mass unevenly, on every level."""
+    """Return a multiplicative cascade: on every level, quarters divide their square's mass
+    unevenly.
+    """
     weights = np.ones((1, 1))
     while len(weights) < cells:
         side = len(weights)
@@ -51,7 +55,7 @@ def _cascade(cells: int, random: Generator) -> Floats:
 
 
 def _roads(cells: int, random: Generator) -> Floats:
-    """Lines that run into a centre and get busier on the way."""
+    """Return lines that meet in a centre and are busier near it."""
     weights = np.zeros((cells, cells))
     centre = cells * (0.3 + 0.4 * random.random(2))
     for _ in range(int(random.integers(10, 40))):
@@ -63,7 +67,7 @@ def _roads(cells: int, random: Generator) -> Floats:
 
 
 def _heavy_cells(cells: int, random: Generator) -> Floats:
-    """All people in a few random cells, whose sizes follow a power law."""
+    """Return a map with all people in a few random cells, with sizes that follow a power law."""
     weights = np.zeros((cells, cells))
     number = int(random.integers(5, 80))
     places = random.integers(0, cells, (number, 2))
@@ -73,7 +77,7 @@ def _heavy_cells(cells: int, random: Generator) -> Floats:
 
 
 def _table(cells: int, random: Generator) -> Floats:
-    """Two attributes that are mostly zero, and never or rarely above zero together."""
+    """Return a table of two attributes that are mostly zero, and rarely positive together."""
     axes = [_attribute(cells, random) for _ in range(2)]
     together = random.choice([0.0, 0.02, 1.0])
     weights = np.outer(axes[0], axes[1])
@@ -82,8 +86,8 @@ def _table(cells: int, random: Generator) -> Floats:
 
 
 def _attribute(cells: int, random: Generator) -> Floats:
-    """Return probabilities of one attribute: zero, then values some of which are round and
-    heavy.
+    """Return probabilities of one attribute: a heavy zero, and further values, some of which are
+    heavier.
     """
     number = int(random.integers(10, cells))
     chances = np.zeros(cells)
@@ -97,7 +101,10 @@ def _attribute(cells: int, random: Generator) -> Floats:
 
 
 def _corner(cells: int, random: Generator) -> Floats:
-    """Mass that decreases from a corner, whose own cell may be much heavier."""
+    """Return mass that decreases with the distance from a corner.
+
+    The corner's own cell may be much heavier.
+    """
     falls = [np.exp(-np.arange(cells) / random.uniform(2, 30)) for _ in range(2)]
     weights = np.outer(falls[0], falls[1])
     weights[0, 0] *= random.uniform(1, 2000)
@@ -105,14 +112,14 @@ def _corner(cells: int, random: Generator) -> Floats:
 
 
 def _band(cells: int, random: Generator) -> Floats:
-    """A strip across the map, such as a valley or a coast."""
+    """Return a strip across the map, such as a valley or a coast."""
     rows, columns = _coordinates(cells)
     across = (rows - columns * random.uniform(0.3, 1)) / random.uniform(0.02, 0.15)
     return np.exp(-(across**2) - 3 * columns) * random.gamma(0.5, 1, (cells, cells))
 
 
 def _city(cells: int, random: Generator) -> Floats:
-    """Quarters of heavy-tailed extent and size, each with places of equal weight."""
+    """Return quarters of heavy-tailed extent and size, each with places of equal weight."""
     weights = np.zeros((cells, cells))
     for centre in random.random((40, 2)) * cells * 0.5 + cells * 0.2:
         places = centre + random.standard_t(1.5, (400, 2)) * 3
@@ -122,13 +129,13 @@ def _city(cells: int, random: Generator) -> Floats:
 
 
 def _product(cells: int, random: Generator) -> Floats:
-    """Rows and columns independent, each with peaks of its own."""
+    """Return a product of independent rows and columns, which have peaks of their own."""
     axes = [random.gamma(random.choice([0.1, 0.3, 1.0]), 1, cells) + 1e-9 for _ in range(2)]
     return np.outer(axes[0], axes[1])
 
 
 def _towns(cells: int, random: Generator) -> Floats:
-    """Towns of heavy-tailed sizes in a country with a thin, even population."""
+    """Return towns of heavy-tailed sizes in a country with a thin, even population."""
     rows, columns = _coordinates(cells)
     weights = np.full((cells, cells), random.uniform(0.001, 0.1))
     for size in random.pareto(1.0, int(random.integers(5, 60))):
@@ -140,7 +147,7 @@ def _towns(cells: int, random: Generator) -> Floats:
 
 
 def _even(cells: int, random: Generator) -> Floats:
-    """The same number of people everywhere."""
+    """Return a map with the same number of people everywhere."""
     return np.ones((cells, cells))
 
 

@@ -1,4 +1,4 @@
-"""Moved points: noise against theory, guarantee, recovered density, and speed."""
+"""Moved points: noise compared with theory, guarantee, recovered density, and speed."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ PLACES = {
 }
 
 DISTANCES = (50, 100, 200, 400)
-"""Metres between the two places that outcomes are to distinguish."""
+"""Distances in metres between the two places from which outcomes are compared."""
 
 PROMISED = 4
-"""Number of points for each of these, in units of the other figures' number."""
+"""Factor by which more points are drawn for each distance than for the other figures."""
 
 MOST_CHANCE = 1e-6
-"""Probability that any bound on the log-ratios is above the truth."""
+"""Probability that at least one of the bounds on log-ratios exceeds the true value."""
 
 Sampler = Callable[[Floats, Floats, SeededWords], tuple[Floats, Floats]]
-"""Perturbs positions (n,) in degrees."""
+"""Type of a function that perturbs positions (n,) in degrees."""
 
 SIDE_METRES = 40_000
-"""Side of the square around the points' median in which densities are recovered."""
+"""Side in metres of the square, around the points' median, in which densities are recovered."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `geoind` to the command line."""
+    """Add the subcommand `geoind` to the command line."""
     parser = subcommands.add_parser("geoind", help=__doc__)
     parser.add_argument("--level", default="ln 4")
     parser.add_argument("--radius", type=int, default=200)
@@ -84,9 +84,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """Compare standard deviations along both axes with sqrt(3)/rate, and print the share beyond
-    r95.
-    """
+    """Yield standard deviations along both axes beside sqrt(3)/rate, and the share beyond r95."""
     for name, (lon, lat) in PLACES.items():
         east, north = move(np.full(draws, lon), np.full(draws, lat), noise, SeededWords(seed))
         across, along = _metres(east, north, lon, lat)
@@ -101,12 +99,10 @@ def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, s
 
 
 def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """Print lower bounds on the log-ratio of outcomes from two places in Berlin, beside the
-    guarantee.
+    """Yield lower bounds on the log-ratio of outcomes from two places in Berlin, and the guarantee.
 
-    `lower` is above the truth in at most one of a million runs of all lines. Two samplers with
-    planted faults are measured beside the real one; at some distance each must exceed the
-    guarantee.
+    In at most one of a million runs, any `lower` exceeds the true value. Two samplers with planted
+    faults are measured as well; each must exceed the guarantee at some distance.
     """
     samplers: dict[str, Sampler] = {
         "dpgeo": lambda lon, lat, words: move(lon, lat, noise, words),
@@ -150,7 +146,7 @@ def _draw_in_berlin(sampler: Sampler, seed: int) -> Draw:
 def _move_on_mercator(
     lon: Floats, lat: Floats, rate: float, words: SeededWords
 ) -> tuple[Floats, Floats]:
-    """Perturb as other software does: with noise in metres of the map, not of the ground."""
+    """Perturb as some other software does, with noise in map metres, not ground metres."""
     arcs = draw_arcs(rate * EARTH_RADIUS_METRES, len(lon), words) * EARTH_RADIUS_METRES
     bearing = words.words(len(lon)) * (2 * math.pi / 2**64)
     x, y = to_mercator(lon, lat)
@@ -158,7 +154,7 @@ def _move_on_mercator(
 
 
 def _speed(noise: PlanarLaplace, draws: int, seed: int) -> dict[str, str | float]:
-    """Measure millions of points a second against the usual NumPy method without snapping.
+    """Return millions of points per second, beside the usual NumPy method without snapping.
 
     That method draws the radius by Lambert's W (Andres et al. 2013) and uses the direct formula
     with arc sines.
@@ -190,7 +186,7 @@ def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[F
 
 
 def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[str, str | float]:
-    """Compare errors of the recovered density with those of the histogram of the moved points."""
+    """Return errors of the recovered density, and those of the moved points' histogram."""
     lon, lat, area = _points(path)
     grid = Grid.over(area, cells)
     moved = move(lon, lat, noise, SeededWords(seed))
@@ -220,7 +216,7 @@ def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[st
 
 
 def _points(path: Path) -> tuple[Floats, Floats, StudyArea]:
-    """Return positions within a square of SIDE_METRES around their median, and the square."""
+    """Return the positions in a square of SIDE_METRES around their median, and that square."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=["lat", "lon"])
@@ -242,7 +238,7 @@ def _counts(grid: Grid, lon: Floats, lat: Floats) -> Floats:
 
 
 def _metres(east: Floats, north: Floats, lon: float, lat: float) -> tuple[Floats, Floats]:
-    """Return metres east and north of a place, where the earth is almost flat."""
+    """Return metres east and north of a place, treating the earth as flat near it."""
     turned = (east - lon + 180) % 360 - 180
     across = np.radians(turned) * math.cos(math.radians(lat)) * EARTH_RADIUS_METRES
     return across, np.radians(north - lat) * EARTH_RADIUS_METRES

@@ -1,7 +1,7 @@
 """Picture for docs/mechanisms/planar-laplace.md.
 
-It shows an invented city, its perturbed points, its recovered density, and circles of the noise to
-scale.
+It shows an invented city, its perturbed points and its recovered density, with circles that show
+the noise to scale.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ AREA = StudyArea.from_bounds(10.0, 50.0, 10.0 + 0.35 / 2, 50.0 + 0.225 / 2)
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `geoind-picture` to the command line."""
+    """Add the subcommand `geoind-picture` to the command line."""
     parser = subcommands.add_parser("geoind-picture", help=__doc__)
     parser.add_argument("target", type=Path, help="a .png file")
     parser.set_defaults(run=draw)
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Write the picture."""
+    """Write the picture to the requested file."""
     from PIL import Image, ImageDraw
 
     level = make_level("ln 4", 200)
@@ -79,7 +79,7 @@ def _circles(pen: Any, noise: PlanarLaplace, x: float, y: float, scale: float) -
 
 
 def _city(generator: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return invented streets, squares and a ring road."""
+    """Return positions of people in invented streets, squares and a ring road."""
     west, south, east, north = AREA.bounds
     squares = generator.uniform((west, south), (east, north), (60, 2))
     weights = generator.pareto(1.3, 60) + 0.2
@@ -102,7 +102,7 @@ def _counts(grid: Grid, lon: NDArray[np.float64], lat: NDArray[np.float64]) -> N
 
 
 def _coloured(share: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return colours (rows, columns, 3) of values from 0 to 1, by their square roots."""
+    """Return the colours (rows, columns, 3) of values from 0 to 1, by their square roots."""
     place = np.sqrt(np.clip(share, 0, 1)) * (len(RAMP) - 1)
     bands = [np.interp(place, np.arange(len(RAMP)), RAMP[:, band]) for band in range(3)]
     return np.stack(bands, axis=-1).round().astype(np.uint8)

@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
 """Limits: seconds to the first heatmap, bytes sent for the map, bytes of all scripts."""
+
+VIEWPORT: Any = {"width": 1440, "height": 900}
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -69,7 +72,7 @@ MEASURE = """() => {
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `page` to the command line."""
+    """Add the subcommand `page` to the command line."""
     parser = subcommands.add_parser("page", help=__doc__)
     parser.add_argument("--cells", type=int, default=1024, help="cells along each side of the map")
     parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
@@ -78,9 +81,10 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the median visit. Raises OSError if the site does not start."""
-    with site(options.cells) as (address, release):
-        visits = list(visit(f"{address}/maps/{release}/", options.repeat))
+    """Print the median figures of several visits. Raises OSError if the site does not start."""
+    with site(INSTALL.format(cells=options.cells)) as measured:
+        address = f"{measured.address}/maps/{measured.release}/"
+        visits = list(visit(address, options.repeat))
     seconds = [each["seconds"] for each in visits]
     line: dict[str, str | float] = {
         "name": f"page: first heatmap of {options.cells} x {options.cells} cells",
@@ -100,27 +104,37 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
-    """Return the figures of several first visits."""
+    """Yield the figures of several first visits."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for count in range(repeat + 1):
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context = browser.new_context(viewport=VIEWPORT)
             page = context.new_page()
             page.goto(address)
             page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=60_000)
             found: dict[str, float] = page.evaluate(MEASURE)
             context.close()
             if count:
-                # The first visit warms the server, as for every visitor but one.
+                # The first visit is not counted, because it warms up the server.
                 yield found
         browser.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An installation that runs: its address, its map, its folder and its commands."""
+
+    address: str
+    release: str
+    folder: Path
+    manage: Callable[..., str]
+
+
 @contextmanager
-def site(cells: int) -> Iterator[tuple[str, str]]:
-    """Run a new installation with one large map; yield its address and the release."""
+def site(install: str) -> Iterator[Site]:
+    """Run a new installation with the map that a script makes, which prints its id at the end."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         environment = os.environ | {
             "DPGEO_VAR": folder,
@@ -136,7 +150,7 @@ def site(cells: int) -> Iterator[tuple[str, str]]:
 
         run("migrate", "-v0")
         run("collectstatic", "-v0", "--no-input")
-        release = run("shell", "-v0", "-c", INSTALL.format(cells=cells)).split()[-1]
+        release = run("shell", "-v0", "-c", install).split()[-1]
         port = free_port()
         server = subprocess.Popen(  # noqa: S603 - our own server
             [*manage, "serve", "--port", str(port), "--workers", "1"],
@@ -147,21 +161,21 @@ def site(cells: int) -> Iterator[tuple[str, str]]:
         )
         try:
             wait_for(f"http://127.0.0.1:{port}/about/privacy/")
-            yield f"http://127.0.0.1:{port}", release
+            yield Site(f"http://127.0.0.1:{port}", release, Path(folder), run)
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(timeout=60)
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(address: str) -> None:
-    """Wait until a page answers. Raises TimeoutError after a minute."""
+    """Wait until a page answers, at most a minute. Raises TimeoutError after that."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -172,5 +186,7 @@ def wait_for(address: str) -> None:
 
 
 def all_scripts() -> int:
-    """Return the compressed bytes of all scripts of the built frontend, with the desk's."""
+    """Return the compressed bytes of all scripts of the built frontend, including the owners'
+    pages.
+    """
     return sum(path.stat().st_size for path in (ROOT / "frontend/dist/assets").glob("*.js.br"))

@@ -1,17 +1,18 @@
-"""Distance error of PriLocation beside plain Laplace noise and k-anonymity.
+"""Distance errors of PriLocation, compared with plain Laplace noise and k-anonymity.
 
-Epsilon is that of one record, as in the source (Zhu, Li, Zhou and Yu 2017, section 12.4.5); a
-person with l records has l times as much. There are as many virtual users as persons, who are
-assigned to them. Errors are divided by the hierarchical sensitivity, the largest distance of two
-places in the city, and are means over virtual users. With t the place before the replacement and z
-the one drawn for it:
+Epsilon is that of one record, as in the source (Zhu, Li, Zhou and Yu 2017, section 12.4.5); for a
+person with l records it is l times as much. There are as many virtual users as persons, and persons
+are assigned to virtual users. Errors are means over virtual users, divided by the hierarchical
+sensitivity, which is the largest distance between two places in the city. Let t be a place before
+its replacement and z the place drawn for it:
 
-de: sum of d(t, z) over the output's size, a person's mean (the source's equation);
+de: the sum of d(t, z) divided by the size of the output, averaged over persons (the source's
+equation);
 
-de_true: the same over the number of the person's true records (its text);
+de_true: the same divided by the number of the person's true records (the source's text);
 
-de_honest: distance of every drawn place, fakes included, to the nearest place where somebody
-assigned to the virtual user really was, over the output's size.
+de_honest: for every drawn place, fakes included, the distance to the nearest place where somebody
+assigned to the virtual user really was, divided by the size of the output.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ TENTHS = tuple(range(1, 11))
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `prilocation` to the command line."""
+    """Add the subcommand `prilocation` to the command line."""
     parser = subcommands.add_parser("prilocation", help=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="Parquet with user, lon, lat")
     parser.add_argument("--every", type=int, default=1, help="take every so many rows")
@@ -76,7 +77,7 @@ def add_to(subcommands: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records: persons (n,) numbered from 0, their positions and nearest places (n,)."""
+    """Records of persons (n,), numbered from 0, with their positions and nearest places (n,)."""
 
     persons: Ints
     people: int
@@ -98,8 +99,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace) -> Records:
-    """Return the records of a file, in the study area around them, which only a benchmark may
-    use.
+    """Return the records of a file, with the box around them as the study area.
+
+    Only a benchmark may choose the area from the data.
     """
     import pyarrow.parquet as pq
 
@@ -118,7 +120,7 @@ def read(options: argparse.Namespace) -> Records:
 
 
 def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
-    """Return one place for each point of interest."""
+    """Return one place for each point of interest that the records name."""
     found = table[held].groupby("poi")[["lon", "lat"]].first()
     return Places(
         levels=("street",),
@@ -130,7 +132,7 @@ def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
 
 
 def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
-    """Yield the errors of every method."""
+    """Yield a line of errors for every method."""
     wide = diameter(records.places.positions)
     for crowd in CROWDS:
         moved = k_anonymous(records, crowd)
@@ -147,8 +149,9 @@ def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
 
 
 def plain(records: Records, epsilon: float, seed: int) -> Centres:
-    """Add Laplace noise to both coordinates, half of epsilon each, and pull points into the
-    area.
+    """Return positions with Laplace noise in both coordinates, moved into the study area.
+
+    Each coordinate uses half of epsilon.
     """
     random = np.random.default_rng(seed)
     west, south, east, north = records.area.mercator_bounds
@@ -158,9 +161,9 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
 
 
 def k_anonymous(records: Records, crowd: int) -> Centres:
-    """Move every record to the mean of its box.
+    """Return positions in which every record is moved to the mean of its box.
 
-    Boxes are halved while both halves contain `crowd` people (Mondrian: LeFevre, DeWitt and
+    Boxes are halved as long as both halves contain `crowd` people (Mondrian: LeFevre, DeWitt and
     Ramakrishnan 2006).
     """
     x, y = records.at.x.copy(), records.at.y.copy()
@@ -183,7 +186,10 @@ def _halves(records: Records, held: Ints) -> list[Ints]:
 
 
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
-    """Run the mechanism's steps with the source's shares, for one record."""
+    """Run the mechanism's steps with the source's shares of epsilon, and return the errors.
+
+    Epsilon is that of one record.
+    """
     entropy = SeededEntropy(seed)
     grid = Grid.over(records.area, LATTICE)
     at = records.places.positions
@@ -225,23 +231,22 @@ def _taken(at: Centres, places: Ints) -> Centres:
 
 
 def _mean(persons: Ints, values: Floats, people: int) -> float:
-    """Return the mean over people of their means; people without a value are left out."""
+    """Return the mean of people's means; people without a value are left out."""
     size = np.bincount(persons, minlength=people)
     sums = np.bincount(persons, values, people)
     return float((sums[size > 0] / size[size > 0]).mean())
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean distance over virtual users with true places; for others it is not
-    defined.
-    """
+    """Return the mean distance over virtual users that have true places."""
     held = np.isin(persons, records.persons)
     return _mean(persons[held], astray[held], records.people)
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
-    """Return metres from each drawn place to the nearest of the person's true places, 0 without
-    any.
+    """Return the distance in metres from each drawn place to the person's nearest true place.
+
+    The distance is 0 if the person has no true place.
     """
     at = records.places.positions
     away = np.zeros(len(places))
@@ -258,7 +263,7 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
 
 
 def speed(records: Records) -> Line:
-    """Time five noisy rounds with 80 clusters, from positions on, beside scikit-learn's k-means."""
+    """Return the time of five noisy rounds with 80 clusters, beside scikit-learn's k-means."""
     from sklearn.cluster import KMeans
 
     grid = Grid.over(records.area, LATTICE)
@@ -295,7 +300,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _mebibytes(run: Callable[[], None]) -> float:
-    """Return the peak memory of arrays and objects beyond the positions themselves."""
+    """Return the peak memory of arrays and objects, without that of the positions themselves."""
     tracemalloc.start()
     run()
     most = tracemalloc.get_traced_memory()[1]

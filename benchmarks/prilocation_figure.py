@@ -1,4 +1,4 @@
-"""Figures of docs/mechanisms/prilocation.md as SVG, from benchmark results."""
+"""Figures for docs/mechanisms/prilocation.md, drawn as SVG from benchmark results."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LEFT, TOP, RIGHT, BOTTOM = 64, 16, 450, 330
 LEAST, MOST = 0.001, 1.0
 
 CLAIMS = {"claim: PriLocation, 80": 0.0239, "claim: plain DP": 0.0239 / (1 - 0.6914)}
-"""Results that the source reports, on Flickr at epsilon 1."""
+"""Results that the source reports for Flickr at epsilon 1."""
 
 COLOURS = ("#0f5c5c", "#2a9d8f", "#7fc8a9", "#b0134f", "#8a5300", "#44525e", "#3b4cc0", "#9467bd")
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `prilocation-figure` to the command line."""
+    """Add the subcommand `prilocation-figure` to the command line."""
     parser = subcommands.add_parser("prilocation-figure", help=__doc__)
     parser.add_argument("lines", type=Path)
     parser.add_argument("target", type=Path, help="an .svg file")
@@ -28,7 +28,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Write the figure."""
+    """Write the figure to the requested file."""
     lines = [json.loads(line) for line in options.lines.read_text().splitlines()]
     curves: dict[str, list[tuple[float, float]]] = defaultdict(list)
     levels: dict[str, float] = {}

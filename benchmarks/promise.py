@@ -1,11 +1,11 @@
 """Lower bounds on the log-ratio of outcomes from two places.
 
 The largest ratio over many cells is too large by chance, however many draws there are. So the
-sample is split. One half chooses a set of outcomes; the other alone tests it, by the bounds of
-Clopper and Pearson (1934) on its two probabilities. The bound exceeds the truth with at most the
-stated probability, whatever the first half chose, and is near the truth if that half chose well.
-The set consists of the cells that favour one place most, as many as give the first half's best
-bound (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
+sample is split: the first half chooses a set of outcomes, and the second half tests only that set,
+by the bounds of Clopper and Pearson (1934) on its two probabilities. Whatever the first half chose,
+the bound exceeds the truth with at most the stated probability; it is near the truth if the choice
+was good. The set consists of the cells that favour one place most, as many as give the best bound
+in the first half (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Draw = Callable[[float, int, int], tuple[Floats, Floats]]
-"""Returns perturbed points, in metres east and north of the middle, of `size` reports made
-`east` metres from it, under a seed.
+"""Type of a function that perturbs `size` reports made `east` metres from the middle, with a seed.
+
+It returns the points in metres east and north of the middle.
 """
 
 CELLS = 24
-"""Cells along each side of the square in which outcomes are distinguished; all beyond it is one
-more.
+"""Number of cells along each side of the square in which outcomes are told apart.
+
+Everything outside the square is one further cell.
 """
 
 REACH = 3.0
-"""Half the side of that square, in units of the noise's mean distance."""
+"""Half of the square's side, in units of the noise's mean distance."""
 
 CHUNK = 1 << 20
 """Number of outcomes drawn at a time."""
@@ -37,8 +39,10 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A bound: `estimate` is the log-ratio of the set's shares in the testing half, `lower` its
-    bound. `more` and `less` of `draws` outcomes from either place were in the set.
+    """A lower bound on the log-ratio of a set's probabilities under two places.
+
+    `estimate` is the log-ratio of the set's shares in the testing half, and `lower` the bound. Of
+    the `draws` outcomes from either place, `more` and `less` were in the set.
     """
 
     estimate: float
@@ -49,10 +53,10 @@ class Found:
 
 
 def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: float) -> Found:
-    """Bound the log-ratio of outcomes from two places so many metres apart, from `draws` of each.
+    """Return a bound on the log-ratio of outcomes from two places, from `draws` outcomes of each.
 
-    `lower` is above the true log-ratio with at most the given chance. `scale` is the mean distance
-    of the noise, in metres.
+    The places are `metres` apart. `lower` exceeds the true log-ratio with probability at most
+    `chance`. `scale` is the mean distance of the noise in metres.
     """
     ends, half = (-metres / 2, metres / 2), draws // 2
     west, east = (_count(draw, place, half, scale, seed) for seed, place in enumerate(ends))
@@ -65,7 +69,10 @@ def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: floa
 
 
 def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDArray[np.int64]:
-    """Count outcomes in each cell, and those beyond them last: int64 (CELLS**2 + 1,)."""
+    """Return counts (CELLS**2 + 1,) of the outcomes in each cell and, last, outside the square.
+
+    Their dtype is int64.
+    """
     counts = np.zeros(CELLS**2 + 1, dtype=np.int64)
     for number, start in enumerate(range(0, draws, CHUNK)):
         east, north = draw(place, min(CHUNK, draws - start), 1000 * seed + number)
@@ -82,10 +89,10 @@ def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDA
 def _choose(
     west: NDArray[np.int64], east: NDArray[np.int64], chance: float
 ) -> tuple[NDArray[np.int64], int]:
-    """Choose the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
+    """Choose the cells with outcomes that reveal most, and the place (0 or 1) that they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # Half an outcome is added to both, so that cells with hardly any come last.
+        # Adding half an outcome to both counts puts nearly empty cells last.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance
@@ -101,8 +108,8 @@ def least_log_ratio(
 ) -> Floats:
     """Return lower confidence bounds (n,) on the log-ratio of two probabilities.
 
-    `more` and `less` (n,) are how many of so many `draws` each event had. A bound is wrong with at
-    most the given chance (Clopper and Pearson 1934).
+    The events happened `more` and `less` (n,) times in `draws` draws. Each bound is wrong with
+    probability at most `chance` (Clopper and Pearson 1934).
     """
     from scipy.stats import beta
 

@@ -1,9 +1,10 @@
-"""Request rate of the web server: files, 304s, and lists of a thousand releases.
+"""Request rates of the web server for files, 304s, and lists of a thousand releases.
 
-It starts an installation of its own behind gunicorn, as `serve` does, and sends requests with wrk.
-On a machine that does other work too, look at the milliseconds of processor time: two cores answer
-at most 2000 divided by them each second. `of_bare` is that time in units of the reference's: the
-bytes of the small file from memory, behind the same gunicorn, without Django.
+The benchmark starts an installation of its own behind gunicorn, as `serve` does, and sends requests
+with wrk. On a busy machine only the milliseconds of processor time are meaningful: divided into
+2000, they give the most requests per second that two cores can answer. `of_bare` is the ratio of
+that time to that of a reference: the same gunicorn without Django, which answers with the small
+file's bytes from memory.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ end
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `serving` to the command line."""
+    """Add the subcommand `serving` to the command line."""
     parser = subcommands.add_parser("serving", help=__doc__)
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--connections", type=int, default=16)
@@ -61,7 +62,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each kind of request. Raises ValueError if wrk is missing."""
+    """Print a line for each kind of request. Raises ValueError if wrk is not installed."""
     if shutil.which("wrk") is None:
         raise ValueError("wrk is not installed: apt-get install wrk")
     with tempfile.TemporaryDirectory(prefix="dpgeo-serving-") as name:
@@ -90,7 +91,7 @@ def _measure_bare(
     options: argparse.Namespace,
     release: str,
 ) -> Figures:
-    """Measure the reference while the site is idle."""
+    """Return the figures of the reference, measured while the site is idle."""
     body = folder / "body"
     address = f"{server}/api/v1/releases/{release}/files/map.bin"
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
@@ -101,7 +102,7 @@ def _measure_bare(
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
-    """Return the requests: a name, an address, and whether the client has the answer already."""
+    """Return a name and a URL of each request, and whether the client already has the response."""
     file = f"/api/v1/releases/{release}/files"
     return [
         ("file of 13 kB", f"{file}/map.bin", False),
@@ -193,12 +194,12 @@ def _measure(
 
 
 def _processor_seconds(group: int) -> float:
-    """Return the processor time of a process and its workers so far."""
+    """Return the processor time that a process and its workers have used so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended meanwhile
             continue
         if int(fields[2]) == group:
             ticks += int(fields[11]) + int(fields[12])

@@ -1,4 +1,4 @@
-"""Releases to be served: one that was drawn, and copies of its row."""
+"""Releases for the benchmark `serving`: one with files, and copies of its database row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EPSILON = Fraction(1, 2)
 
 
 def fill(releases: int) -> str:
-    """Publish releases; return the id of the one that has files."""
+    """Publish `releases` releases, and return the id of the one that has files."""
     organisation = organisation_create(name="Example City")
     datasets = [
         dataset_create(
@@ -72,7 +72,7 @@ def _first(dataset: Dataset) -> Release:
 
 
 def make_release(dataset: Dataset, mechanism: str) -> Release:
-    """Request a release and debit its epsilon."""
+    """Request a release, debit its epsilon, and return it."""
     upload = Upload.objects.create(
         dataset=dataset, state=UploadState.READY, file_name="none", size=1, raw_name="none"
     )
@@ -95,7 +95,7 @@ def make_release(dataset: Dataset, mechanism: str) -> Release:
 
 
 def released(release: Release, content: Content) -> Released:
-    """Return what was drawn for a release."""
+    """Return the Released object with this content for a release."""
     noise = DiscreteLaplace(EPSILON, 1)
     return Released(
         mechanism=release.mechanism,

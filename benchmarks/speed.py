@@ -1,4 +1,4 @@
-"""Speed of the slow parts, as ratios to what a user would use instead."""
+"""Speed of the slowest parts, as ratios to the time of what people would use instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SALT = bytes(16)
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `speed` to the command line."""
+    """Add the subcommand `speed` to the command line."""
     parser = subcommands.add_parser("speed", help=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the generated file")
     parser.add_argument("--people", type=int, default=200_000)
@@ -60,8 +60,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def noise(options: argparse.Namespace) -> Line:
-    """Time exact discrete Laplace noise at scale 10 beside OpenDP's, which draws a fiftieth as
-    many.
+    """Return the time of exact discrete Laplace noise at scale 10, compared with OpenDP's.
+
+    OpenDP draws only a fiftieth as many values.
     """
     import opendp.prelude as dp
 
@@ -85,7 +86,10 @@ def noise(options: argparse.Namespace) -> Line:
 
 
 def kdtree(options: argparse.Namespace) -> Line:
-    """Time a kd-tree on the noisy cells of an invented city beside drawing their noise."""
+    """Return the time of a kd-tree on an invented city's noisy cells.
+
+    It is compared with drawing the cells' noise.
+    """
     law = DiscreteLaplace(Fraction(1, 10), 1)
     words = SystemEntropy().stream()
     cells = trips.city(CELLS, people=options.rows)
@@ -103,7 +107,10 @@ def kdtree(options: argparse.Namespace) -> Line:
 
 
 def dpcube(options: argparse.Namespace) -> Line:
-    """Time DPCube on many cells, from counts to release, beside drawing one noise for each."""
+    """Return the time of DPCube on many cells, from counts to release.
+
+    It is compared with drawing one noise value for each cell.
+    """
     large = options.large
     view = _Counted(counts=trips.city(large, people=options.rows))
     mechanism = find_mechanism("dpcube")
@@ -124,14 +131,17 @@ def dpcube(options: argparse.Namespace) -> Line:
 
 
 class _Counted(CountsView):
-    """A view whose counts were computed beforehand."""
+    """A view with counts that were computed beforehand."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         return PrivateCounts(self.counts, sensitivity=1)
 
 
 def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Time bounded counts beside counts of all rows, both by DuckDB from the same file."""
+    """Yield the times of bounded counts, beside plain counts of all rows of the same file.
+
+    DuckDB computes both.
+    """
     grid = Grid.over(trips.AREA, CELLS)
     for counted in Counting:
         view = view_of(path, counted)
@@ -150,7 +160,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def whole_release(path: Path, options: argparse.Namespace) -> Line:
-    """Time the way from the canonical file to the bytes of a release beside one bounded query."""
+    """Return the time of a release from canonical file to bytes, beside one bounded query."""
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")
     params = parse_parameters(mechanism.params, {"cells": CELLS})
@@ -169,7 +179,7 @@ def whole_release(path: Path, options: argparse.Namespace) -> Line:
 
 
 def view_of(path: Path, counting: Counting) -> DuckDBView:
-    """Return a view of the generated people, with at most BOUND cells or visits each."""
+    """Return a view of generated people, with at most BOUND cells or visits each."""
     return DuckDBView(
         path, domain=Domain(trips.AREA), unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
     )
@@ -178,7 +188,7 @@ def view_of(path: Path, counting: Counting) -> DuckDBView:
 def best_of(
     repeat: int, ours: Callable[[], object], reference: Callable[[], object]
 ) -> tuple[float, float]:
-    """Return the shortest time of each, run in turns so that both meet the same load."""
+    """Return the shortest time of each function; they take turns to have the same load."""
     times: list[tuple[float, float]] = []
     for _ in range(repeat):
         started = time.perf_counter()
@@ -190,7 +200,7 @@ def best_of(
 
 
 def line(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
-    """Print one comparison; a ratio below 1 means that ours is faster."""
+    """Return the figures of one comparison; a ratio below 1 means that ours is faster."""
     return {
         "name": name,
         "ours_s": ours,

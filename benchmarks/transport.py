@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 def earth_movers_distance(
     first: NDArray[np.float64], second: NDArray[np.float64], cell: float
 ) -> float:
-    """Return the metres by which the average unit of mass moves from one map (n, n) to the other.
+    """Return the mean distance in metres by which mass moves from one map (n, n) to the other.
 
-    Mass moves along rows and columns, from cell to neighbouring cell, which makes it the cheapest
-    flow on the grid: at least the straight distance, at most sqrt(2) times as much. Both maps are
-    scaled to the same total. Solved by linear programming (HiGHS).
+    Mass moves along rows and columns from cell to neighbouring cell, as the cheapest flow on the
+    grid: its distance is between the straight one and sqrt(2) times as much. Both maps are scaled
+    to the same total. The solution is by linear programming (HiGHS).
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -31,8 +31,8 @@ def earth_movers_distance(
         ),
         shape=(first.size, start.size),
     ).tocsr()
-    # One cell's balance follows from the others'; with it, rounding could make the equations
-    # contradict each other.
+    # The last cell is left out, because its balance follows from the others; with it, rounding
+    # could make the equations contradict each other.
     found = linprog(
         np.ones(start.size), A_eq=flow[1:], b_eq=excess[1:], bounds=(0, None), method="highs"
     )

@@ -12,8 +12,8 @@ from dpgeo.spatial.grid import Grid
 
 AREA = StudyArea.from_bounds(10.0, 50.0, 10.5, 50.3)
 
-# Each person has a home; every trip ends within a few kilometres of it, and some people travel
-# far more than others.
+# Each person has a home, and every trip ends within a few kilometres of it. Some people travel far
+# more than others.
 _TRIPS = """
 COPY (
     WITH people AS (
@@ -58,7 +58,7 @@ GROUP BY 1
 
 
 def write(path: Path, *, rows: int, people: int) -> None:
-    """Write a canonical file of trips."""
+    """Write a canonical file of `rows` trips by `people` people."""
     import duckdb
 
     west, south, east, north = AREA.mercator_bounds
@@ -77,12 +77,15 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 
 def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
-    """Return counts per cell without a bound, as a user without privacy would."""
+    """Return the counts of cells without a bound, as somebody would count who ignores privacy."""
     return _run(_PLAIN, path, grid)
 
 
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
-    """Return counts per cell of at most `bound` visits a person, in one query without noise."""
+    """Return the counts of cells with at most `bound` visits of each person, without noise.
+
+    One query computes them.
+    """
     return _run(_BOUNDED, path, grid, bound=bound)
 
 

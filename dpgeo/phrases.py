@@ -13,31 +13,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 Value: TypeAlias = "str | int | float | Phrase"
-"""The value of a field. Plain text is data and stays as it is in every language."""
+"""The value of a template's field. Plain text is data and is never translated."""
 
 FORMAT = re.compile(r",?(\.\d)?[fg]?")
-"""How a number may be written, such as ",.0f"; a width could make any text huge."""
+"""The format specifications allowed for numbers, such as ",.0f". Widths are not allowed, because a
+width could make any text huge.
+"""
 
 
 MAX_DEPTH = 8
 MAX_LENGTH = 65_536
-"""Limits on a phrase that is read from JSON: the depth of phrases within phrases, and the length of
-the sentence in characters. A sandboxed process may have written the phrase, and its template may
-repeat a long value many times.
+"""Limits on a phrase read from JSON: how deeply phrases may be nested, and how many characters the
+sentence may have. The phrase may come from a sandboxed process, and its template may repeat a long
+value many times.
 """
 
 
 class Figure(str):
-    """A number in English, such as "1,386.29"; pages change its separators."""
+    """A number in English, such as "1,386.29"; pages write it with their language's separators."""
 
     __slots__ = ()
 
 
 class Phrase:
-    """A template in English, with fields like {name!r}, and their values.
+    """A sentence as a template with fields, such as {name!r}, and the values of the fields.
 
-    Without values the template is the sentence, and braces in it are plain characters. A phrase
-    among the values is rendered in the same language.
+    A phrase without values is a plain sentence: braces in it have no special meaning. A value may
+    be another phrase, which is rendered in the same language.
     """
 
     __slots__ = ("template", "values")
@@ -49,7 +51,7 @@ class Phrase:
     def render(
         self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> str:
-        """Return the sentence; `translate` is applied to templates, `figure` to numbers."""
+        """Return the sentence, after applying `translate` to templates and `figure` to numbers."""
         text = translate(self.template) if self.template else ""
         return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
 
@@ -71,7 +73,7 @@ class Phrase:
         return hash((self.template, tuple(self.values.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the phrase as plain JSON."""
+        """Return the phrase in a form that can be written as JSON."""
         return {
             "template": self.template,
             "values": {name: _value_to_json(value) for name, value in self.values.items()},
@@ -79,9 +81,10 @@ class Phrase:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | str, depth: int = MAX_DEPTH) -> Self:
-        """Invert `to_json`; a plain text becomes a phrase without values.
+        """Return the phrase that a JSON document from `to_json` holds.
 
-        Raises ValueError for anything else, and for a phrase beyond `MAX_DEPTH` or `MAX_LENGTH`.
+        A plain text becomes a phrase without values. Raises ValueError for anything else, and for a
+        phrase that exceeds `MAX_DEPTH` or `MAX_LENGTH`.
         """
         if isinstance(document, str):
             return cls("{text}", text=document[:MAX_LENGTH]) if document else cls("")
@@ -101,14 +104,14 @@ class Phrase:
 
 
 class InvalidValue(ValueError):
-    """An unusable value, with the reason but without the name of an input field."""
+    """Error for an unusable value, with the reason but without the name of the input field."""
 
     def __init__(self, template: str, /, **values: Value) -> None:
         super().__init__(Phrase(template, **values))
 
 
 def translatable(text: str) -> str:
-    """Mark a text for the translation catalogues; it is translated when it is shown."""
+    """Mark a text for the translation catalogues and return it; it is translated when shown."""
     return text
 
 
@@ -118,18 +121,21 @@ def shown_by_scripts(text: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join names, which are data and not translated, by commas."""
+    """Join names by commas. Names are data, so they are not translated."""
     return ", ".join(names)
 
 
 def phrase_of(error: Exception) -> Phrase:
-    """Return an error's phrase, or its message as a phrase."""
+    """Return the phrase that an error carries, or its message as a phrase."""
     first = error.args[0] if error.args else ""
     return first if isinstance(first, Phrase) else Phrase("{problem}", problem=str(error))
 
 
 class _Renderer(string.Formatter):
-    """Formats like `str.format`, with values in a reader's language; fields are plain names."""
+    """Formatter like `str.format` that writes values in a reader's language.
+
+    Fields must be plain names, without attributes or indices.
+    """
 
     def __init__(self, translate: Callable[[str], str], figure: Callable[[str], str]) -> None:
         self._translate, self._figure = translate, figure
@@ -165,7 +171,7 @@ def _value_from_json(value: Any, depth: int) -> Value:
 
 
 def _longest(phrase: Phrase) -> int:
-    """Return the most characters of a rendered phrase, if its numbers are short."""
+    """Return an upper bound on the characters of a rendered phrase, if its numbers are short."""
     lengths = {
         name: _longest(value) if isinstance(value, Phrase) else len(str(value))
         for name, value in phrase.values.items()

@@ -36,10 +36,10 @@ def pip_settings() -> Settings:
 
 
 SECTIONS = ["global", "install", ":env:"]
-"""The sections of pip's settings that count here, the one with precedence last."""
+"""The sections of pip's settings that apply here; the last one takes precedence."""
 
 FALSE = {"0", "n", "no", "f", "false", "off"}
-"""The values that pip reads as false."""
+"""The values that pip takes to mean no."""
 
 
 def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""The steps of a Dockerfile and the services of a compose file, run without Docker.
+"""Dockerfile steps and compose services, run without Docker.
 
-An image is a folder that commands see as their root: their own mount namespace binds the machine's
-programs into it, read-only. RUN steps run there as root; services as the image's user, without
-privileges, on a root file system that they cannot write but for their volumes and /tmp. The network
-is the machine's own. This needs root, as mounting does.
+An image is a folder that commands see as their root: in a mount namespace of its own, the machine's
+programs are bound into it read-only. RUN steps run there as root. Services run as the image's user,
+without privileges; they can write only to their volumes and /tmp. They use the machine's own
+network. The mounts need root.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ exec env --ignore-environment "$@"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction of a Dockerfile and the rest of its line."""
+    """A step of a Dockerfile: its instruction and the rest of the line."""
 
     instruction: str
     rest: str
 
     def words(self) -> list[str]:
-        """Return the arguments, in either of their forms."""
+        """The step's arguments, from either of the two forms that Docker accepts."""
         if self.rest.startswith("["):
             return [str(word) for word in json.loads(self.rest)]
         return shlex.split(self.rest)
@@ -65,7 +65,7 @@ def parse(text: str) -> list[list[Step]]:
 
 @dataclass
 class Image:
-    """The state of a stage while it is built, and of a container that is run from it."""
+    """The folder of a stage that is being built, or of a container that runs from it."""
 
     root: Path
     path: Sequence[Path]
@@ -98,12 +98,12 @@ class Image:
         return [*real, *self.bound]
 
     def inside(self, path: str) -> Path:
-        """Return the place of a path of the image on this machine."""
+        """Return where a path in the image lies on this machine."""
         whole = path if path.startswith("/") else f"{self.folder}/{path}"
         return self.root / whole.lstrip("/")
 
     def ids(self, user: str | None = None) -> tuple[int, int]:
-        """Return the numbers of a user of the image and of its group."""
+        """Return the numeric ids of one of the image's users and of that user's group."""
         for line in (self.root / "etc" / "passwd").read_text().splitlines():
             name, _, uid, gid, *_ = line.split(":")
             if name == (user or self.user):
@@ -148,7 +148,7 @@ class Image:
         )
 
     def run(self, command: Sequence[str], **options: Any) -> str:
-        """Run a command to its end, which must be a good one; return what it says."""
+        """Run a command, which must succeed, and return its output."""
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
         said, _ = process.communicate(timeout=1200)
         assert process.returncode == 0, (command, said.decode()[-4000:])
@@ -161,9 +161,9 @@ Skip = Callable[[Step], bool]
 def build(
     stage: Sequence[Step], image: Image, context: Path, *, stages: Mapping[str, Path], skip: Skip
 ) -> None:
-    """Run the steps of a stage, but for the RUN steps that `skip` names.
+    """Run the steps of a stage, except the RUN steps that `skip` names, and return its image.
 
-    `stages` are the roots of earlier stages.
+    `stages` are the root folders of earlier stages.
     """
     image.environment["HOME"] = "/root"
     for step in stage[1:]:
@@ -199,7 +199,7 @@ def _take(step: Step, image: Image, context: Path, stages: Mapping[str, Path]) -
 
 
 def _copy(words: list[str], image: Image, context: Path, stages: Mapping[str, Path]) -> None:
-    """Copy files with their permissions, owned by root; of a folder, what is in it."""
+    """Copy files with their permissions as root's; if a source is a folder, copy its contents."""
     *flags, target = [word for word in words if word.startswith("--")] + words[-1:]
     source_root = context
     for flag in flags:
@@ -216,7 +216,7 @@ def _copy(words: list[str], image: Image, context: Path, stages: Mapping[str, Pa
 
 
 def context_of(project: Path, target: Path, files: Sequence[str]) -> Path:
-    """Copy the tracked files that .dockerignore lets through; no other account may read them."""
+    """Copy the tracked files that .dockerignore does not exclude, unreadable to other accounts."""
     lines = (project / ".dockerignore").read_text().split()
     allowed = {line[1:] for line in lines if line.startswith("!")}
     for name in files:
@@ -247,6 +247,6 @@ def interpolate(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def python_folders() -> Iterator[Path]:
-    """Yield the folders of this Python and of its packages, which the image is given."""
+    """Yield the folders of this Python and its packages, to be bound into the image."""
     yield Path(sys.base_prefix).resolve()
     yield Path(sys.prefix).resolve()

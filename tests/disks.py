@@ -1,4 +1,4 @@
-"""Small and read-only file systems for tests, real ones where the machine allows mounting."""
+"""Small and read-only file systems for tests, real ones if the machine allows mounting."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A file system of its own at `folder`."""
+    """A separate file system, mounted at `folder`."""
 
     folder: Path
 
     def fill(self, leave: int = 0) -> None:
-        """Leave `leave` bytes free."""
+        """Fill the disk so that only `leave` bytes are free."""
         self.clear()
         seen = os.statvfs(self.folder)
         with (self.folder / "filler").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, seen.f_bavail * seen.f_frsize - leave)
 
     def clear(self) -> None:
-        """Delete what fills it."""
+        """Delete the file that fills the disk."""
         (self.folder / "filler").unlink(missing_ok=True)
 
     def set_read_only(self) -> None:
@@ -38,7 +38,7 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, size: int = 8 * MIB) -> Iterator[Disk]:
-    """Mount a file system of `size` bytes at a new folder; skip the test where that is refused."""
+    """Mount a file system of `size` bytes at a new folder; skip the test if mounting is refused."""
     folder.mkdir()
     if not _mount("-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)):
         pytest.skip("mounting a small file system needs root")

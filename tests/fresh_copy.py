@@ -1,9 +1,10 @@
 """`make test` or `make run` in a fresh copy, with nothing installed.
 
-`python -m tests.fresh_copy PYTHON test` passes on the exit code of `make test`. With `run`, the
-demo city must be published and every map's data must be available over HTTP; then the site is
-stopped. `python -m tests.fresh_copy newest` prints the newest Python on this machine, if it is
-newer than this one. Only the standard library is used.
+`python -m tests.fresh_copy PYTHON test [OPTION...]` runs `make test`, with the further options for
+pytest, and ends with its exit code. With `run`, the demo must be published and the data of every
+map must be available over HTTP; then the site is stopped. `python -m tests.fresh_copy newest`
+prints the newest Python on this machine, if it is newer than this one. Only the standard library is
+used.
 """
 
 from __future__ import annotations
@@ -29,18 +30,22 @@ from tests.servers import free_port
 ROOT = Path(__file__).resolve().parent.parent
 
 PATIENCE_SECONDS = 900.0
-"""Seconds for installing, building and publishing: a few times what a slow machine takes."""
+"""Longest time in seconds for installing, building and publishing; a slow machine takes a fraction
+of it.
+"""
 
 GREETING = "dpgeo is at "
 
 HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"}
-"""Environment variables that a copy must not inherit, besides those that begin with DPGEO_ and
+"""Environment variables that a copy must not inherit, in addition to all that begin with DPGEO_ or
 DJANGO_.
 """
 
 
 def newest_python() -> str | None:
-    """Return the newest working, supported Python on PATH or of pyenv, if newer than this one."""
+    """Return the newest working, supported Python on PATH or from pyenv; None if it is not newer
+    than the Python that runs this.
+    """
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for minor in reversed(supported_minors()):
         if minor <= sys.version_info.minor:
@@ -55,7 +60,7 @@ def newest_python() -> str | None:
 
 
 def supported_minors() -> range:
-    """Return the minor versions of Python 3 in `requires-python`."""
+    """Return the minor versions of Python 3 that `requires-python` allows."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
     assert bounds is not None
@@ -63,7 +68,7 @@ def supported_minors() -> range:
 
 
 def starts(program: Path) -> bool:
-    """Return whether it is a Python that can make environments, not a broken shim."""
+    """Return whether a program is a Python that can make environments, not a broken shim."""
     words = [str(program), "-c", "import ensurepip, ssl, sqlite3, venv"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
@@ -86,14 +91,14 @@ def fresh_copy() -> Iterator[Path]:
         yield folder
 
 
-def run_tests(folder: Path, python: str) -> int:
-    """Return the exit code of `make test`."""
-    words = ["make", "test", f"SYSTEM_PYTHON={python}"]
+def run_tests(folder: Path, python: str, *options: str) -> int:
+    """Run `make test` in a folder and return its exit code."""
+    words = ["make", "test", f"SYSTEM_PYTHON={python}", f"ARGS={' '.join(options)}"]
     return subprocess.run(words, cwd=folder, env=environment(), check=False).returncode
 
 
 def publish_demo(folder: Path, python: str) -> int:
-    """Return 0 when `make run` has published a demo city whose maps can be fetched."""
+    """Run `make run`, and return 0 once its demo is published and the maps can be fetched."""
     port, log = free_port(), folder.parent / "log"
     words = ["make", "run", f"PORT={port}", f"SYSTEM_PYTHON={python}"]
     began = time.monotonic()
@@ -126,9 +131,7 @@ def environment() -> dict[str, str]:
 
 
 def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the site prints its address. Raises AssertionError if it ends or takes too
-    long.
-    """
+    """Wait until the site prints its address. Raises AssertionError if it ends or is too slow."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while GREETING not in (said := log.read_text(errors="replace")):
         assert process.poll() is None, said
@@ -138,7 +141,10 @@ def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def fetch_maps(site: str) -> int:
-    """Return the number of maps in the catalogue. Raises if there are none or one has no data."""
+    """Fetch the data of every map in the catalogue and return the number of maps.
+
+    Raises an error if there are no maps or one has no data.
+    """
     pages, maps = f"{site}/api/v1/releases", 0
     kinds: set[str] = set()
     for release in json.loads(fetch(pages))["results"]:
@@ -151,7 +157,7 @@ def fetch_maps(site: str) -> int:
 
 
 def fetch(address: str) -> bytes:
-    """Return the body of an answer that is not an error."""
+    """Return the body of the response from an address. Raises an error for an error status."""
     with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         content: bytes = answer.read()
     return content
@@ -173,13 +179,15 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the command, and return its exit code."""
+    """Run the command that the words name, and return its exit code."""
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0
-    python, target = words
+    python, target, *options = words
     with fresh_copy() as folder:
-        return {"test": run_tests, "run": publish_demo}[target](folder, python)
+        if target == "test":
+            return run_tests(folder, python, *options)
+        return publish_demo(folder, python)
 
 
 if __name__ == "__main__":

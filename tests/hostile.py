@@ -1,4 +1,4 @@
-"""Names, texts and numbers that break careless readers, and how many to try."""
+"""Hostile names, texts and numbers that break careless readers, and how many to try."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ WORDS = (
     *("0,0,1_0,1", "1,1,1,1,1,1", ",,,", "\u0661,0,2,1", "W10", "WyIiLCAiIl0", "W251bGwsbnVsbF0"),
     *("WyI5OTk5LTEyLTMxIiwgImEiXQ", "x" * 300, "\u00e9" * 3000, "[" * 3000, "lon", "geometry"),
 )
-"""Texts for names, metadata and query parameters."""
+"""Hostile texts for names, metadata and query parameters."""
 
 
 def word(random: Random) -> str:
-    """Return a hostile text, at times several joined."""
+    """Return a hostile text, sometimes several joined together."""
     return "".join(random.choices(WORDS, k=random.choice((1, 1, 1, 2, 3))))
 
 
@@ -51,7 +51,7 @@ def value(random: Random, depth: int = 3) -> Any:
 
 
 def json_text(document: Any) -> str:
-    """Write JSON, in which a text "<deep 900 []>" stands for lists or objects in one another."""
+    """Write JSON; a text such as "<deep 900 []>" becomes that many nested lists or objects."""
     return re.sub(r'"<deep (\d+) (..)>"', _nested, json.dumps(document))
 
 
@@ -62,7 +62,7 @@ def _nested(match: re.Match[str]) -> str:
 
 
 def damaged(content: bytes, random: Random) -> bytes:
-    """Return bytes with some changed, repeated, inserted or cut off."""
+    """Return a copy of the bytes, damaged: some are changed, repeated, inserted or cut off."""
     changed = bytearray(content)
     for _ in range(random.choice((1, 2, 5, 20))):
         place = random.randrange(len(changed) or 1)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
-from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
+from dpgeo.artefacts.files import FORMATS, MADE_UP, WHOLE_RELEASE
 from dpgeo.core.advice import Guess
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -30,14 +30,14 @@ AREA = {
     "coordinates": [[[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]],
 }
 
-FILES = {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
+FILES = {f"cells{each.suffix}" for each in FORMATS} | MADE_UP.keys() | WHOLE_RELEASE.keys()
 """The files of a release that consists of single cells."""
 
 SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}
-"""A public source of a layer or an outline."""
+"""A named public source, for a layer or an outline."""
 
 CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.17,10.02\n"
-"""Three persons, four rows, one of them nowhere on earth."""
+"""Four rows of three persons; one row has an impossible position."""
 
 _numbers = itertools.count(1)
 
@@ -77,7 +77,7 @@ def make_received(dataset: Dataset, content: bytes = CSV, file_name: str = "trip
 
 
 def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
-    """Write a canonical file of random positions in `AREA`, one second apart."""
+    """Write a canonical file of random positions in `AREA`; rows are one second apart."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -94,7 +94,7 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
 
 
 def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
-    """Mark an upload as ingested, with a canonical file."""
+    """Return an upload that is marked as ingested and has a canonical file."""
     path = folder / f"{secrets.token_hex(4)}.parquet"
     write_canonical(path, rows)
     name = store(private_storage(), f"canonical/{path.name}", path)
@@ -125,22 +125,25 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
     return request_release(**{**asked, **changes})
 
 
-REQUEST = ("mechanism", "parameters", "epsilon", "bound", "counting", "bounding")
+REQUEST = (
+    *("mechanism", "parameters", "epsilon", "bound", "counting", "bounding"),
+    *("totals", "most_sightings", "most_visits"),
+)
 
 
 def request_release(dataset: Dataset, **asked: Any) -> Release:
-    """Request a release, reading the request as API and desk do."""
+    """Request a release by fields that are parsed as the API and the owners' pages parse them."""
     request = read_request(dataset, **{name: asked.pop(name) for name in REQUEST if name in asked})
     return release_request(dataset=dataset, request=request, **asked)
 
 
 def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) -> Quote:
-    """Return the quote of a request."""
+    """Return what a requested release would cost and show."""
     return release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
 
 
 def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
-    """Make a release whose job is done, by default a draft."""
+    """Make a release by a finished job; it is a draft unless `changes` say otherwise."""
     release = make_request(dataset, by, **changes)
     release_run(release_id=release.pk)
     return Release.objects.select_related("job", "dataset__ledger").get(pk=release.pk)

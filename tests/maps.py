@@ -1,11 +1,18 @@
-"""Releases of an invented city, stored as rows and files without data or a job.
+"""Releases of an invented city, stored with rows and files but made without data or a job.
 
 The noise comes from a seeded generator, which only tests may use.
 """
 
 from __future__ import annotations
 
+import atexit
+import dataclasses
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from django.utils import timezone
@@ -13,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts.codec import encode
-from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.files import BuiltFile, build_files
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
@@ -39,7 +46,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 BOUNDS = (12.42, 55.56, 12.74, 55.76)
-"""A coast, so that maps show land and water. The city on it is invented."""
+"""A box on a coast, so that maps show land and water. The city in it is invented."""
 
 TOTAL = Fraction(4)
 HOODS = (
@@ -67,7 +74,9 @@ def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
 
 
 def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> Released:
-    """Return the city on a uniform grid with epsilon 1, each person in at most 4 cells."""
+    """Return a release of the city on a uniform grid; epsilon is 1, and each person is in at most 4
+    cells.
+    """
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 4)
@@ -78,8 +87,9 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
 
 
 def slices_release(area: StudyArea, cells: int = 32) -> Released:
-    """Return the city by working days, with people in the west, and weekends, with a fifth in
-    the east.
+    """Return a release of the city in two time slices.
+
+    On working days people are in the west; at weekends a fifth as many are in the east.
     """
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
@@ -103,7 +113,7 @@ def slices_release(area: StudyArea, cells: int = 32) -> Released:
 
 
 def contour_release(area: StudyArea, cells: int = 64) -> Released:
-    """Return contour lines of the city's density, each person in one cell."""
+    """Return a release of contour lines of the city's density, with each person in one cell."""
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 1)
@@ -122,7 +132,7 @@ def contour_release(area: StudyArea, cells: int = 64) -> Released:
 
 
 def partition_release(area: StudyArea, cells: int = 128) -> Released:
-    """Return the city in boxes of cells, small where there are many people."""
+    """Return a release of the city in boxes of cells, small where there are many people."""
     grid = Grid.over(area, cells)
     half = Fraction(1, 2)
     noise = DiscreteLaplace(half, 4)
@@ -179,11 +189,30 @@ def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISH
             published_at=None if state == ReleaseState.DRAFT else timezone.now(),
             withdrawn_at=timezone.now() if state == ReleaseState.WITHDRAWN else None,
         )
-        for built in build_files(released, folder):
+        for built in built_files(released, folder):
             keep_file(release, built)
     if state == ReleaseState.PUBLISHED:
         make_public(release)
     return release
+
+
+def built_files(released: Released, folder: Path) -> list[BuiltFile]:
+    """Build a release's files in a folder, or copy those that this process has built before."""
+    digest = hashlib.sha256(encode(released)).digest()
+    if digest not in _BUILT:
+        own = Path(tempfile.mkdtemp(prefix="dpgeo-built-"))
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        _BUILT[digest] = build_files(released, own)
+    return [
+        dataclasses.replace(built, path=Path(shutil.copy2(built.path, folder)))
+        for built in _BUILT[digest]
+    ]
+
+
+_BUILT: dict[bytes, Sequence[BuiltFile]] = {}
+"""Files of releases, by the hash of the release that determines them; kept until this process ends,
+and shared by its tests.
+"""
 
 
 def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:

@@ -1,4 +1,4 @@
-"""Random streams for tests: seeded, zero, or given word by word."""
+"""Random streams for tests: from a seed, all zeros, or words that a test lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpgeo.privacy.randomness import RandomWords
 
 
 class SeededEntropy:
-    """Seeded streams, which differ from each other and are the same in every run."""
+    """Entropy from a seed: its streams differ from each other but are the same in every run."""
 
     def __init__(self, seed: int) -> None:
         self._seeds = np.random.SeedSequence(seed)
@@ -22,7 +22,7 @@ class SeededEntropy:
 
 
 class SeededWords:
-    """Words of a pseudo-random generator, good enough for statistics and not secret."""
+    """Words of a pseudo-random generator, which is good enough for statistics but not secret."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._generator = np.random.SFC64(seed)
@@ -33,15 +33,15 @@ class SeededWords:
 
 
 class ZeroNoise:
-    """Entropy under which every draw of noise is 0, to test mechanisms without noise."""
+    """Entropy that makes all noise 0, to test mechanisms without noise."""
 
     def stream(self) -> ZeroWords:
-        """Open a stream of zeros, which select the first outcome of every table."""
+        """Return a stream of zeros, which select the first outcome of every table."""
         return ZeroWords()
 
 
 class ZeroWords:
-    """Words that are all zero."""
+    """A stream of words that are all zero."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` zeros."""
@@ -50,7 +50,7 @@ class ZeroWords:
 
 @dataclass
 class CraftedWords:
-    """A stream of exactly these words; to request more is an error."""
+    """A stream that contains exactly the given words; asking for more is an error."""
 
     remaining: list[int]
 
@@ -63,12 +63,12 @@ class CraftedWords:
 
 @dataclass
 class CountingEntropy:
-    """Counts opened streams, to show that a refusal precedes any draw."""
+    """Entropy that counts the streams opened, to show that nothing was drawn before a refusal."""
 
     inner: SeededEntropy | ZeroNoise = field(default_factory=ZeroNoise)
     opened: int = 0
 
     def stream(self) -> RandomWords:
-        """Return a stream of the inner entropy."""
+        """Count and return a stream of the inner entropy."""
         self.opened += 1
         return self.inner.stream()

@@ -1,8 +1,7 @@
-"""What a test needs beyond the project, such as a browser or a file of real data.
+"""What tests need beyond the project, such as a browser or a file of real data.
 
-`make test` skips tests that lack something. `make test-all` sets DPGEO_REQUIRE_ALL=1, which makes
-the same lack a failure, so that nothing is left out unnoticed; QGIS is required by `make audit`
-alone.
+`make test` skips tests that lack something. `make test-all` sets DPGEO_REQUIRE_ALL=1: then such
+tests fail, so that nothing is left out unnoticed. QGIS is required only by `make audit`.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import pytest
 
 
 def need(condition: object, what: str) -> None:
-    """Continue if `condition` holds; otherwise skip, or fail when everything is required.
+    """Continue if `condition` holds; otherwise skip the test, or fail if everything is required.
 
-    `what` names the missing thing and how to get it: "Chromium: apt-get install chromium". It can
-    be called in a test, in a fixture and at the top of a module.
+    `what` names the missing thing and how to get it: "Chromium: apt-get install chromium". The
+    function can be called in a test, in a fixture or at the top of a module.
     """
     if condition:
         return

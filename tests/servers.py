@@ -1,7 +1,8 @@
 """Real PostgreSQL and Redis servers for tests, from Debian's packages.
 
-`python -m tests.servers COMMAND...` runs a command with DATABASE_URL and CELERY_BROKER_URL set to
-servers that run as long as the command. They listen on free ports of 127.0.0.1 and have passwords.
+`python -m tests.servers COMMAND...` runs a command while both servers run. DATABASE_URL and
+CELERY_BROKER_URL contain their addresses; they listen on free ports of 127.0.0.1 and have
+passwords.
 """
 
 from __future__ import annotations
@@ -30,37 +31,40 @@ PATIENCE_SECONDS = 30.0
 INSTALL = "PostgreSQL and Redis: apt-get install --no-install-recommends postgresql redis-server"
 
 FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
-"""A test need not survive a power failure, so nothing waits for the disk."""
+"""Settings that let PostgreSQL write without waiting for the disk: tests need not survive a power
+failure.
+"""
 
 
 def postgresql_folder() -> Path | None:
-    """Return the folder of the newest installed server's programs, or None."""
+    """Return the folder with the programs of the newest installed PostgreSQL; None without one."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
     return found[-1].parent if found else None
 
 
 def redis_program() -> str | None:
-    """Return the path of Redis's server, or None."""
+    """Return the path of Redis's server program; None if it is not installed."""
     return shutil.which("redis-server")
 
 
 def servers_installed() -> bool:
-    """Return whether both can be started; as root, PostgreSQL needs its own account."""
+    """Return whether both servers can be started.
+
+    If the tests run as root, PostgreSQL needs an account of its own.
+    """
     return bool(postgresql_folder() and redis_program() and (os.geteuid() or _has_account()))
 
 
 @dataclass
 class Servers:
-    """Two running servers, which give each test a database and a queue of its own."""
+    """Two running servers that give each test its own database and queue."""
 
     postgresql: str
     redis: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def environment(self) -> dict[str, str]:
-        """Return settings for an installation with a database and a queue that nothing else
-        uses.
-        """
+        """Return settings that give an installation a database and a queue of its own."""
         number = next(self._numbers)
         return {
             "DATABASE_URL": f"{self.postgresql}/{self._make_database(number)}",
@@ -78,7 +82,7 @@ class Servers:
     def _empty_queue(self, number: int) -> int:
         import redis
 
-        database = number % 16  # Redis has this many databases
+        database = number % 16  # Redis has 16 databases
         with redis.Redis.from_url(f"{self.redis}/{database}") as client:
             client.flushdb()
         return database
@@ -86,9 +90,9 @@ class Servers:
 
 @contextmanager
 def running_servers() -> Iterator[Servers]:
-    """Start both in a folder of their own; stop them by their own ids."""
+    """Run both servers in a folder of their own, and stop them by their process ids at the end."""
     with ExitStack() as stack:
-        # Not pytest's folder, which PostgreSQL's account may not read.
+        # PostgreSQL's account may not read pytest's folder, so the servers get another one.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpgeo-servers-")))
         folder.chmod(0o711)
         yield Servers(
@@ -193,7 +197,7 @@ def _wait(condition: Callable[[], bool], folder: Path) -> None:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens."""
+    """Return a free port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
@@ -209,9 +213,7 @@ def _has_account() -> bool:
 
 
 def _account() -> dict[str, Any]:
-    """Return the prefix that starts a process as PostgreSQL's account, since the server refuses
-    to run as root.
-    """
+    """Return options that start a process as PostgreSQL's account; it refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     return {"user": "postgres", "group": "postgres", "extra_groups": []}

@@ -1,4 +1,4 @@
-"""The project's settings, with everything written to a folder of this run."""
+"""The project's settings, except that all files go to a folder of the present test run."""
 
 import atexit
 import os
@@ -13,7 +13,7 @@ if "DPGEO_VAR" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
 from dpgeo.config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# Except where a test sets a limit:
+# There are no limits unless a test sets one.
 DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = 0
 DPGEO_JOB_SLOTS.clear()  # noqa: F405
 DPGEO_PASSWORDS_AN_HOUR = DPGEO_FAILED_SIGN_INS = 0

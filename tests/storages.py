@@ -1,4 +1,4 @@
-"""Storages for tests: empty ones, and one whose files have no path, as in an object store."""
+"""Storages for tests: an empty one, and one in which files have no path, as in an object store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.files.storage import InMemoryStorage, Storage
 
 
 def use_empty_storages(settings: Any, folder: Path) -> None:
-    """Store files in a folder, apart from those of other tests."""
+    """Store files in a folder of this test, separate from those of other tests."""
     for name in ("private", "releases"):
         settings.STORAGES = {
             **settings.STORAGES,
@@ -22,7 +22,10 @@ def use_empty_storages(settings: Any, folder: Path) -> None:
 
 
 class PathlessStorage(Storage):
-    """Files in memory, by name only; `path` raises NotImplementedError, as Storage's does."""
+    """A storage of files in memory, known only by name.
+
+    `path` raises NotImplementedError, as Storage's own method does.
+    """
 
     def __init__(self) -> None:
         self._files = InMemoryStorage()

@@ -1,7 +1,7 @@
-"""Several commands run at once, since some of them mostly wait.
+"""Several commands that run at the same time, since some of them mostly wait.
 
-`python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output when it has
-ended, and fails if any failed. A failure does not stop the others.
+`python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output once it has
+ended. It fails if any command fails; a failure does not stop the others.
 """
 
 from __future__ import annotations

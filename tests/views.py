@@ -1,4 +1,4 @@
-"""Private view over arrays, for tests of mechanisms without an engine."""
+"""A private view of arrays, for tests of mechanisms without an engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
-from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -26,10 +26,11 @@ from dpgeo.spatial.zones import Zones
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArrayView:
-    """Positions in degrees and, where the unit is a person, whose they are.
+    """Positions in degrees and, if the privacy unit is a person, the person of each.
 
-    Of more than `bound` cells (people) or records (visits), those are kept whose content has the
-    least hash with the salt: removing a person changes nothing for anybody else.
+    If a person has more than `bound` cells (counting people) or records (counting visits), those
+    with the smallest hashes of content and salt are kept. So removing a person changes nothing for
+    anybody else.
     """
 
     area: StudyArea
@@ -37,7 +38,7 @@ class ArrayView:
     latitude: ArrayLike = ()
     persons: ArrayLike | None = None
     hours: ArrayLike = ()
-    """The hour of the week, from Monday's first, of each record; none is without a time."""
+    """The hour of the week of each record, counted from Monday 0:00; no record lacks a time."""
     unit: Unit = Unit.PERSON
     counting: Counting = Counting.VISITS
     bound: int = 1
@@ -49,7 +50,7 @@ class ArrayView:
 
     @property
     def domain(self) -> Domain:
-        """Return the public study area, its declared layers, and the public attributes."""
+        """The public study area, its declared layers, and the public attributes."""
         return Domain(self.area, self.declared, "UTC", self.attributes)
 
     def __post_init__(self) -> None:
@@ -57,19 +58,19 @@ class ArrayView:
         assert self.unit is Unit.RECORD or self.persons is not None or not np.size(self.longitude)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
+        """Return the counts of cells in the grid's shape, with L1 sensitivity `bound`."""
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by slice and cell, with L1 sensitivity `bound` over all of them."""
+        """Return the counts of slices and cells, with L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(sliced), minlength=sliced.size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit, by hash of their numbers."""
+        """Return at most `bound` reports of each privacy unit, chosen by hashed numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         kept = np.flatnonzero(self.area.covers(lon, lat))
@@ -92,38 +93,57 @@ class ArrayView:
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count cells that are not empty."""
+        """Return the counts of the cells that are not empty."""
         cells, counts = np.unique(self._cells(grid), return_counts=True)
         return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return the counted cells grouped by person."""
+        """Return the counted cells, grouped by person."""
         persons, cells = self._kept(grid)
         _, persons = np.unique(persons, return_inverse=True)
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone, with L1 sensitivity `bound` over all zones."""
+        """Return the counts of zones, with L1 sensitivity `bound` over all zones."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
 
+    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+        """Return the totals over all regions: people, and their clipped sightings and visits."""
+        whole = replace(self, counting=Counting.VISITS, bound=1 << 30, preferred=None)
+        persons, cells = whole._kept(regions)
+        seen = np.unique(np.stack([persons, cells]), axis=1)[0]
+        _, rows = np.unique(persons, return_counts=True)
+        _, places = np.unique(seen, return_counts=True)
+
+        def counts(total: Any, most: int) -> PrivateCounts:
+            return PrivateCounts(np.array([int(total)]), sensitivity=most)
+
+        return PrivateTotals(
+            people=counts(rows.size, 1),
+            sightings=counts(np.minimum(places, sightings).sum(), sightings),
+            visits=counts(np.minimum(rows, visits).sum(), visits),
+        )
+
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count people by the region of one place of each."""
+        """Return the number of people by region; each person counts in one of their places."""
         view = replace(self, bound=1, preferred=None)
         if isinstance(regions, Zones):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> ArrayView:
-        """Return the same view, in which people keep their places in the most popular regions."""
+        """Return the view in which people keep their places in the most popular regions."""
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
-        """Return the cell or zone of every counted record, or of every person counted in it."""
+        """Return a cell or zone for each counted record or, if people are counted, for each person
+        in it.
+        """
         return self._kept(regions)[1]
 
     def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return persons and their counted cells or zones."""
+        """Return persons and their counted cells or zones, as two arrays of equal length."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -156,7 +176,7 @@ class ArrayView:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
         else:
-            # Where a record is the privacy unit, its number is not hashed.
+            # If a record is the privacy unit, its number is not hashed.
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
@@ -170,7 +190,7 @@ class ArrayView:
 
 
 def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
-    """Rank every record by key among those of its person."""
+    """Return the rank of each record by its key among the records of the same person."""
     order = np.lexsort((key, persons))
     starts = np.flatnonzero(np.r_[True, persons[order][1:] != persons[order][:-1]])
     ranks = np.empty(persons.size, dtype=np.int64)
@@ -179,8 +199,9 @@ def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return a well-mixed word per row (the finaliser of SplitMix64, Steele et al. 2014, per
-    column).
+    """Return a well-mixed word for each row.
+
+    It applies the finaliser of SplitMix64 (Steele et al. 2014) to each column.
     """
     state = np.full(columns[0].size, salt, dtype=np.uint64)
     for column in columns:

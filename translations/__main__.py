@@ -1,4 +1,4 @@
-"""Update of the catalogues: `make messages`. With --check, only warnings."""
+"""Update of the message catalogues: `make messages`. With --check it prints only warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from translations.extract import ROOT, Found, Message, extract
 
 
 def main() -> None:
-    """Process every language in `locale/`, catalogue by catalogue."""
+    """Update or check all catalogues of every language in `locale/`."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
     django.setup()
     check = "--check" in sys.argv[1:]
@@ -35,8 +35,10 @@ def main() -> None:
 
 
 def warnings(path: Path, messages: Found) -> Iterator[str]:
-    """Yield messages that a catalogue lacks or no longer needs, and translations with other
-    fields.
+    """Yield warnings about a catalogue.
+
+    They name messages that it lacks or no longer needs, and translations that have other fields
+    than the message.
     """
     translated = read_po(path)
     for message, place in messages.items():
@@ -53,7 +55,7 @@ def fields(text: str) -> set[str]:
     """Return the names of the fields in a text, in Python's and in Django's syntax."""
     try:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-    except ValueError:  # a brace that is not a field
+    except ValueError:  # the text has a brace that is not a field
         return set()
 
 

@@ -1,9 +1,9 @@
 """Extraction of messages from Python, Django templates and TypeScript.
 
-In Python a message is a constant first argument of one of MARKERS, of an error, or of a keyword in
-KEYWORDS; a name stands for the module's constant of that name. Programs get English answers, so the
-errors of the API and of the commands are not extracted, nor is PrivacyError, a fault of a mechanism
-that concerns its author.
+In Python a message is a constant that is the first argument of one of MARKERS or of an error, or
+that is given for a keyword in KEYWORDS. A name stands for the module's constant of that name.
+Programs get English answers, so the errors of the API and of the commands are not extracted. Nor is
+PrivacyError, because it shows a fault of a mechanism and concerns only its author.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGES, SCRIPTS = "django", "djangojs"
-"""The catalogues: one for pages, one for what pages pass to their scripts."""
+"""The two catalogues: one for pages, and one for texts that pages pass to their scripts."""
 
 ENGLISH = ("api", "commands", "config")
-"""Rooms whose errors are read by programs and operators."""
+"""Packages with errors for programs and operators, who get English."""
 
 GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop"}
 MARKERS = GETTEXT | {"Phrase", "InvalidValue", "translatable", "shown_by_scripts"}
@@ -29,6 +29,7 @@ KEYWORDS = {
     "Forecast": ("region", "plural"),
     "forecast_cells": ("region",),
     "LayerFormat": ("use",),
+    "StyleFormat": ("use",),
     "FileKind": ("title", "use"),
     "Spend": ("label",),
     "BoxLayer": ("title",),
@@ -39,7 +40,7 @@ KEYWORDS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A text to translate, with its plural or context where it has one."""
+    """A text to translate, with its plural or context if it has one."""
 
     text: str
     plural: str = ""
@@ -80,7 +81,10 @@ def _everything() -> Iterator[tuple[str, Message, str]]:
 
 
 def _errors(sources: Iterable[str]) -> set[str]:
-    """Return the names of the errors that people read, each after those that it derives from."""
+    """Return the names of the error classes that people read.
+
+    In the sources, a class must come after the class that it derives from.
+    """
     found = {"DpgeoError", "InvalidInput", "Conflict"}
     for source in sources:
         for name, base in re.findall(r"^class (\w+)\((\w+)\):", source, re.M):
@@ -89,7 +93,7 @@ def _errors(sources: Iterable[str]) -> set[str]:
 
 
 def python_messages(source: str, markers: set[str]) -> Iterator[tuple[str, Message]]:
-    """Yield the marked messages of a module, by catalogue."""
+    """Yield the marked messages of a module, each with its catalogue."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value
@@ -129,7 +133,7 @@ def _of_call(
 
 
 def _texts(node: ast.expr, constants: dict[str, ast.expr]) -> Iterator[str]:
-    """Yield the constant texts that an expression may have."""
+    """Yield the constant texts that an expression may evaluate to."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
@@ -152,8 +156,9 @@ def _labels(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _registered() -> Iterator[tuple[str, Message]]:
-    """Yield titles, summaries, parameters and choices of the mechanisms, and titles made of
-    names.
+    """Yield the titles, summaries, parameters and choices of all mechanisms.
+
+    Titles that are derived from names are among them.
     """
     from dpgeo.core.parameters import parameters
     from dpgeo.core.time_slices import TIME_SLICES
@@ -190,14 +195,14 @@ LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
 
 
 def script_messages(source: str) -> Iterator[str]:
-    """Yield literals, also in a condition, that are the first argument of t() or message()."""
+    """Yield the literals in the first argument of t() or message(), which may be a condition."""
     for match in re.finditer(r"(?<![\w.])(?:t|message)\(", source):
         call = source[match.end() - 1 : _end_of_call(source, match.end())]
         yield from (json.loads(literal) for literal in LITERAL.findall(call))
 
 
 def _end_of_call(source: str, start: int) -> int:
-    """Return the end of the call whose opening parenthesis is just before `start`."""
+    """Return where a call ends if its opening parenthesis is just before `start`."""
     depth, quote, at = 1, "", start
     while depth:
         letter = source[at]

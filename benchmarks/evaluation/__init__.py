@@ -1,1 +1,1 @@
-"""Error measures against the truth, for tests and benchmarks alone."""
+"""Measures of error against the truth, only for tests and benchmarks."""

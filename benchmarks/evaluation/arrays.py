@@ -1,4 +1,4 @@
-"""Private view over a public array of counts, for benchmarks."""
+"""A private view of a public array of counts, for benchmarks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
-from dpgeo.privacy.bounding import Popularity, Regions
-from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
+from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -23,14 +23,15 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
-"""Study area of the arrays: almost a square in Web Mercator, so that no cell lies outside."""
+"""Study area of the arrays. It is nearly a square in Web Mercator, so no cell lies outside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountsView:
     """A `PrivateView` of counts (cells, cells) over AREA, in which each record is a privacy unit.
 
-    A grid of the same size gets the counts unchanged; any other gets each count at its centre.
+    A grid of the same size has exactly these counts; any other grid has each count in the cell that
+    contains its centre.
     """
 
     counts: NDArray[np.int64]
@@ -41,7 +42,7 @@ class CountsView:
 
     @property
     def domain(self) -> Domain:
-        """Return the study area of the counts."""
+        """The study area, as a domain without layers."""
         return Domain(self.area)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
@@ -55,7 +56,7 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no times.")
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Return the same counts for cells that are not empty."""
+        """Return the same counts as `histogram`, only for cells that are not empty."""
         occupied = np.flatnonzero(self.counts)
         cells, place = np.unique(self._cells(grid)[occupied], return_inverse=True)
         totals = np.zeros(cells.size, dtype=np.int64)
@@ -63,13 +64,13 @@ class CountsView:
         return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return records that each belong to a different person."""
+        """Return all records, each as the visit of another person."""
         cells = np.repeat(self._cells(grid), self.counts.ravel())
         cells = cells[cells >= 0]
         return PrivateVisits(np.arange(cells.size), cells, size=grid.size, sensitivity=1)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Return counts per zone; a record in several zones counts in the first."""
+        """Return the counts of zones; a record in several zones counts only in the first."""
         own = Grid.over(self.area, self.counts.shape[0])
         columns, rows = np.meshgrid(np.arange(own.columns) + 0.5, np.arange(own.rows) + 0.5)
         centres = to_degrees(own.west + columns * own.cell, own.north - rows * own.cell)
@@ -79,8 +80,12 @@ class CountsView:
         np.add.at(totals, zone[first], self.counts.ravel()[place[first]])
         return PrivateCounts(totals, sensitivity=1)
 
+    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+        """Refuse, because each record is a privacy unit of its own."""
+        raise TypeError("Each record is a privacy unit here, and none has more than one place.")
+
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return counts of the regions, with one place for each record."""
+        """Return the counts of the regions; each record has one place."""
         if isinstance(regions, Zones):
             return self.zone_counts(regions)
         return self.histogram(regions).flat()
@@ -96,7 +101,7 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no positions.")
 
     def _cells(self, grid: Grid) -> NDArray[np.int64]:
-        """Return the cell of the grid (n,) in which each count lies."""
+        """Return for each count the index (n,) of the grid's cell that contains it."""
         own = Grid.over(self.area, self.counts.shape[0])
         x = own.west + (np.arange(own.columns) + 0.5) * own.cell
         y = own.north - (np.arange(own.rows) + 0.5) * own.cell
@@ -104,7 +109,9 @@ class CountsView:
 
 
 def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """Sum a square array in blocks to (cells, cells). Raises ValueError if no blocks fit."""
+    """Return the sums (cells, cells) of a square array's blocks. Raises ValueError if no blocks
+    fit.
+    """
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] % cells:
         raise ValueError(
             f"An array of shape {array.shape} cannot be summed to {cells} x {cells} cells; choose "
@@ -116,12 +123,13 @@ def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
 
 
 def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
-    """Return `scale` records distributed like the array: one multinomial draw, always the same
-    (DPBench).
+    """Return `scale` records that are distributed like the array.
+
+    They come from one multinomial draw, which is the same in every run (DPBench).
     """
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")
     chances = array / array.sum()
-    # The reference figures were made with this generator and seed.
+    # The reference figures were computed with this generator and seed.
     draw = np.random.RandomState(1).multinomial(scale, chances.ravel())
     return np.asarray(draw.reshape(array.shape), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Distances between noisy and true counts as distributions."""
+"""Distances between noisy and true counts, compared as distributions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_COUNT = 0.5
-"""Replaces estimates that are not positive, which would make the divergence infinite."""
+"""Least value of an estimate, because the divergence would be infinite for estimates of 0."""
 
 
 def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
-    """Return the Kullback-Leibler divergence KL(truth
-
-
-     estimate) in nats.
+    """Return the Kullback-Leibler divergence of the estimate from the truth, in nats.
 
     Counts of any shape are compared as shares. Estimates below LEAST_COUNT count as LEAST_COUNT.
     Raises ValueError if the truth is empty.
@@ -32,7 +29,7 @@ def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
 def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float:
     """Return the share of the `top` largest estimates that are among the `top` largest true counts.
 
-    Counts equal to the last of these belong to them.
+    True counts that equal the smallest of these are included.
     """
     true, noisy = np.asarray(truth).ravel(), np.asarray(estimate).ravel()
     least = np.sort(true)[-top]
@@ -41,10 +38,10 @@ def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float
 
 
 def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> float:
-    """Return the sum over partitions of size times inner variance, divided by the cells (DPCube).
+    """Return the mean, over all cells, of the variance of true counts within partitions (DPCube).
 
-    `image` has the cells' shape and contains each cell's partition, -1 where there is none. The
-    result is 0 if every partition has equal cells.
+    `image` (rows, columns) contains each cell's partition, or -1 for a cell without one. The result
+    is 0 if the counts within every partition are equal.
     """
     counts = np.asarray(cells, dtype=np.float64)[image >= 0]
     partition = image[image >= 0]
@@ -54,11 +51,12 @@ def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> f
 
 
 def earth_movers(truth: NDArray[Any], estimate: NDArray[Any], side: float = 1.0) -> float:
-    """Return the mean distance by which mass moves from one map to the other, by sliced projection.
+    """Return the earth mover's distance between two maps, by sliced projection.
 
-    Counts (rows, columns) are compared as shares, negatives as 0; `side` is that of a cell. The
-    result is the mean over directions of the exact earth mover's distance of the projections, times
-    pi/2: exact for a shift, and at most pi/2 times the true distance otherwise (Rabin et al. 2011).
+    This is the mean distance by which mass moves from one map to the other. Counts (rows, columns)
+    are compared as shares; negative counts become 0. `side` is the side of a cell. The result is
+    the mean, over directions, of the exact earth mover's distance of the projections, times pi/2.
+    It is exact for a shift, and otherwise at most pi/2 times the true distance (Rabin et al. 2011).
     """
     shares = []
     for counts in (truth, estimate):

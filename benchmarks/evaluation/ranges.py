@@ -14,10 +14,11 @@ QUERIES = 2000
 
 
 def random_boxes(cells: int) -> NDArray[np.int64]:
-    """Return the same QUERIES boxes (n, 4) each time: first row, row after the last, likewise
-    columns.
+    """Return QUERIES boxes (n, 4), which are the same in every run.
 
-    On each axis, rows first, two whole numbers below `cells` are drawn; the box includes both.
+    The columns are the first row, the row after the last, the first column and the column after the
+    last. For each axis, first for rows, two whole numbers below `cells` are drawn; the box includes
+    both.
     """
     random = np.random.RandomState(7)
     rows = np.sort(random.randint(0, cells, (QUERIES, 2)), axis=1)
@@ -26,7 +27,7 @@ def random_boxes(cells: int) -> NDArray[np.int64]:
 
 
 def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return sums (n,) over boxes of cells (rows, columns)."""
+    """Return the sums (n,) of `cells` (rows, columns) over boxes."""
     table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1))
     table[1:, 1:] = cells.cumsum(axis=0, dtype=np.float64).cumsum(axis=1)
     top, bottom, left, right = boxes.T
@@ -35,10 +36,9 @@ def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def spread(layer: BoxLayer) -> NDArray[np.float64]:
-    """Return the layer's estimate of every cell of its grid, spread evenly within a box.
+    """Return an estimate for every cell of the layer's grid: each box's value is spread evenly.
 
-    Cells that it does not list are 0. Raises ValueError for boxes that lie partly outside the study
-    area.
+    Cells that are not listed get 0. Raises ValueError if a box lies partly outside the study area.
     """
     sizes = np.prod(np.diff(layer.boxes)[:, ::2], axis=1)
     if (sizes != layer.cells).any():
@@ -49,15 +49,13 @@ def spread(layer: BoxLayer) -> NDArray[np.float64]:
 
 
 def mean_absolute_error(estimate: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """Return the mean over the queries of
-
-    estimate - truth
-
-    .
-    """
+    """Return the mean absolute difference between estimate and truth over the queries."""
     return float(np.abs(estimate - truth).mean())
 
 
 def scaled_l2_error(estimate: NDArray[np.float64], truth: NDArray[np.float64], scale: int) -> float:
-    """Return the L2 norm of the errors divided by queries and records (DPBench, definition 3)."""
+    """Return the L2 norm of the errors, divided by the numbers of queries and of records.
+
+    This is definition 3 of DPBench.
+    """
     return float(np.linalg.norm(estimate - truth) / (scale * len(truth)))

@@ -1,4 +1,4 @@
-"""Outcome of a plan of tasks among workers whose positions are known."""
+"""The outcome of a task plan among workers with known positions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NOTICE_COST = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Figures over the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2, 13.3.4).
+    """Figures over the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2 and 13.3.4).
 
-    `success_rate` is ASR, the mean chance that a notified worker accepts, over all draws of who
-    does; `redrawn_success` the same if as many workers as stand around the tasks stood there by
-    chance anew, as a Poisson field does; `travel_metres` WTD, the mean distance of the nearest who
-    accepts; `notified` ANW; `distance_error` DE, the mean of |2r/3 - mean distance of the
-    notified|; `rejected` RejR, the share of tasks that no worker would travel to: without a radius,
-    or with 2r/3 > MTD; `cost` EC, the rewards of the tasks that are done and NOTICE_COST for every
-    notice, for each planned task.
+    `success_rate` (ASR) is the mean chance that at least one notified worker accepts.
+    `redrawn_success` is the same with the number of workers around each task drawn anew, as in a
+    Poisson field. `travel_metres` (WTD) is the mean distance of the nearest worker who accepts, and
+    `notified` (ANW) the mean number of notified workers. `distance_error` (DE) is the mean of |2r/3
+    - mean distance of the notified|. `rejected` (RejR) is the share of tasks to which no worker
+    would travel: those without a radius, or with 2r/3 > MTD. `cost` (EC) is the mean cost of a
+    planned task: the rewards of tasks that are done, and NOTICE_COST for every notice.
     """
 
     planned: int
@@ -45,8 +45,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastOutcome:
-    """The same figures for geocasts, over the tasks that they reach; `regions` is the number of
-    regions.
+    """The same figures as `Outcome` for geocasts, over the tasks that a geocast reaches.
+
+    `regions` is their number of regions.
     """
 
     planned: int
@@ -58,10 +59,10 @@ class CastOutcome:
 def outcome(
     plan: Plan, tasks: Tasks, acceptance: Acceptance, longitude: Floats, latitude: Floats
 ) -> Outcome:
-    """Evaluate every planned task with workers (m,) at true positions in degrees.
+    """Return the figures of all planned tasks, with workers (m,) at true positions in degrees.
 
-    A worker at distance d within the radius accepts with probability theta(w, d), independently;
-    expectations over these choices are exact, not simulated.
+    A worker at distance d within the radius accepts with probability theta(w, d), independently of
+    others; expectations over these choices are exact, not simulated.
     """
     planned = np.flatnonzero(plan.planned)
     rows = []
@@ -98,7 +99,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Evaluate each task's geocast with the workers in its regions, as `outcome` does."""
+    """Return the figures of geocasts with the workers in their regions, as `outcome` does."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():
@@ -122,11 +123,11 @@ def _metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Flo
 
 
 def _one(chance: Floats, near: Floats, radius: float) -> tuple[float, float, float, float, float]:
-    """Return success as workers stand and redrawn, distance travelled, workers, error of 2r/3.
+    """Return success with the workers as they are and redrawn, distance, workers, error of 2r/3.
 
-    `chance` and `near` (k,) belong to those notified, the nearest first.
+    `chance` and `near` (k,) are the chances and distances of the notified workers, nearest first.
     """
-    # Worker k travels when k accepts and nobody nearer does.
+    # Worker k travels if worker k accepts and no nearer worker does.
     nobody = np.cumprod(1 - chance)
     first = chance * np.concatenate([[1.0], nobody[:-1]])
     success = float(first.sum())

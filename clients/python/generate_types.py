@@ -1,8 +1,6 @@
 """Generator of dpgeo_client/types.py from a server's OpenAPI schema.
 
-curl http://127.0.0.1:8000/api/schema
-
- python generate_types.py > dpgeo_client/types.py
+curl http://127.0.0.1:8000/api/schema | python generate_types.py > dpgeo_client/types.py
 """
 
 from __future__ import annotations
@@ -11,8 +9,11 @@ import json
 import sys
 from typing import Any
 
-ROOTS = ("Answers", "Dataset", "Job", "Mechanism", "Problem", "Quote", "Release", "TileJson")
-"""Types that the client returns; those that they refer to follow."""
+ROOTS = (
+    *("Answers", "Dataset", "Job", "Mechanism", "Preview", "Problem", "Quote", "RadiusMap"),
+    *("Release", "TileJson", "Upload"),
+)
+"""Types that the client returns; the types that these refer to are generated as well."""
 
 PLAIN = {
     "string": "str",

@@ -1,4 +1,4 @@
-"""Admin pages of users, organisations and API keys."""
+"""Admin pages for users, organisations and API keys."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class MembershipInline(TabularInline):
     raw_id_fields = ["user"]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow members of any organisation; the page limits the rows."""
+        """Return True for members of any organisation; the page limits which rows they see."""
         return organisations_of(request.user).exists()
 
     def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Allow superusers and the organisation's administrators."""
+        """Return True for superusers and the organisation's administrators."""
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Apply the rule for adding."""
+        """Return True for users who may add members to the organisation."""
         return self.has_add_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Apply the rule for adding."""
+        """Return True for users who may add members to the organisation."""
         return self.has_add_permission(request, obj)
 
 
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
-    """Organisations; superusers can add them, their administrators can edit them."""
+    """Admin page for organisations. Superusers add them; their administrators edit them."""
 
     list_display = ["name", "slug", "contact"]
     prepopulated_fields = {"slug": ["name"]}
@@ -56,16 +56,16 @@ class OrganisationAdmin(OrganisationScoped):
     organisation_path = "pk"
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
-        """Return the fields to prepopulate: none if the user cannot edit the organisation."""
+        """Return the fields to prepopulate, or none if the user cannot edit the organisation."""
         writable = self.has_change_permission(request, obj) if obj else True
         return dict(self.prepopulated_fields) if writable else {}
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow superusers."""
+        """Return True for superusers only."""
         return bool(request.user.is_superuser)
 
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Allow superusers and the organisation's administrators."""
+        """Return True for superusers and the organisation's administrators."""
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
 
 
@@ -83,7 +83,7 @@ KEY_FIELDS = (
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OrganisationScoped):
-    """API keys; they are created on the desk, and can be revoked there or here."""
+    """Admin page for API keys. They are created at the desk and can be revoked there or here."""
 
     list_display = ["name", "organisation", "prefix", "created_by", "last_used_on", "revoked_at"]
     fields = KEY_FIELDS
@@ -92,7 +92,7 @@ class ApiKeyAdmin(OrganisationScoped):
 
     @admin.action(description="Revoke the chosen keys, for good", permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """Revoke keys, except those of organisations that the user does not administer."""
+        """Revoke the selected keys, except in organisations that the user does not administer."""
         person = cast(User, request.user)
         for key in queryset.select_related("organisation"):
             try:

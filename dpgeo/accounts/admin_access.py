@@ -1,4 +1,7 @@
-"""Access of staff to the admin: rows of their organisations, mostly read-only."""
+"""Staff access to the admin: their organisations' rows, mostly read-only.
+
+The desk, mentioned here and elsewhere, is the site's signed-in area for members.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ else:
 
 
 def desk_url(name: str, *args: object) -> str:
-    """Return the URL of a desk page, or "" if the desk is not installed."""
+    """Return the URL of a page of the desk, or "" if the desk is not installed."""
     try:
         return reverse(name, args=args)
     except NoReverseMatch:
@@ -31,7 +34,7 @@ class OrganisationScoped(ModelAdmin):
     """A read-only admin page, limited to the rows of the user's organisations.
 
     `organisation_path` is the lookup from the model to its organisation. `other_path` is a second
-    lookup for rows without a value of the first one; it is empty if there are none.
+    lookup, for rows in which the first one has no value; it is empty if no such lookup is needed.
     """
 
     organisation_path = "organisation"
@@ -50,8 +53,8 @@ class OrganisationScoped(ModelAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow only the filters that the page offers.
 
-        Django allows URLs to filter by any column of a model, also by hidden ones such as a salt.
-        With `__regex`, its value could then be found letter by letter.
+        Django lets URLs filter by any column of a model, even by hidden ones such as a salt. With
+        `__regex`, a hidden value could be found letter by letter.
         """
         offered = self.list_filter if request is None else self.get_list_filter(request)
         names = [str(each[0] if isinstance(each, tuple | list) else each) for each in offered]
@@ -59,11 +62,11 @@ class OrganisationScoped(ModelAdmin):
         return is_offered and super().lookup_allowed(lookup, value, request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Allow staff who are members of an organisation."""
+        """Return True for staff who are members of an organisation."""
         return request.user.is_staff and organisations_of(request.user).exists()
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow all users of the module; the queryset limits the rows."""
+        """Return True for every user of this admin module; the queryset limits the rows."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -75,5 +78,5 @@ class OrganisationScoped(ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False, since a record must remain of everything that was paid for."""
+        """Return False, since everything that was paid for must remain on record."""
         return False

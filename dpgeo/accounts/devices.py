@@ -1,12 +1,12 @@
 """Devices from which an account has signed in, recognised by a signed cookie.
 
-Anybody who knows an account's name can use up its sign-in attempts. So a device from which the
-account has signed in before has attempts of its own: failures elsewhere do not block it, and its
-own failures are limited as strictly. A device gets a cookie only after a successful sign-in. The
-cookie is bound to the account and its password, and expires after `LIFETIME`; changing the password
-invalidates all cookies of the account. Each cookie has one of `DEVICES` numbers, by which failures
-are counted. So however many cookies somebody collects, the attempts per window are at most
-`DEVICES` times those of one device.
+Anybody who knows an account's name can use up its sign-in attempts. A device from which the account
+has signed in before therefore has its own allowance of attempts: failures elsewhere do not block
+it, and its own failures are limited just as strictly. A device gets a cookie only after a
+successful sign-in. The cookie is bound to the account and its password, and expires after
+`LIFETIME`; changing the password invalidates all cookies of the account. Each cookie carries one of
+`DEVICES` numbers, and failures are counted by that number. However many cookies somebody collects,
+the attempts per window are thus at most `DEVICES` times those of one device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from dpgeo.accounts.models import User
 
 DEVICES = 10
-"""Number of devices of an account that have separate counters."""
+"""Number of devices per account that have separate failure counters."""
 
 LIFETIME = timedelta(days=90)
 
@@ -30,9 +30,10 @@ SALT = "dpgeo.accounts.device"
 
 
 def device_of(request: HttpRequest, name: str) -> str | None:
-    """Return the key of a known device's counter of failures; None for any other device.
+    """Return the key of a known device's failure counter, or None for any other device.
 
-    `name` is the account name in the request; a device is known only to the account that signed in.
+    `name` is the account name in the request. A device is known only to the account that signed in
+    from it.
     """
     device = _read(request)
     if device is None or device[0].get_username().casefold() != name.casefold():
@@ -56,7 +57,10 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
 
 
 def _read(request: HttpRequest) -> tuple[User, int] | None:
-    """Return the account and the number in the request's cookie; None if it is not valid."""
+    """Return the account and the device number in the request's cookie.
+
+    Returns None if the cookie is missing or not valid.
+    """
     cookie = request.COOKIES.get(settings.DPGEO_DEVICE_COOKIE, "")
     try:
         facts = signing.loads(cookie, salt=SALT, max_age=LIFETIME)

@@ -1,4 +1,4 @@
-"""Cache of counters in files, shared by all processes on one machine."""
+"""File-based cache of counters that all processes on one machine share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CountsInFiles(BaseCache):
     """Counters in files that concurrent processes can increment without losing counts.
 
     Django's file cache is unsuitable for counters. It reads a counter and writes it back, so one of
-    two concurrent increments is lost. Each increment changes the expiry time to 300 seconds later.
-    And above 300 entries it deletes a random third, so that a client with requests under many names
-    could erase anybody's counter. Here a lock makes each operation atomic, and expiry times do not
-    change. If there are `MAX_COUNTS` counters, expired counters are deleted first, then those that
-    expire next.
+    two concurrent increments can be lost. Each increment also resets the expiry time to 300 seconds
+    from then. And above 300 entries it deletes a random third, so a client that sends requests
+    under many names could erase anybody's counter. Here a lock makes each operation atomic, and
+    increments leave the expiry time unchanged. Once there are `MAX_COUNTS` counters, expired ones
+    are deleted first, then those that expire soonest.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class CountsInFiles(BaseCache):
     def add(
         self, key: str, value: int, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Create a counter if it does not exist; return whether it was created."""
+        """Create a counter unless it exists, and return whether it was created."""
         path = self._path(key, version)
         with self._locked():
             if _read(path):
@@ -50,7 +50,10 @@ class CountsInFiles(BaseCache):
         return counter[0] if counter else default
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Increment a counter and return its value. Raises ValueError if it does not exist."""
+        """Increment a counter and return its new value.
+
+        Raises ValueError if the counter does not exist.
+        """
         path = self._path(key, version)
         with self._locked():
             counter = _read(path)
@@ -93,7 +96,7 @@ class CountsInFiles(BaseCache):
 def _read(path: Path) -> tuple[int, float] | None:
     """Return the value and the expiry time of a counter.
 
-    Returns None if there is none, it has expired, or its file is incomplete.
+    Returns None if the counter does not exist or has expired, or if its file is incomplete.
     """
     try:
         value, ends = path.read_text().split()

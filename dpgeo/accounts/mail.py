@@ -1,4 +1,4 @@
-"""Whether this installation can send mail, which resetting passwords requires."""
+"""Check of whether this installation can send mail, as password resets require."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT_MAILBOX = {
 
 
 def sends_mail() -> bool:
-    """Return whether mail is delivered to mailboxes."""
+    """Return whether this installation delivers mail to mailboxes."""
     return settings.EMAIL_BACKEND not in WITHOUT_MAILBOX
 
 

@@ -9,9 +9,9 @@ from django.db import models
 class User(AbstractUser):
     """A user account.
 
-    If a request was authenticated by an API key, `acting_key` is that key, else None. Selectors
-    then allow only what both the user's role and the key's scopes allow, and only in the key's
-    organisation.
+    `acting_key` is the API key that authenticated the current request, or None if there was none.
+    With a key, selectors allow only what both the user's role and the key's scopes allow, and only
+    in the key's organisation.
     """
 
     acting_key: ApiKey | None = None
@@ -22,7 +22,7 @@ class User(AbstractUser):
 
 
 class Sector(models.TextChoices):
-    """Sector of a publisher, a term of the Differential Privacy Deployments Registry."""
+    """A publisher's sector, in terms of the Differential Privacy Deployments Registry."""
 
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"
@@ -30,7 +30,7 @@ class Sector(models.TextChoices):
 
 
 class Organisation(models.Model):
-    """A publisher, whose name is shown with its maps."""
+    """An organisation that publishes maps; its name is shown with them."""
 
     name = models.CharField(max_length=200, unique=True)
     slug = models.SlugField(unique=True)
@@ -55,7 +55,7 @@ class Organisation(models.Model):
 
 
 class Role(models.TextChoices):
-    """Role of a member; each role includes the permissions of the roles before it."""
+    """A member's role; each role includes the permissions of the roles before it."""
 
     STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
     APPROVER = "approver", "Approver: also publishes and withdraws"
@@ -86,7 +86,7 @@ class Membership(models.Model):
 
 
 class Scope(models.TextChoices):
-    """Scope of an API key; no scope shows private details or changes an existing budget."""
+    """Scope of an API key. No scope reveals private details or changes an existing budget."""
 
     DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
     UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
@@ -99,12 +99,12 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """A key by which API clients authenticate; only a hash of its secret is stored.
+    """A key with which an API client authenticates; only a hash of its secret is stored.
 
     A key acts in the name of the user who created it, in one organisation, and stops working when
     that user's membership ends. The secret has 256 random bits, so a single SHA-256 protects it as
-    well as a slow hash would. Only the day of its last use is recorded, which is enough to find
-    forgotten keys.
+    well as a slow hash would. Only the day on which the key was last used is recorded, which is
+    enough to find forgotten keys.
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="keys")

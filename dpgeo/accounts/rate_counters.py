@@ -1,10 +1,10 @@
 """Rate limits that keep the site available and limit password guesses.
 
-The counters are in the cache "throttle", which all processes share. By default it consists of files
-next to the database, which need no additional server and no database write per request; if several
-machines serve the site, it is Redis. IP addresses are stored only as keyed hashes, for two windows.
-If the cache fails, requests are not limited, so that a broken cache does not close the site; each
-password guess then still takes a tenth of a second of CPU time.
+The counters are in the cache named "throttle", which all processes share. By default it consists of
+files next to the database, which need no additional server and no database write per request. If
+several machines serve the site, it is Redis. IP addresses are stored only as keyed hashes, for two
+windows. If the cache fails, requests are not limited, so that a broken cache does not close the
+site; even then, each password guess takes a tenth of a second of CPU time.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | None:
-    """Count `more` events of `who` in the current window of `window` seconds.
+    """Count `more` events of the client `who` in the current window of `window` seconds.
 
-    Returns None within the limit; beyond it, the number of seconds until the window ends. A `limit`
-    of 0 means no limit.
+    Returns None within the limit. Beyond it, returns the number of seconds until the window ends. A
+    `limit` of 0 means that there is no limit.
     """
     if not limit:
         return None
@@ -35,7 +35,7 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
-    # Catch all errors: Redis and files fail in many ways, and no failure may close the site.
+    # Catch all errors, because Redis and files fail in many ways and no failure may close the site.
     except Exception as error:
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
 
 Visitor: TypeAlias = User | AnonymousUser
-"""The user of a request, who may be anonymous."""
+"""The user who sent a request, signed in or anonymous."""
 
 NEEDED_ROLE: dict[str, Role] = {
     "view": Role.STEWARD,
@@ -49,7 +49,10 @@ class Owned(Protocol):
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """Return a user's role in an organisation, given as object or id; None for non-members."""
+    """Return a user's role in an organisation, or None if the user is not a member.
+
+    The organisation is given as an object or by its id.
+    """
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation
@@ -60,7 +63,10 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
 
 
 def organisations_of(user: Visitor) -> QuerySet[Organisation]:
-    """Return a user's organisations: all for a superuser, at most one for an API key."""
+    """Return a user's organisations.
+
+    These are all organisations for a superuser, and at most one for an API key.
+    """
     if not isinstance(user, User) or not user.is_active:
         return Organisation.objects.none()
     organisations = Organisation.objects.order_by("name")
@@ -74,9 +80,9 @@ def organisations_of(user: Visitor) -> QuerySet[Organisation]:
 
 
 def may(user: Visitor, dataset: Owned, action: str) -> bool:
-    """Return whether a user may do an action of `NEEDED_ROLE` on a dataset.
+    """Return whether a user may perform an action listed in `NEEDED_ROLE` on a dataset.
 
-    If the user acts by an API key, the key's scopes must allow the action too.
+    If the user acts through an API key, the key's scopes must allow the action too.
     """
     needed = NEEDED_ROLE[action]
     if not isinstance(user, User) or not user.is_active:
@@ -90,7 +96,10 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 
 
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
-    """Return whether a user manages an organisation's budgets and keys; API keys never may."""
+    """Return whether a user may manage an organisation's budgets and keys.
+
+    API keys never may.
+    """
     if isinstance(user, User) and user.acting_key:
         return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
@@ -114,7 +123,7 @@ def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
-    """Return whether an API key is of the dataset's organisation and its scopes allow an action."""
+    """Return whether an API key's organisation and scopes allow an action on a dataset."""
     if dataset.organisation_id != key.organisation_id or action not in NEEDED_SCOPE:
         return False
     scope = NEEDED_SCOPE[action]
@@ -122,7 +131,7 @@ def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
 
 
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
-    """Return the API keys of the organisations that a user administers, revoked ones included."""
+    """Return the API keys, including revoked ones, of organisations that a user administers."""
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
     return ApiKey.objects.filter(organisation__in=managed).select_related(
         "organisation", "created_by"
@@ -130,9 +139,9 @@ def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
 
 
 def bearer_of(secret: str) -> User | None:
-    """Return the user for whom the API key with this secret acts, with `acting_key` set.
+    """Return the user whose API key has this secret, with `acting_key` set.
 
-    Returns None for an unknown or revoked key, and if its user was deleted, is inactive or is no
+    Returns None for an unknown or revoked key, and if the user was deleted, is inactive or is no
     longer a member of the key's organisation.
     """
     key = (
@@ -148,5 +157,5 @@ def bearer_of(secret: str) -> User | None:
 
 
 def digest_of(secret: str) -> str:
-    """Return the hash of an API key's secret, as it is stored."""
+    """Return the hash under which the secret of an API key is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()

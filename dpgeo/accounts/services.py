@@ -1,4 +1,4 @@
-"""Changes of organisations, memberships and API keys."""
+"""Services that change organisations, memberships and API keys."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KEY_BEGINS = "dpg_"
 
 SECRET_BYTES = 32
 SHOWN = 12
-"""Number of characters of a key's secret that are shown in lists.
+"""Number of characters of a key's secret that lists show.
 
-The other 35 characters have 210 random bits.
+The other 35 characters hold 210 random bits.
 """
 
 
@@ -34,10 +34,10 @@ def organisation_create(
     sector: str = "",
     administrator: User | None = None,
 ) -> Organisation:
-    """Create an organisation and, if given, its first administrator.
+    """Create an organisation and, if one is named, its first administrator.
 
-    If `slug` is empty, a free one is derived from the name. Raises InvalidInput for an invalid
-    name, or if the name or the slug is in use.
+    If `slug` is empty, an unused slug is derived from the name. Raises InvalidInput if the name is
+    invalid, or if the name or the slug is already in use.
     """
     name = name.strip()
     if not name or len(name) > 200:
@@ -72,7 +72,7 @@ def _free_slug(name: str) -> str:
 
 
 def membership_set(*, organisation: Organisation, user: User, role: Role) -> Membership:
-    """Give a user a role in an organisation, replacing any earlier role."""
+    """Set a user's role in an organisation, replacing any earlier role."""
     membership, _ = Membership.objects.update_or_create(
         organisation=organisation, user=user, defaults={"role": role}
     )
@@ -82,10 +82,11 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
 def key_create(
     *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
 ) -> tuple[ApiKey, str]:
-    """Create an API key; return it with its secret, which is not stored and shown only once.
+    """Create an API key, and return it with its secret.
 
-    Raises NotAllowed if the user does not administer the organisation, and InvalidInput for an
-    invalid name or unknown or no scopes.
+    The secret is not stored and is shown only once. Raises NotAllowed if the user does not
+    administer the organisation, or InvalidInput if the name is invalid, a scope is unknown or no
+    scope is given.
     """
     _check_administers(created_by, organisation)
     name = name.strip()
@@ -113,7 +114,7 @@ def key_create(
 
 
 def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
-    """Revoke an API key for good; it is safe to repeat.
+    """Revoke an API key permanently. Repeating this is safe.
 
     Raises NotAllowed if the user does not administer the key's organisation.
     """
@@ -126,7 +127,8 @@ def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
 def key_mark_used(*, key: ApiKey) -> None:
     """Record the day on which an API key was last used, with at most one write per day.
 
-    If the database cannot be written, nothing is recorded, so that keys can still be used to read.
+    If the database cannot be written, nothing is recorded, so that read requests with the key still
+    work.
     """
     today = timezone.now().date()
     if key.last_used_on != today:

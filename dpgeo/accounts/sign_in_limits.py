@@ -1,11 +1,12 @@
-"""Limits on failed sign-ins, at the desk and in the admin.
+"""Limits on failed sign-ins at the desk and in the admin.
 
 Attempts are counted by IP address and by account name, whether or not the account exists. They are
-counted before the password is checked, so that concurrent attempts cannot exceed the limit. Only a
-successful attempt is subtracted again: somebody who signs in to their own account between guesses
-gains no further guesses at other accounts. Anybody who knows an account's name can block sign-ins
-to it for one window; this is the price of limiting guesses from many addresses. Devices from which
-the account has signed in before have counters of their own (`devices`) and are not blocked.
+counted before the password is checked, so that concurrent attempts cannot exceed the limit. A
+successful attempt is then subtracted, but failed ones are not: somebody who signs in to their own
+account between guesses gains no further guesses at other accounts. Anybody who knows an account's
+name can block sign-ins to it for one window; this is the price of limiting guesses from many
+addresses. Devices from which the account has signed in before are not blocked, because they have
+counters of their own (`devices`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
 WINDOW = 15 * 60
-"""Length of the window in which failed attempts are counted, in seconds."""
+"""Length in seconds of the window in which failed attempts are counted."""
 
 TOO_MANY_REQUESTS = 429
 
@@ -35,13 +36,13 @@ class CountedForm(AuthenticationForm):
     """A sign-in form that rejects attempts after too many failures."""
 
     wait: float | None = None
-    """Seconds until another attempt is allowed; None if this attempt was within the limits."""
+    """Seconds until another attempt is allowed, or None if this attempt was within the limits."""
 
     def clean(self) -> dict[str, Any]:
         """Authenticate the user.
 
-        Raises ValidationError for a wrong name or password and, with the waiting time, beyond the
-        limits.
+        Raises ValidationError if the name or password is wrong or the limits are exceeded; in the
+        latter case, the error states the waiting time.
         """
         name = self.cleaned_data.get("username")
         if not name or not self.cleaned_data.get("password"):
@@ -62,11 +63,11 @@ class CountedForm(AuthenticationForm):
         return cleaned
 
     def _limits(self, name: str) -> dict[str, int]:
-        """Return the limit of each counter of an attempt, by the counter's key.
+        """Return the limit of each counter that a sign-in attempt increments, by the counter's key.
 
-        The IP address comes first, so that an address beyond its limit cannot create counters of
-        account names. A device from which the account has signed in before has only a counter of
-        its own.
+        The IP address comes first, so that an address beyond its limit cannot create counters for
+        account names. A device from which the account has signed in before has only its own
+        counter.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
         if self.request and (device := device_of(self.request, name)):
@@ -78,7 +79,7 @@ class CountedForm(AuthenticationForm):
 
 
 class CountedAdminForm(CountedForm, AdminAuthenticationForm):
-    """The sign-in form of the admin, for staff only, with the same limits."""
+    """Sign-in form of the admin, open to staff only, with the same limits as the desk's."""
 
 
 class SignIn(LoginView):
@@ -94,7 +95,7 @@ class SignIn(LoginView):
         return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Show the errors; beyond the limits, respond with 429 and Retry-After."""
+        """Show the form's errors, or respond with 429 and Retry-After beyond the limits."""
         return refusal(super().form_invalid(form))
 
 
@@ -104,7 +105,10 @@ class Administration(AdminSite):
     login_form = CountedAdminForm
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Sign in by Django's page; beyond the limits, respond with 429. Remembers the device."""
+        """Sign the user in on Django's admin page and remember the device.
+
+        Beyond the limits, responds with 429.
+        """
         response = refusal(super().login(request, extra_context))
         if request.method == "POST" and isinstance(request.user, User):
             remember_device(request, response, request.user)

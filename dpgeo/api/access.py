@@ -1,4 +1,4 @@
-"""Authentication by API key or session, and what each requester may see and do.
+"""Authentication by API key or session, and each requester's permissions.
 
 A client sends its API key as `Authorization: Bearer dpg_...`. The key's scopes and the role of the
 member who made the key decide what the client may do (`accounts.selectors`).
@@ -35,10 +35,10 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
 
 LONGEST_HIDDEN = timedelta(days=7)
-"""The longest time for which the API hides from a key that a job has ended."""
+"""The longest time for which the API hides from an API key that a job has ended."""
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
-"""A key with one of these scopes sees its organisation's drafts."""
+"""Scopes that let an API key see its organisation's drafts; either one suffices."""
 
 NO_KEY = (
     "This key is not valid: it is mistyped or revoked, or the member who made it has left. An "
@@ -70,7 +70,7 @@ class KeyAuthentication(BaseAuthentication):
 
 
 class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """Description of API keys for the OpenAPI schema."""
+    """Extension that describes API keys in the OpenAPI schema."""
 
     target_class = KeyAuthentication
     name = "key"
@@ -85,9 +85,9 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 
 
 def actor_of(request: Request, scope: Scope) -> User:
-    """Return the user who is signed in, or the user of a key that has `scope`.
+    """Return the user who is signed in, or on whose behalf a key with `scope` acts.
 
-    Raises NotAuthenticated (401) if the request has neither a session nor a key, and NotAllowed
+    Raises NotAuthenticated (401) if the request has neither a session nor a key, or NotAllowed
     (403) if the key lacks the scope.
     """
     user = request.user
@@ -121,7 +121,8 @@ def is_key(viewer: Visitor) -> bool:
 def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
     """Return whether `user` may know the true state of all these jobs.
 
-    A signed-in member always may. An API key may once the API shows that every job has ended.
+    A signed-in member always may. An API key may know it as soon as the API shows all of the jobs
+    as done.
     """
     if not is_key(user) or not settings.DPGEO_JOB_SLOTS:
         return True
@@ -131,14 +132,15 @@ def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
     """Raise Conflict if `user` may not know yet that all these jobs have ended.
 
-    If the action were allowed earlier, its success would tell a key how long the jobs ran.
+    If the action were allowed earlier, its success would tell the key's owner how long the jobs
+    ran.
     """
     if not is_settled(user, jobs):
         raise Conflict("Work is not done; try again when the job is.")
 
 
 def jobs_of(dataset: Dataset) -> Iterator[Job | None]:
-    """Yield the jobs of a dataset's uploads and releases; None for an upload without one."""
+    """Yield the job of each upload and release of a dataset, or None where an upload has none."""
     for results in (dataset.uploads, dataset.releases):
         for result in results.select_related("job"):
             yield result.job
@@ -149,8 +151,9 @@ def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
     """Let an API key start a job only if all earlier jobs are shown as done.
 
     The earlier jobs are those of the organisation that keys may have started. With many jobs in the
-    queue, a key could compute how long one job takes from the number of jobs that are done at a
-    public time. Raises Conflict while an earlier job is not shown as done. Members are not limited.
+    queue, a client could work out how long one job takes from the number of jobs shown as done at a
+    public time, which is one of the fixed times at which keys learn that jobs have ended. Raises
+    Conflict while an earlier job is not shown as done. Members are not limited.
     """
     if not (is_key(user) and settings.DPGEO_JOB_SLOTS):
         yield
@@ -168,9 +171,9 @@ def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:
-    """Return a release by its id if `viewer` may see it.
+    """Return the release with this id if `viewer` may see it.
 
-    Raises Http404 if not, and Gone if the release ended without being published.
+    Raises Http404 if not, or Gone if the release ended without being published.
     """
     try:
         release = release_visible(viewer, release_id)
@@ -182,15 +185,15 @@ def release_seen(viewer: Visitor, release_id: str) -> Release:
 
 
 def check_served(release: Release) -> None:
-    """Raise Gone for a release whose files are no longer served."""
+    """Raise Gone if the release's files are no longer served."""
     if gone := release.rules.gone:
         raise Gone(gone, release.pk)
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:
-    """Return the dataset `slug` of one of the organisations of `user`.
+    """Return the dataset `slug` if it belongs to one of the organisations of `user`.
 
-    Raises Http404 for any other dataset, and NotAllowed if the user's role does not allow `action`.
+    Raises Http404 for any other dataset, or NotAllowed if the user's role does not allow `action`.
     """
     dataset = get_object_or_404(datasets_visible_to(user), slug=slug)
     if not may(user, dataset, action):

@@ -64,8 +64,9 @@ class ApiView(APIView):
     `queries` declares the query parameters of GET; any other parameter is an error. `scopes` maps
     an HTTP method to the scope that an API key needs. Only members and keys may use the methods in
     `scopes`; `actor` is then the user who sent the request. A request with any other method is
-    authenticated only if the view reads `request.user`. Public responses are therefore the same for
-    everybody and can be cached. Requests to a view with `counted` False have no rate limit.
+    authenticated only if the view reads `request.user`, so public responses are the same for
+    everybody and can be cached. If a view sets `counted` to False, requests to it have no rate
+    limit.
     """
 
     queries: ClassVar[Sequence[Query]] = ()
@@ -82,7 +83,7 @@ class ApiView(APIView):
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Parse the query parameters of the request. Raises InvalidInput."""
+        """Parse the query parameters of the request. Raises InvalidInput if they are invalid."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
@@ -94,7 +95,7 @@ class ApiView(APIView):
     def check_permissions(self, request: Request) -> None:
         """Count the request for the rate limit, then check the scope that its method needs.
 
-        Raises Throttled, AuthenticationFailed, NotAuthenticated and NotAllowed.
+        Raises Throttled, AuthenticationFailed, NotAuthenticated or NotAllowed.
         """
         if self.counted:
             count_request(request)
@@ -125,7 +126,7 @@ class ApiView(APIView):
 
 
 class NothingHere(ApiView):
-    """View of every unknown URL: responds with 404 and a JSON problem instead of a page."""
+    """View for unknown URLs, which responds with 404 and a JSON problem instead of a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise Http404 for any method."""
@@ -140,7 +141,7 @@ class DocumentView(ApiView):
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Return the JSON object that the serializer class `document` makes of `thing`."""
+        """Return the JSON object into which the serializer class `document` turns `thing`."""
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(

@@ -18,7 +18,7 @@ from dpgeo.datasets.selectors import datasets_visible_to
 
 
 class BudgetsView(DocumentView):
-    """Budgets of the datasets of the user's organisations."""
+    """The budgets of the datasets that belong to the user's organisations."""
 
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
     queries = (LIMIT, CURSOR)

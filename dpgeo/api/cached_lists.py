@@ -11,6 +11,7 @@ from dpgeo.api import dcat
 from dpgeo.api.access import is_key
 from dpgeo.api.documents import AnyRequest
 from dpgeo.api.ogc import documents as ogc
+from dpgeo.api.rdf import Syntax
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
 from dpgeo.releases.list_cache import Row, TextCache, make_of_datasets, make_of_releases
 from dpgeo.releases.models import Release
@@ -31,10 +32,14 @@ def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
     return _of_releases(_releases, request, rows, write)
 
 
-def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Return the JSON text of each release as a DCAT dataset."""
+def harvest_texts(request: AnyRequest, rows: Sequence[Row], syntax: Syntax) -> list[bytes]:
+    """Return each release as a DCAT dataset, written in the RDF syntax `syntax`."""
     return _of_releases(
-        _harvested, request, rows, lambda release: _json(dcat.dataset(request, release))
+        _harvested,
+        request,
+        rows,
+        lambda release: syntax.write(dcat.dataset(request, release)),
+        beside=syntax.title,
     )
 
 
@@ -59,15 +64,20 @@ def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """Return `document` as JSON text, with a list of `texts` added as its last member `name`."""
+    """Return `document` as JSON text, with a last member `name` that lists `texts`."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 
 def _of_releases(
-    cache: TextCache, request: AnyRequest, rows: Sequence[Row], write: Callable[[Release], bytes]
+    cache: TextCache,
+    request: AnyRequest,
+    rows: Sequence[Row],
+    write: Callable[[Release], bytes],
+    *,
+    beside: str = "",
 ) -> list[bytes]:
     origin = request.build_absolute_uri("/")
-    return cache.texts(rows, make_of_releases(write), beside=origin)
+    return cache.texts(rows, make_of_releases(write), beside=(origin, beside))
 
 
 def _json(document: Any) -> bytes:

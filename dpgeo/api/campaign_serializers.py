@@ -1,4 +1,4 @@
-"""JSON documents of plans and campaigns."""
+"""JSON documents for task plans and campaigns."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ TASK: dict[str, Any] = {
 
 @extend_schema_field(TOTALS)
 class TotalsField(serializers.JSONField):
-    """Sums by allocation."""
+    """The totals of a plan, for each way of allocating the reward."""
 
 
 @extend_schema_field({"type": "array", "items": TASK})
@@ -98,16 +98,16 @@ class PlannedTasksField(serializers.JSONField):
 
 @extend_schema_field({"type": "array", "items": {"type": "object", "additionalProperties": True}})
 class TasksField(serializers.JSONField):
-    """Tasks as they were sent."""
+    """The tasks of a campaign, as they were sent."""
 
 
 @extend_schema_field(GEOCASTS)
 class GeocastsField(serializers.JSONField):
-    """Sums over regions."""
+    """The totals over the notified regions of all tasks."""
 
 
 class PlanSerializer(Document):
-    """A plan; it is not stored."""
+    """A plan of tasks. It is computed on request and not stored."""
 
     release = serializers.CharField()
     lines_per_km2 = serializers.ListField(

@@ -40,17 +40,17 @@ ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
 
 class Names(Items):
-    """A list of texts."""
+    """Request field that holds a list of texts."""
 
     def to_internal_value(self, data: Any) -> list[str]:
-        """Return the texts. Raises InvalidInput if an item is not text."""
+        """Return the list of texts. Raises InvalidInput if an item is not text."""
         if not all(isinstance(each, str) for each in super().to_internal_value(data)):
             raise InvalidInput("Must be a list of texts, in quotation marks.", field=self.sent_as)
         return [*data]
 
 
 class OnAMap(Body):
-    """Tasks and the release they are planned on."""
+    """Tasks, and the release on which they are planned."""
 
     release = Text("The id of a published release.")
     tasks = Items(
@@ -60,17 +60,13 @@ class OnAMap(Body):
     )
 
 
-class Settings(Body):
-    """Settings of a plan."""
+class Conditions(Body):
+    """When workers accept, and how many must be asked: settings that do not depend on tasks."""
 
     target = Real(
         "The probability with which each task is to be done, above 0 and up to 1.",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
         default=0.9,
-    )
-    total_reward = Real(
-        "The total reward, divided among the tasks without a fixed reward.",
-        schema={"type": "number", "minimum": 0},
     )
     willingness = Real(
         "c of the acceptance model tanh(c w/d): at this many metres for each unit of reward, 76 % "
@@ -107,6 +103,15 @@ class Settings(Body):
     )
 
 
+class Settings(Conditions):
+    """Settings of a plan."""
+
+    total_reward = Real(
+        "The total reward, divided among the tasks without a fixed reward.",
+        schema={"type": "number", "minimum": 0},
+    )
+
+
 class Planned(OnAMap, Settings):
     """A request for a plan."""
 
@@ -123,7 +128,7 @@ class Planned(OnAMap, Settings):
 
 
 class Named(Body):
-    """The name of a campaign."""
+    """A request body with the name of a campaign."""
 
     name = Text("The campaign's name.")
 
@@ -139,7 +144,7 @@ class NewCampaign(Named, OnAMap):
 
 
 class PlanView(DocumentView):
-    """Planning without storing anything."""
+    """Plans that are computed without storing anything."""
 
     @operation(
         "plan",
@@ -153,8 +158,8 @@ class PlanView(DocumentView):
     def post(self, request: Request) -> Response:
         """Compute whom to notify and what to offer for each task, from a published map alone.
 
-        Nothing is stored, no private data are read and no budget is spent. If a task cannot be
-        planned, the response says why, and the other tasks are planned.
+        Nothing is stored, no private data are read and no budget is spent. If one task cannot be
+        planned, the response says why, and the other tasks are planned all the same.
         """
         fields = read_body(request, Planned)
         release = release_to_plan_on(fields["release"])
@@ -170,7 +175,7 @@ class PlanView(DocumentView):
 
 
 class CampaignsView(DocumentView):
-    """Stored campaigns."""
+    """The stored campaigns of the user's organisations."""
 
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
     queries = (LIMIT, CURSOR)
@@ -183,7 +188,7 @@ class CampaignsView(DocumentView):
         links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> Response:
-        """List the campaigns of your organisations by name."""
+        """List the campaigns of your organisations, sorted by name."""
         campaigns, cursor = page(
             campaigns_of(self.actor),
             BY_NAME,
@@ -203,7 +208,10 @@ class CampaignsView(DocumentView):
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
-        """Store the tasks and settings of a campaign; plans are computed anew each time."""
+        """Store the tasks and settings of a campaign.
+
+        Plans are not stored; they are computed anew each time.
+        """
         fields = read_body(request, NewCampaign)
         campaign = campaign_create(
             organisation=_organisation(self.actor, fields["organisation"]),
@@ -220,7 +228,7 @@ class CampaignsView(DocumentView):
 
 
 class CampaignView(DocumentView):
-    """One campaign."""
+    """One stored campaign."""
 
     scopes: ClassVar = {"DELETE": Scope.CAMPAIGNS_WRITE}
 
@@ -232,7 +240,7 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def get(self, request: Request, campaign_id: str) -> Response:
-        """Get a campaign of your organisation, or a shared one."""
+        """Get one of your organisation's campaigns or a shared one."""
         campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
         return self.answer(document, personal=is_personal(request.user))
@@ -245,7 +253,7 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
-        """Delete a campaign; the response is its last content."""
+        """Delete a campaign. The response shows it as it was last stored."""
         read_body(request)
         campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
@@ -256,7 +264,8 @@ class CampaignView(DocumentView):
 def _organisation(user: User, slug: str) -> Organisation:
     """Return the user's organisation `slug`, or the only one if `slug` is empty.
 
-    Raises InvalidInput if there is no such organisation, or several for an empty `slug`.
+    Raises InvalidInput if there is no such organisation, or if `slug` is empty and the user has
+    several organisations.
     """
     mine = organisations_of(user)
     choices = list(mine.filter(slug=slug) if slug else mine[:2])

@@ -1,4 +1,4 @@
-"""The DCAT-AP catalogue, and the JSON Schema of privacy statements."""
+"""Views of the DCAT-AP catalogue and of the JSON Schema for privacy statements."""
 
 from __future__ import annotations
 
@@ -10,43 +10,61 @@ from rest_framework.response import Response
 
 from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
-from dpgeo.api.cached_lists import harvest_texts, listed
+from dpgeo.api.cached_lists import harvest_texts
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.paging import CURSOR, next_url, page
-from dpgeo.api.queries import LIMIT
+from dpgeo.api.queries import LIMIT, Query, one_of
+from dpgeo.api.rdf import SYNTAXES
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
+JSON_LD = "json-ld"
+
+SYNTAX = Query(
+    name="syntax",
+    description="The syntax of RDF; CKAN and others also read turtle and rdf-xml.",
+    read=one_of([*SYNTAXES]),
+    schema={"type": "string", "enum": [*SYNTAXES], "default": JSON_LD},
+    default=JSON_LD,
+)
+
 
 class CatalogueView(DocumentView):
     """Every published release, for harvesters."""
 
-    queries = (LIMIT, CURSOR)
+    queries = (LIMIT, CURSOR, SYNTAX)
 
     @operation(
         "catalogue",
         "Harvest the catalogue",
         tag="catalogue",
         responses={
-            (200, dcat.MEDIA_TYPE): OpenApiResponse(OpenApiTypes.OBJECT, "DCAT-AP as JSON-LD"),
+            (200, syntax.media_type.partition(";")[0]): OpenApiResponse(
+                OpenApiTypes.OBJECT if name == JSON_LD else OpenApiTypes.STR,
+                f"DCAT-AP as {syntax.title}",
+            )
+            for name, syntax in SYNTAXES.items()
         },
         errors=[400, 429],
         usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
-        """List published releases as DCAT-AP, newest day first.
+        """List published releases as DCAT-AP 3, sorted by day, newest first.
 
-        The Hydra view links to the next page.
+        The Hydra view links to the next page, in the same syntax.
         """
         limit, cursor = self.query["limit"], self.query["cursor"]
         rows, following = page(
             release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
-        document = dcat.catalogue(request, next_url(request._request, following))
-        texts = harvest_texts(request, rows)
-        return self.text(listed(document, "dcat:dataset", texts), media_type=dcat.MEDIA_TYPE)
+        syntax = SYNTAXES[self.query["syntax"]]
+        node = dcat.catalogue(request, next_url(request._request, following))
+        members = [dcat.reference(request, row.pk) for row in rows]
+        texts = harvest_texts(request, rows, syntax)
+        body = syntax.page(node, "dcat:dataset", members, texts)
+        return self.text(body, media_type=syntax.media_type)
 
 
 class StatementSchemaView(DocumentView):

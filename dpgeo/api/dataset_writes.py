@@ -1,4 +1,4 @@
-"""Declaring and changing datasets: the request bodies, and who may set budgets."""
+"""Request bodies for declaring and changing datasets, and who may set budgets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
+from dpgeo.core.themes import THEMES
+from dpgeo.datasets.declaration import MOST_KEYWORDS
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import BUDGETS, dataset_create, dataset_update
@@ -51,6 +53,32 @@ class DatasetChanges(Body):
     description = Text("What a reader should know. Public.", required=False)
     licence = Text("The licence of the maps.", required=False)
     attribution = Text("How others should name you.", required=False)
+    contact = Text(
+        "The e-mail address for readers' questions; empty: the publisher's. Public.",
+        required=False,
+    )
+    keywords = Items(
+        "Words by which data portals find it. Public.",
+        schema={"type": "array", "items": {"type": "string"}, "maxItems": MOST_KEYWORDS},
+        required=False,
+    )
+    themes = Items(
+        "Themes of data portals: codes of the EU's data-theme vocabulary. Public.",
+        schema={"type": "array", "items": {"type": "string", "enum": [*THEMES]}},
+        required=False,
+    )
+    covers_from = Anything(
+        "First day that the data cover, from how they were collected and not from their first "
+        "row. Public; fixed by the first confirmation of a file.",
+        schema={"type": ["string", "null"], "format": "date"},
+        required=False,
+    )
+    covers_until = Anything(
+        "Last day that they cover; null while they are collected. Public; fixed by the first "
+        "confirmation of a file.",
+        schema={"type": ["string", "null"], "format": "date"},
+        required=False,
+    )
     unit = Text(
         "Whose presence is hidden: person, with all their rows, or record.",
         schema={"type": "string", "enum": [unit.value for unit in Unit]},
@@ -64,6 +92,12 @@ class DatasetChanges(Body):
     study_area = Members(
         "A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and not from the "
         "data.",
+        required=False,
+    )
+    leave_out_water = Flag(
+        "With a study area that is declared before any file: subtract the sea and lakes of 1 km² "
+        "and more, by public maps; only the sea where the site has no ground. Rows on ferries and "
+        "bridges over them are then refused. False by default.",
         required=False,
     )
     time_zone = Text(
@@ -92,7 +126,10 @@ class DatasetChanges(Body):
 
 
 class DatasetUpdate(DatasetChanges):
-    """Changes to a dataset. A new study area needs a named place once a file was uploaded."""
+    """Changes to a dataset.
+
+    After a file has been uploaded, a new study area must be a named place.
+    """
 
     place = NamedPlace(
         help_text="With a new study area once a file has been uploaded: the named place that it is "
@@ -118,7 +155,7 @@ class DatasetDeclaration(DatasetChanges):
 
 
 def declare(user: User, facts: dict[str, Any]) -> Dataset:
-    """Create a dataset for one of the user's organisations from the fields of the body `facts`.
+    """Create a dataset for one of the user's organisations from the body fields `facts`.
 
     Raises DpgeoError.
     """
@@ -137,7 +174,10 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
 
 
 def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
-    """Change the fields of a dataset that `changes` names. Raises DpgeoError."""
+    """Set the fields of a dataset that `changes` names to their new values.
+
+    Raises DpgeoError.
+    """
     if not changes:
         raise InvalidInput("There is nothing to change; give at least one field.")
     budgets = [name for name in BUDGETS if name in changes]

@@ -87,7 +87,7 @@ class DatasetsView(DocumentView):
 
 
 class DatasetView(DocumentView):
-    """One dataset with a published release, or one of the user's own."""
+    """One dataset, which has a published release or belongs to the user's organisation."""
 
     scopes: ClassVar = WRITING
 
@@ -99,7 +99,7 @@ class DatasetView(DocumentView):
         parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Get what the publisher declared about a dataset. Nothing in it depends on the rows."""
+        """Get what the publisher declared about a dataset. None of it depends on the rows."""
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
         if dataset is None:
@@ -118,9 +118,9 @@ class DatasetView(DocumentView):
     def patch(self, request: Request, slug: str) -> Response:
         """Change what was declared.
 
-        Texts can change at any time; the privacy unit, study area, time zone and public attributes
-        only before the columns of the first file are confirmed. Once a file has been uploaded, the
-        study area can only be exchanged for another named place.
+        Texts can change at any time; the privacy unit, study area, time zone, public attributes and
+        the days that the data cover only before the columns of the first file are confirmed. Once a
+        file has been uploaded, the study area can only be exchanged for another named place.
         """
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, DatasetUpdate))

@@ -1,76 +1,93 @@
-"""The catalogue of releases as DCAT-AP 3 in JSON-LD, one page at a time.
+"""The catalogue of releases as DCAT-AP 3, one page at a time.
 
 A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has none.
+Everything here is declared by the publisher or follows from the published files.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import PurePath
 
 from rest_framework.request import Request
 
 from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.rdf import Node
 from dpgeo.artefacts.statement import NAME as STATEMENT
+from dpgeo.core.licences import licence_url
+from dpgeo.core.themes import THEMES, VOCABULARY, theme_url
+from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release, ReleaseFile
 
-MEDIA_TYPE = "application/ld+json"
+AUTHORITY = "http://publications.europa.eu/resource/authority"
+MEDIA_TYPES = "https://www.iana.org/assignments/media-types"
 
-Document = dict[str, Any]
-
-CONTEXT: Document = {
-    "dcat": "http://www.w3.org/ns/dcat#",
-    "dcterms": "http://purl.org/dc/terms/",
-    "foaf": "http://xmlns.com/foaf/0.1/",
-    "hydra": "http://www.w3.org/ns/hydra/core#",
-    "spdx": "http://spdx.org/rdf/terms#",
-    "xsd": "http://www.w3.org/2001/XMLSchema#",
-    "geosparql": "http://www.opengis.net/ont/geosparql#",
+CHECKSUM = {
+    "@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256",
+    "@type": "spdx:ChecksumAlgorithm",
 }
 
-CHECKSUM = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"}
+FILE_TYPES = {
+    ".csv": "CSV",
+    ".geojson": "GEOJSON",
+    ".gpkg": "GPKG",
+    ".parquet": "PARQUET",
+    ".tif": "GEOTIFF",
+}
+"""Terms of the EU's file-type vocabulary, by file name suffix."""
 
 CATALOGUE_PUBLISHER = "Publishers of this server"
 
 
-def catalogue(request: Request, next_url: str | None) -> Document:
-    """Return one page of the catalogue as JSON-LD, without its datasets.
+def catalogue(request: Request, next_url: str | None) -> Node:
+    """Return the document of one catalogue page, without its datasets.
 
     `next_url` is None on the last page.
     """
-    view: Document = {
+    view: Node = {
         "@id": request.build_absolute_uri(),
         "@type": "hydra:PartialCollectionView",
     }
     if next_url:
         view["hydra:next"] = {"@id": next_url}
     return {
-        "@context": CONTEXT,
         "@id": address_of(request, "api:catalogue"),
         "@type": "dcat:Catalog",
         "dcterms:title": "Differentially private maps",
         "dcterms:description": "Every map published here. Every count has noise, whose size is "
         "stated.",
         "dcterms:publisher": {"@type": "foaf:Agent", "foaf:name": CATALOGUE_PUBLISHER},
-        "foaf:homepage": {"@id": address_of(request, "catalogue")},
+        "foaf:homepage": _document(address_of(request, "catalogue")),
+        "dcat:themeTaxonomy": {
+            "@id": VOCABULARY,
+            "@type": "skos:ConceptScheme",
+            "dcterms:title": "Data theme",
+        },
         "hydra:view": view,
     }
 
 
-def dataset(request: AnyRequest, release: Release) -> Document:
+def reference(request: AnyRequest, release_id: str) -> Node:
+    """Return a node that refers to a release by its address alone."""
+    return {"@id": address_of(request, "release", release_id)}
+
+
+def dataset(request: AnyRequest, release: Release) -> Node:
     """Return a release as a DCAT dataset; the release's files are its distributions."""
-    page = address_of(request, "release", release.pk)
     declared = release.dataset
     publisher = declared.organisation
-    document: Document = {
-        "@id": page,
+    privacy = address_of(request, "release-privacy", release.pk)
+    statement = address_of(request, "api:release-file", release.pk, STATEMENT)
+    document: Node = {
+        **reference(request, release.pk),
         "@type": "dcat:Dataset",
         "dcterms:identifier": release.pk,
         "dcterms:title": release.title,
         "dcterms:description": release.description or release.title,
         "dcterms:publisher": {"@type": "foaf:Agent", "foaf:name": publisher.name},
-        "dcterms:license": declared.licence,
+        "dcterms:license": _licence(declared),
         "dcterms:accessRights": {
-            "@id": "http://publications.europa.eu/resource/authority/access-right/PUBLIC"
+            "@id": f"{AUTHORITY}/access-right/PUBLIC",
+            "@type": "dcterms:RightsStatement",
         },
         "dcterms:spatial": {
             "@type": "dcterms:Location",
@@ -79,37 +96,70 @@ def dataset(request: AnyRequest, release: Release) -> Document:
                 "@value": _box(declared.bounds),
             },
         },
-        "dcterms:conformsTo": {
-            "@id": address_of(request, "api:release-file", release.pk, STATEMENT)
-        },
-        "dcat:landingPage": {"@id": page},
+        "foaf:page": [_document(privacy), _document(statement)],
+        "dcat:landingPage": _document(address_of(request, "release", release.pk)),
+        **_found_by(declared),
         "dcat:distribution": [_distribution(request, release, each) for each in _files(release)],
     }
-    if publisher.contact:
-        document["dcat:contactPoint"] = {"@id": f"mailto:{publisher.contact}"}
     if release.published_at:
-        day = release.published_at.date().isoformat()
-        document["dcterms:issued"] = {"@type": "xsd:date", "@value": day}
+        document["dcterms:issued"] = _day(release.published_at.date().isoformat())
     return document
+
+
+def _found_by(declared: Dataset) -> Node:
+    """Return what the publisher declared for data portals: contact, keywords, themes, period."""
+    found: Node = {}
+    if address := declared.contact_address:
+        found["dcat:contactPoint"] = {
+            "@type": "vcard:Kind",
+            "vcard:fn": declared.organisation.name,
+            "vcard:hasEmail": {"@id": f"mailto:{address}"},
+        }
+    if declared.keywords:
+        found["dcat:keyword"] = declared.keywords
+    if declared.themes:
+        found["dcat:theme"] = [
+            {"@id": theme_url(code), "@type": "skos:Concept", "skos:prefLabel": THEMES[code]}
+            for code in declared.themes
+        ]
+    first, last = declared.covers_from, declared.covers_until
+    if first or last:
+        days = {"dcat:startDate": first, "dcat:endDate": last}
+        found["dcterms:temporal"] = {
+            "@type": "dcterms:PeriodOfTime",
+            **{name: _day(day.isoformat()) for name, day in days.items() if day},
+        }
+    return found
+
+
+def _licence(declared: Dataset) -> Node:
+    """Return the licence as a node, identified by its address if that is known."""
+    address = licence_url(declared.licence)
+    document: Node = {"@type": "dcterms:LicenseDocument", "dcterms:title": declared.licence}
+    if address:
+        return {"@id": address, **document}
+    return {**document, "rdfs:label": declared.licence}
 
 
 def _files(release: Release) -> list[ReleaseFile]:
     """Return the release's files that contain a layer of the map."""
-    return [file for file in release.files.all() if file.kind.layer]
+    return [file for file in release.files.all() if file.kind.layer and not file.kind.style]
 
 
-def _distribution(request: AnyRequest, release: Release, file: ReleaseFile) -> Document:
+def _distribution(request: AnyRequest, release: Release, file: ReleaseFile) -> Node:
     kind = file.kind
     address = address_of(request, "api:release-file", release.pk, file.name)
     media_type = file.media_type.partition(";")[0]
-    return {
+    document: Node = {
         "@id": address,
         "@type": "dcat:Distribution",
         "dcterms:title": f"{kind.title}: {kind.layer}",
-        "dcterms:license": release.dataset.licence,
+        "dcterms:description": kind.use,
+        "dcterms:license": _licence(release.dataset),
+        "dcterms:format": _format(file),
         "dcat:accessURL": {"@id": address},
         "dcat:downloadURL": {"@id": address},
-        "dcat:mediaType": {"@id": f"https://www.iana.org/assignments/media-types/{media_type}"},
+        "dcat:mediaType": {"@id": f"{MEDIA_TYPES}/{media_type}", "@type": "dcterms:MediaType"},
         "dcat:byteSize": {"@type": "xsd:nonNegativeInteger", "@value": str(file.size)},
         "spdx:checksum": {
             "@type": "spdx:Checksum",
@@ -117,6 +167,23 @@ def _distribution(request: AnyRequest, release: Release, file: ReleaseFile) -> D
             "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": file.sha256},
         },
     }
+    if words := release.dataset.attribution:
+        document["dcterms:rights"] = {"@type": "dcterms:RightsStatement", "rdfs:label": words}
+    return document
+
+
+def _format(file: ReleaseFile) -> Node:
+    document = {"@type": "dcterms:MediaTypeOrExtent", "rdfs:label": file.kind.title}
+    term = FILE_TYPES.get(PurePath(file.name).suffix)
+    return {"@id": f"{AUTHORITY}/file-type/{term}", **document} if term else document
+
+
+def _document(address: str) -> Node:
+    return {"@id": address, "@type": "foaf:Document"}
+
+
+def _day(day: str) -> Node:
+    return {"@type": "xsd:date", "@value": day}
 
 
 def _box(bounds: tuple[float, float, float, float]) -> str:

@@ -27,7 +27,7 @@ FORMATS = ("json", "yaml")
 
 
 class SchemaView(DocumentView):
-    """The machine-readable description of this API."""
+    """The description of this API as an OpenAPI document."""
 
     queries = (
         Query(
@@ -61,7 +61,7 @@ class SchemaView(DocumentView):
 @conditional_page
 @cache_control(no_cache=True)
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the documentation page, with examples of the responses."""
+    """Show the documentation page, with example responses."""
     context = {
         "section": "api",
         "groups": _groups(schema()),
@@ -80,7 +80,7 @@ def schema() -> dict[str, Any]:
 
 
 def preferred_format(accept: str) -> str:
-    """Return yaml if the Accept header names it, json otherwise."""
+    """Return "yaml" if the Accept header names it, otherwise "json"."""
     return "yaml" if "yaml" in accept.lower() or accept.strip() == YAML_TYPE else "json"
 
 
@@ -93,7 +93,7 @@ def _written(form: str) -> tuple[bytes, str]:
 
 
 def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the operations by their first tag, in the order in which the tags are declared."""
+    """Return the operations, grouped by their first tag in the order of the declared tags."""
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
@@ -125,7 +125,10 @@ def _operation(path: str, method: str, described: dict[str, Any]) -> dict[str, A
 
 
 def _fields(described: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the fields of an operation's JSON request body; none if it takes no JSON."""
+    """Return the fields of an operation's JSON request body.
+
+    Returns an empty list if the operation accepts no JSON.
+    """
     form = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = form.get("schema", {})
     required = body.get("required", ())

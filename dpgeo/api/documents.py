@@ -1,9 +1,9 @@
-"""Base class of the API's documents: one declaration gives schema and content.
+"""Base class of the API's documents, from which both schema and content are made.
 
 A field takes its value from the serializer's method `get_<field>` if there is one, otherwise from
-the attribute `source`, by default the attribute with the field's name. Only declared fields are
-sent. Public documents depend on the private data only through a release's files: they never tell
-how much of a budget is left, when jobs ran or how many rows there are.
+the attribute `source`, which defaults to the field's name. Only declared fields are sent. Public
+documents depend on the private data only through a release's files: they never tell how much of a
+budget is left, when jobs ran or how many rows there are.
 """
 
 from __future__ import annotations
@@ -51,22 +51,26 @@ class Document(serializers.Serializer[Any]):
 
 
 class Address(serializers.URLField):
-    """Field with an object's URL: the URL pattern `name` with the attribute `source`."""
+    """Field with the URL of an object.
+
+    The URL is that of the URL pattern `name` with the value of the attribute `source` as its
+    argument.
+    """
 
     def __init__(self, name: str, *, source: str = "pk", **facts: Any) -> None:
         super().__init__(source=source, **facts)
         self._name = name
 
     def to_representation(self, value: Any) -> str:
-        """Return the absolute URL of the URL pattern with the argument `value`."""
+        """Return the absolute URL of the pattern `name`, given its argument `value`."""
         return address_of(self.context["request"], self._name, value)
 
 
 def page_of(document: type[Document], name: str, meaning: str, *, only: str = "") -> type[Document]:
-    """Create the serializer class `name` of one page in a list of documents.
+    """Create the serializer class `name` for one page of a list of documents.
 
-    `meaning` is the class's docstring. `only`, unless empty, is the reason why the list always fits
-    on one page; the field `next` is then always null.
+    `meaning` is the class's docstring. A non-empty `only` states why the list always fits on one
+    page; the field `next` is then always null.
     """
     following = f"Always null: {only}." if only else "The next page, null on the last."
     members = {
@@ -84,5 +88,5 @@ def address_of(request: AnyRequest, name: str, *values: object) -> str:
 
 @functools.lru_cache(maxsize=16_384)
 def _path(name: str, *values: object) -> str:
-    """Return the path of the URL pattern `name`. It is cached, because lists hold many URLs."""
+    """Return the path of the URL pattern `name`, cached because lists hold many URLs."""
     return reverse(name, args=values)

@@ -21,7 +21,7 @@ from dpgeo.api.base import ApiView
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.problems import RANGE, answer
 from dpgeo.artefacts import map_array, preview, statement
-from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
+from dpgeo.artefacts.files import FORMATS, files_instead
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import StoredFile, stored_file
@@ -33,10 +33,10 @@ SMALL = 1 << 18
 """Files of at most this many bytes are read into memory instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Suffixes of the files that browsers are to show; they are to save all other files."""
+"""Suffixes of the files that browsers are told to show; they save all others."""
 
 MEDIA_TYPES = (
-    *(layer_format.media_type for layer_format in LAYER_FORMATS),
+    *(layer_format.media_type for layer_format in FORMATS),
     map_array.MEDIA_TYPE,
     preview.MEDIA_TYPE,
     statement.MEDIA_TYPE,
@@ -51,7 +51,7 @@ HEADERS = [
 
 
 def content_of(media_type: str) -> dict[str, str]:
-    """Return the JSON Schema of the content of files with a media type."""
+    """Return the JSON Schema for the content of files with this media type."""
     essence = media_type.partition(";")[0]
     if essence == "application/json" or essence.endswith("+json"):
         return {"type": "object"}
@@ -69,7 +69,7 @@ class Span:
 
     @property
     def length(self) -> int:
-        """Return the number of bytes."""
+        """Return the number of bytes in the span."""
         return self.last - self.first + 1
 
 
@@ -105,19 +105,22 @@ class ReleaseFileView(ApiView):
         usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
-        """Get a file: all its bytes, gzipped if the client accepts that, or one range of bytes."""
+        """Get a whole file, gzipped if the client accepts that, or one range of its bytes."""
         release = release_of(request, release_id)
         check_served(release)
         plain = request._request
         try:
             return serve(plain, file_of(release, name))
         except FileNotFoundError:
-            # The file was moved to the public storage after the lookup above: look it up again.
+            # The file was moved to the public storage after the lookup above, so look it up again.
             return serve(plain, file_of(release, name))
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
-    """Return the response with a stored file. Raises FileNotFoundError if the file was moved."""
+    """Return the response that sends a stored file.
+
+    Raises FileNotFoundError if the file was moved.
+    """
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
     )
@@ -176,7 +179,10 @@ class _Slice:
         self._left = span.length
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most `size` unless it is negative; b"" at the end."""
+        """Return the next bytes, or b"" at the end.
+
+        At most `size` bytes are returned, unless `size` is negative.
+        """
         wanted = self._left if size < 0 else min(size, self._left)
         data = self._file.read(wanted)
         self._left -= len(data)
@@ -188,7 +194,7 @@ class _Slice:
 
 
 def release_of(request: Request, release_id: str) -> Release:
-    """Return a release if the requester may see it. Raises Http404 and Gone.
+    """Return a release if the requester may see it. Raises Http404 or Gone otherwise.
 
     The request is authenticated only if the release is not public.
     """
@@ -202,8 +208,8 @@ def release_of(request: Request, release_id: str) -> Release:
 def file_of(release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises Http404 if there is no such file. If the layer was too large for the format, raises
-    NotFound with the name of the file to use instead.
+    Raises Http404 if there is no such file, or NotFound if the layer was too large for the file's
+    format; that error names the file to use instead.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
@@ -219,7 +225,7 @@ def file_of(release: Release, name: str) -> StoredFile:
 
 
 def cache_control(public: bool) -> str:
-    """Return the Cache-Control header of a file; only a `public` one may be stored by caches.
+    """Return the Cache-Control header of a file; caches may store it only if it is `public`.
 
     Published files never change, but a release can be withdrawn. After DPGEO_CACHE_SECONDS every
     cache must therefore revalidate its copy; it gets 304 as long as the release is published.
@@ -235,15 +241,18 @@ def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
         "ETag": etag,
         "Content-Type": stored.media_type,
         "Cache-Control": cache_control(stored.published),
-        "Content-Disposition": _disposition(stored.title, stored.file_name),
+        "Content-Disposition": disposition(stored.title, stored.file_name),
         "Accept-Ranges": "bytes",
         "Vary": "Accept-Encoding",
     }
 
 
 @functools.lru_cache(maxsize=4096)
-def _disposition(title: str, name: str) -> str:
-    """Return the Content-Disposition header: whether to show or save the file, and its name."""
+def disposition(title: str, name: str) -> str:
+    """Return the Content-Disposition header for a file.
+
+    It says whether the browser shows or saves the file, and under which name.
+    """
     disposition = "inline" if name.endswith(INLINE) else "attachment"
     saved_as = "-".join(filter(None, (slugify(title)[:60], name)))
     return f'{disposition}; filename="{saved_as}"'

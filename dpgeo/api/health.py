@@ -1,4 +1,4 @@
-"""Health checks. They depend on the data only through the free disk space."""
+"""Health checks, which depend on the data only through the free disk space."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Respond with 200 if the disk, the database and the broker are ready, otherwise with 503.
 
     As free space shrinks, this check fails before any other request does (`jobs.disk_space`). While
-    the broker is unreachable, requests for jobs are still accepted; the jobs run once it is back.
+    the broker is unreachable, requests that start jobs are still accepted; the jobs run once it is
+    back.
     """
     parts = {"disk": disk_state(), "database": database_state(), "broker": broker_state()}
     ready = parts == {"disk": "enough space", "database": "migrated", "broker": "reachable"}
@@ -66,8 +67,8 @@ def database_state() -> str:
 def writing_outage() -> str:
     """Return "locked", "read-only" or "full" if the database cannot be written, otherwise "".
 
-    PostgreSQL is asked whether it is read-only. For SQLite an empty transaction tries to take the
-    write lock, and waits at most LOCK_MILLISECONDS. Raises Error if the database is unreachable.
+    PostgreSQL is asked whether it is read-only. For SQLite, an empty transaction tries to acquire
+    the write lock for at most LOCK_MILLISECONDS. Raises Error if the database is unreachable.
     """
     if connection.vendor == "sqlite":
         return _sqlite_writing_outage()

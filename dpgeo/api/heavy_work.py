@@ -14,11 +14,14 @@ from typing import Concatenate, ParamSpec, TypeVar
 from dpgeo.api.problems import Busy
 
 AT_A_TIME = 2
-"""Expensive requests computed at a time: half the threads of a web process
-(`dpgeo.config.gunicorn`)."""
+"""How many expensive requests are computed at a time: half the threads of a web process
+(`dpgeo.config.gunicorn`).
+"""
 
 WAITING = 1
-"""Expensive requests that may wait for their turn; one thread stays free for other requests."""
+"""How many expensive requests may wait for their turn, so that one thread stays free for other
+requests.
+"""
 
 LONGEST_WAIT_SECONDS = 1.0
 
@@ -52,7 +55,7 @@ def turn() -> Iterator[None]:
 def heavy(
     method: Callable[Concatenate[View, P], T],
 ) -> Callable[Concatenate[View, P], T]:
-    """Decorate a view's method whose responses may take long to compute: it runs in a `turn`."""
+    """Decorate a view method that may take long, so that each call waits for its `turn`."""
 
     @functools.wraps(method)
     def waiting(view: View, /, *given: P.args, **named: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Background jobs, as shown to members and API keys; see `JobSerializer`."""
+"""Background jobs as the API shows them to members and keys; see `JobSerializer`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOB_ID = in_path("job_id", "The job's id.", UUID)
 
 
 class JobView(DocumentView):
-    """One job."""
+    """The state of one background job."""
 
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
@@ -30,16 +30,16 @@ class JobView(DocumentView):
     def get(self, request: Request, job_id: UUID) -> Response:
         """Get the state of a job: working or done. Ask again every minute until it is done.
 
-        An API key sees that a job is done 1, 5, 15 or 60 minutes after the job was requested, or
-        two or more whole hours after.
+        To an API key, a job is shown as done only at fixed times after it was requested: after 1,
+        5, 15 or 60 minutes, or after a whole number of hours from two on.
         """
         return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
 
 
 def job_seen(user: User, job_id: UUID) -> Release | Upload:
-    """Return the release or upload that a job works on. Raises Http404.
+    """Return the release or upload that a job works on.
 
-    Http404 is raised, too, if `user` may not see the release or upload.
+    Raises Http404 if there is none or `user` may not see it.
     """
     mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
     release = mine.filter(job_id=job_id).select_related("job").first()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 from typing import Any, ClassVar
@@ -20,27 +21,26 @@ from dpgeo.api.request_bodies import Anything, Body, Schema, Text, check_text, r
 from dpgeo.api.serializers import DayField
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.layers import (
-    MAX_BYTES,
-    declared_before_upload,
-    public_layer_remove,
-    source_of,
-)
+from dpgeo.datasets.layer_documents import MAX_BYTES
+from dpgeo.datasets.layers import declared_before_upload, public_layer_remove, source_of
 from dpgeo.datasets.models import PublicLayer
 from dpgeo.releases.released_layers import layer_declare
 
 SLUG = in_path("slug", "The dataset's short name.")
 
+MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
+"""Enough for the largest file in Base64."""
+
 KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
 
 class MembersOrText(Anything):
-    """An object or a text."""
+    """Request field that holds a JSON object or a text."""
 
     schema: Schema = {"type": ["object", "string"], "additionalProperties": True}
 
     def to_internal_value(self, data: Any) -> dict[str, Any] | str:
-        """Return the value as it is. Raises InvalidInput for another type."""
+        """Return the object or text as it is. Raises InvalidInput for any other type."""
         if not isinstance(data, dict | str):
             raise InvalidInput(
                 "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
@@ -49,7 +49,7 @@ class MembersOrText(Anything):
 
 
 class StatedSource(Body):
-    """A public source."""
+    """The public source of a layer."""
 
     name = Text("What it is, such as Census grid of 2021.")
     url = Text("Where anybody finds it: an https address.")
@@ -57,7 +57,7 @@ class StatedSource(Body):
 
 
 class LayerDeclaration(Body):
-    """A layer to be declared."""
+    """The declaration of a layer."""
 
     name = Text("Its name in requests, such as wards: letters, digits, - and _.")
     kind = Text(
@@ -69,8 +69,18 @@ class LayerDeclaration(Body):
     layer = MembersOrText(
         "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
         "the data: polygons, or points for places. Places can instead be the text of a CSV table "
-        "with longitude, latitude and a column for every level. Leave it out with release.",
+        "with longitude, latitude and a column for every level. Leave it out with file or release.",
         required=False,
+    )
+    file = Text(
+        "Instead of layer: a zipped shapefile, GeoPackage, FlatGeobuf or GeoParquet file in any "
+        "coordinate system, as Base64.",
+        schema={"type": "string", "contentEncoding": "base64"},
+        default="",
+    )
+    file_layer = Text("Which layer of a GeoPackage; needed where it has several.", default="")
+    file_crs = Text(
+        "The coordinate system of a file that does not state one, such as EPSG:3035.", default=""
     )
     public_source = StatedSource(
         help_text="The public source of the layer, which statements repeat. Once a file about the "
@@ -135,9 +145,9 @@ class LayerSerializer(Document):
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
-        """Return whether it was declared before any upload about the same people.
+        """Return whether the layer was declared before any upload about the same people.
 
-        None for a layer of version 0.1, which did not record it.
+        Returns None for a layer of version 0.1, which did not record it.
         """
         return declared_before_upload(layer)
 
@@ -159,7 +169,7 @@ LayerListSerializer = page_of(
 
 
 class LayersView(DocumentView):
-    """The layers of a dataset."""
+    """The public layers of a dataset."""
 
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
@@ -188,22 +198,34 @@ class LayersView(DocumentView):
 
         The mechanism zones uses a layer of zones, such as wards; prilocation uses a layer of
         places; planar-laplace uses a density as its prior. A layer becomes public with the first
-        release that uses it, and can be removed until then. The privacy statement of that release
-        says when the layer was declared, and names its source.
+        release that uses it, and can be removed until then. That release's privacy statement says
+        when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
-        fields = read_body(request, LayerDeclaration, most=MAX_BYTES)
-        sent = fields.pop("layer", None)
-        text = sent if sent is None or isinstance(sent, str) else json.dumps(sent)
-        file = None if text is None else io.BytesIO(text.encode())
+        fields = read_body(request, LayerDeclaration, most=MOST_BODY_BYTES)
+        file = _file_of(fields.pop("layer", None), fields.pop("file"))
         layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **fields)
         document = self.write(LayerSerializer, layer)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
 
 
+def _file_of(layer: dict[str, Any] | str | None, packed: str) -> io.BytesIO | None:
+    """Return the content of a layer sent as JSON, as text or in Base64. Raises InvalidInput."""
+    if packed and layer is not None:
+        raise InvalidInput("Leave this out, or leave out layer.", field="file")
+    if packed:
+        try:
+            return io.BytesIO(base64.b64decode(packed, validate=True))
+        except ValueError:
+            raise InvalidInput("Must be the file in Base64.", field="file") from None
+    if layer is None:
+        return None
+    return io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
+
+
 class LayerView(DocumentView):
-    """One layer."""
+    """One public layer of a dataset."""
 
     scopes: ClassVar = {"DELETE": Scope.DATASETS_WRITE}
 

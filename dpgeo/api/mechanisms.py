@@ -13,7 +13,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 
 
 class MechanismsView(DocumentView):
-    """Every mechanism."""
+    """Every mechanism of this server."""
 
     @operation(
         "mechanisms",
@@ -39,7 +39,7 @@ class MechanismView(DocumentView):
         parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
     def get(self, request: Request, key: str) -> Response:
-        """Get what a mechanism does and which parameters it takes."""
+        """Get the description of a mechanism and the parameters that it accepts."""
         if key not in MECHANISMS:
             raise Http404
         return self.answer(self.write(MechanismSerializer, MECHANISMS[key]))

@@ -1,17 +1,19 @@
 """JSON documents for members and API keys.
 
-A job is shown only as "working" or "done". It is shown as done from a public time on (`jobs.slots`)
-and as working before. A job that failed or was cancelled is "done" without a result. This much
-cannot be hidden: whoever may publish sees that there is no release, and API clients must know when
-to stop waiting. Everything else may depend on the private data, for example because a file was too
-large for the machine's memory: why and at which step a job failed, how long it ran, how often it
-was tried, and whether it failed or was cancelled. A request for these facts would cost no epsilon
-and could be repeated without limit. They are therefore shown only at the desk, to people who may
-see private facts. For the same reason times and progress are left out here.
+A job is shown only as "working" or "done". It becomes "done" at a public time, which is one of the
+times fixed when the job was requested (`jobs.slots`). A job that failed or was cancelled is "done"
+without a result. This much cannot be hidden: whoever may publish sees that there is no release, and
+API clients must know when to stop waiting. All other facts may depend on the private data, for
+example because a file was too large for the machine's memory: why and at which step a job failed,
+how long it ran, how often it was tried, and whether it failed or was cancelled. Asking for these
+facts would cost no epsilon and could be repeated without limit. They are therefore shown only at
+the desk, the site's signed-in area, to people who may see private facts. Times and progress are
+left out here for the same reason.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +28,7 @@ from dpgeo.api.serializers import (
     ParametersField,
     PointsSerializer,
     PureEpsilonField,
+    TotalsPlanSerializer,
 )
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import debited_units, left_units, points_ledger
@@ -33,6 +36,8 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.datasets.selectors import is_erasure_hidden
+from dpgeo.ingest.preview import Preview
+from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Advice, Quote
@@ -51,8 +56,8 @@ def api_state(job: Job) -> str:
 def is_usable(upload: Upload) -> bool:
     """Return whether the API shows a file as one from which releases can be made.
 
-    While the API hides that the job reading the file has ended, or that the file was erased, it
-    shows the state before.
+    The API may still be hiding that the job that reads the file has ended, or that the file was
+    erased. Until it tells, this returns the earlier answer.
     """
     if upload.job is not None and not upload.job.is_end_shown:
         return False
@@ -61,7 +66,7 @@ def is_usable(upload: Upload) -> bool:
 
 
 class JobSerializer(Document):
-    """Background work. Only the desk tells why a job has no result."""
+    """A background job. Only the desk tells why a job has no result."""
 
     id = serializers.UUIDField(source="job_id")
     url = Address("api:job", source="job_id")
@@ -78,22 +83,22 @@ class JobSerializer(Document):
         return api_state(result.job)
 
     def get_release_url(self, result: Release | Upload) -> str | None:
-        """Return the release's URL, or None if the job was that of an upload."""
+        """Return the release's URL, or None if `result` is an upload."""
         return self.address("api:release", result.pk) if isinstance(result, Release) else None
 
     def get_upload_url(self, result: Release | Upload) -> str | None:
-        """Return the upload's URL, or None if the job was that of a release."""
+        """Return the upload's URL, or None if `result` is a release."""
         return self.address("api:upload", result.pk) if isinstance(result, Upload) else None
 
     def get_has_result(self, result: Release | Upload) -> bool:
-        """Return whether the release is drawn or the upload ready."""
+        """Return whether the job has a result: a drawn release or an upload that is ready."""
         if isinstance(result, Release):
             return result.job.is_end_shown and result.job.state == JobState.DONE
         return is_usable(result)
 
 
 class UploadSerializer(Document):
-    """One file of a dataset."""
+    """One file that is uploaded to a dataset."""
 
     id = serializers.UUIDField(source="pk")
     url = Address("api:upload")
@@ -109,16 +114,19 @@ class UploadSerializer(Document):
     job_url = serializers.URLField(allow_null=True)
 
     def get_offset(self, file: Upload | Transfer) -> int:
-        """Return how many bytes have arrived."""
+        """Return how many bytes of the file have arrived."""
         return file.size if isinstance(file, Upload) else file.offset
 
     def get_state(self, file: Upload | Transfer) -> str:
-        """Return one of UPLOAD_STATES; it does not depend on the file's content."""
+        """Return one of UPLOAD_STATES; it does not depend on the file's content.
+
+        A file that cannot be read waits as any other. It is done once its bytes are deleted because
+        nobody confirmed its columns.
+        """
         if isinstance(file, Transfer):
             return "receiving"
         if file.job is None:
-            waits = file.state == UploadState.RECEIVED or is_erasure_hidden(file)
-            return "received" if waits else "done"
+            return "received" if file.raw_name or is_erasure_hidden(file) else "done"
         return api_state(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:
@@ -132,13 +140,13 @@ class UploadSerializer(Document):
 
 
 class OpenUploadsSerializer(Document):
-    """The open files of a dataset."""
+    """The files of a dataset that are arriving or whose columns are not confirmed yet."""
 
     results = UploadSerializer(many=True)
 
 
 class ColumnsSerializer(Document):
-    """The column of each role, by name; "" if there is none."""
+    """The name of the column for each role, or an empty text if no column has the role."""
 
     longitude = serializers.CharField(allow_blank=True)
     latitude = serializers.CharField(allow_blank=True)
@@ -146,13 +154,31 @@ class ColumnsSerializer(Document):
     time = serializers.CharField(allow_blank=True)
     geometry = serializers.CharField(allow_blank=True)
     crs = serializers.CharField(help_text="Code of the coordinate reference system.")
+    file_format = serializers.CharField(
+        allow_blank=True, help_text='What the file is, such as "csv" or "geojson.gz".'
+    )
 
 
 class PreviewSerializer(Document):
     """The columns of a file. Its rows are shown only at the desk."""
 
-    columns = serializers.ListField(child=serializers.CharField())
+    columns = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Empty where the names stand in the rows: in JSON, and without a header.",
+    )
     suggested = ColumnsSerializer(help_text="A guess; check it, then confirm it.")
+
+    def get_columns(self, preview: Preview) -> list[str]:
+        """Return the column names, or an empty list if they stand in the rows themselves."""
+        return preview.columns if preview.tells_columns else []
+
+    def get_suggested(self, preview: Preview) -> Columns:
+        """Return a guess from the file's header or, without a header, from its name alone."""
+        shown = preview.suggested
+        if not preview.tells_columns:
+            points = preview.named_format.startswith("geojson")  # its one column has this name
+            shown = Columns(geometry="geometry" if points else "")
+        return replace(shown, file_format=preview.named_format)
 
 
 class SpendSerializer(Document):
@@ -164,7 +190,7 @@ class SpendSerializer(Document):
 
 
 class ForecastSerializer(Document):
-    """The noise to expect, computed from public inputs alone."""
+    """The noise to expect from a release, computed from public inputs alone."""
 
     region = serializers.CharField(help_text="The region that is counted in, such as cell.")
     regions = serializers.IntegerField(help_text="The most regions there can be.")
@@ -197,11 +223,17 @@ class ForecastSerializer(Document):
         return " ".join(map(str, forecast.cautions))
 
     def get_radius_50(self, forecast: Any) -> float | None:
-        """Return the median displacement of the points in metres; None if none are moved."""
+        """Return the median distance in metres by which points are moved.
+
+        Returns None if no points are moved.
+        """
         return forecast.radii[0] if forecast.radii else None
 
     def get_radius_95(self, forecast: Any) -> float | None:
-        """Return the 95 % quantile of the displacements in metres; None if no points are moved."""
+        """Return the 95 % quantile of the distances in metres by which points are moved.
+
+        Returns None if no points are moved.
+        """
         return forecast.radii[1] if forecast.radii else None
 
 
@@ -213,7 +245,7 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
+    """The root-mean-square errors to expect in a busy place's count, from guesses alone."""
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."
@@ -253,6 +285,11 @@ class QuoteSerializer(Document):
         source="request.bounding.value",
         choices=[each.value for each in Bounding],
         help_text="Which places of a person are kept if there are more than the bound.",
+    )
+    totals = TotalsPlanSerializer(
+        source="request.totals",
+        allow_null=True,
+        help_text="What would be spent on totals of all the data; null for nothing.",
     )
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
@@ -305,17 +342,20 @@ class QuoteSerializer(Document):
 
 
 class WithSpending(Document):
-    """A document that says what is spent: to keys without refunds, which would tell of failures."""
+    """Base class of documents that state how much budget is spent.
+
+    Keys do not see refunds, because refunds would reveal failures.
+    """
 
     def spent_units(self, ledger: Ledger) -> int:
-        """Return what is spent, in units of the ledger, as far as the requester may see it.
+        """Return the spent amount in units of the ledger, as far as the requester may see it.
 
         For API keys, refunds are not subtracted.
         """
         return debited_units(ledger) if is_key(self.context["request"].user) else ledger.spent_units
 
     def left_units(self, ledger: Ledger) -> int:
-        """Return what is left, in units of the ledger, as far as the requester may see it.
+        """Return the remaining amount in units of the ledger, as far as the requester may see it.
 
         For API keys, refunds are not added.
         """
@@ -357,11 +397,11 @@ class BudgetSerializer(WithSpending):
     )
 
     def get_spent(self, dataset: Dataset) -> Fraction:
-        """Return the epsilon that is spent, as far as the requester may see it."""
+        """Return the spent epsilon, as far as the requester may see it."""
         return dataset.ledger.epsilon_of(self.spent_units(dataset.ledger))
 
     def get_left(self, dataset: Dataset) -> Fraction:
-        """Return the epsilon that is left, as far as the requester may see it."""
+        """Return the remaining epsilon, as far as the requester may see it."""
         return dataset.ledger.epsilon_of(self.left_units(dataset.ledger))
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
@@ -369,7 +409,7 @@ class BudgetSerializer(WithSpending):
         return points_ledger(dataset.ledger)
 
     def get_shared_with(self, dataset: Dataset) -> list[str]:
-        """Return the slugs of the other datasets that share the budget, sorted."""
+        """Return the sorted slugs of the other datasets that share the budget."""
         return sorted(each.slug for each in dataset.ledger.datasets.all() if each.pk != dataset.pk)
 
 

@@ -51,19 +51,19 @@ DETAILS = {
         "Range",
     ),
 }
-"""The detail and the field in the example of an error, by the error's HTTP status."""
+"""The texts `detail` and `field` in the example of an error, by the error's HTTP status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Name, input and responses of one method of a view.
+    """Description of one view method: its name, input and responses.
 
     `answer` is the serializer of the response with `status`. `repeated`, unless empty, describes
-    the response 200 to a repeated request. `responses` are other responses. `errors` are the
-    statuses of errors; the usual ones are added if `usual` is True. `further` are kinds of problem
-    that share their status with another kind. `links` maps the operations that a client may call
-    next to their path parameters, given as references into this response. `example` is the name of
-    the operation whose recorded example is shown; empty for this operation.
+    the response 200 to a repeated request. `responses` are other responses. `errors` lists the
+    statuses of errors; the usual ones are added if `usual` is True. `further` lists kinds of
+    problem that share their status with another kind. `links` maps each operation that a client may
+    call next to its path parameters, given as references into this response. `example` names the
+    operation whose recorded example is shown; it is empty for this operation's own.
     """
 
     name: str
@@ -96,12 +96,12 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
 
 
 def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """Return the description of the path parameter `name`; `kind` is its Python type."""
+    """Return the OpenAPI description of the path parameter `name`, of the Python type `kind`."""
     return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
 
 
 def linked(names: Sequence[str], **parameters: str) -> dict[str, dict[str, str]]:
-    """Return links to the operations `names`, which all take the same path parameters."""
+    """Return links to the operations `names`, which all have the same path parameters."""
     return dict.fromkeys(names, parameters)
 
 
@@ -112,12 +112,12 @@ class OperationSchema(AutoSchema):
 
     @property
     def stated(self) -> Operation:
-        """Return what the decorator `operation` of the method states."""
+        """Return the Operation that the method's decorator `operation` declares."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
     def is_excluded(self) -> bool:
-        """Return True for a method without the decorator `operation`."""
+        """Return True for methods that lack the decorator `operation`."""
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
@@ -125,7 +125,7 @@ class OperationSchema(AutoSchema):
         return self.stated.name
 
     def get_summary(self) -> str:
-        """Return the summary."""
+        """Return the operation's summary."""
         return self.stated.summary
 
     def get_tags(self) -> list[str]:
@@ -158,7 +158,7 @@ class OperationSchema(AutoSchema):
         return {JSON: OpenApiRequest(body_schema(stated.body()), examples=samples)}
 
     def get_response_serializers(self) -> Any:
-        """Return the descriptions of the responses, errors last."""
+        """Return the descriptions of the responses, with errors last."""
         stated = self.stated
         described: dict[Any, Any] = {**stated.responses}
         if stated.answer:
@@ -220,7 +220,7 @@ def examples() -> dict[str, Any]:
 
 
 def recorded_of(name: str) -> list[dict[str, Any]]:
-    """Return a list with the operation's recorded request and response.
+    """Return a list with the recorded request and response of the operation `name`.
 
     The list is empty if nothing was recorded for the operation.
     """
@@ -228,9 +228,9 @@ def recorded_of(name: str) -> list[dict[str, Any]]:
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """Return the description of an error response.
+    """Return the OpenAPI description of an error response.
 
-    It names the usual kind of problem with `status`, and the `further` kinds.
+    It covers the usual kind of problem for this `status` and any `further` kinds.
     """
     kinds = (of_status(status), *further)
     response = OpenApiResponse(

@@ -1,8 +1,9 @@
-"""Responses during an outage: too little space, no database, a read-only disk.
+"""Responses during an outage: too little space, no database or a read-only disk.
 
 If there is too little space or the disk is read-only, requests that store something are refused
-before their body is read. Requests that only read, sign in or free space are let through; if they
-fail because of the outage, they get the same response: 507 if a file does not fit, otherwise 503.
+before their body is read. Requests that only read, sign in or free space are let through; if such a
+request fails because of the outage, it gets the same response: 507 if a file does not fit,
+otherwise 503.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.outages import Outage, outage_of
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
-"""Methods that are always let through: they store nothing, and DELETE frees space."""
+"""HTTP methods that are always let through: they store nothing, except that DELETE frees space."""
 
 LET_THROUGH = {
-    *("quote", "plan", "release-query", "desk-quote"),
+    *("quote", "plan", "plan-radius", "release-query", "desk-quote"),
     *("login", "logout", "desk-key-revoke"),
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
     *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
 }
-"""URL names at which POST is let through: it only reads, signs in or out, or ends something."""
+"""Names of URLs to which POST is let through because it only reads, signs in or out, or ends
+something.
+"""
 
 LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
 """The desk's actions on releases that are let through, too."""
 
 
 class OutageMiddleware:
-    """Middleware that refuses requests whose content cannot be stored."""
+    """Middleware that refuses requests if there is no way to store what they send."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -46,7 +49,7 @@ class OutageMiddleware:
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        """Return the refusal of a request that cannot be stored; None lets the request through."""
+        """Return the refusal if the request cannot be stored, or None to let it through."""
         return outage_answer(request, outage) if (outage := _missing(request)) else None
 
 
@@ -77,7 +80,7 @@ def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
 
 
 def _missing(request: HttpRequest) -> Outage | None:
-    """Return the outage because of which to refuse a request; None if it is let through.
+    """Return the outage that is the reason to refuse a request, or None to let it through.
 
     Only the request's URL and headers are read.
     """
@@ -91,7 +94,7 @@ def _missing(request: HttpRequest) -> Outage | None:
 
 
 def _body_length(request: HttpRequest) -> int:
-    """Return the header Content-Length; 0 if it is not a number, which the view then refuses."""
+    """Return the header Content-Length, or 0 if it is not a number; the view then refuses it."""
     length = request.META.get("CONTENT_LENGTH") or ""
     return int(length[:18]) if length.isascii() and length.isdigit() else 0
 

@@ -1,4 +1,4 @@
-"""Cursor pagination: pages stay stable while objects are added.
+"""Cursor pagination, which keeps pages stable while objects are added.
 
 All pages are equally fast.
 """
@@ -28,7 +28,7 @@ CURSOR = Query(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A sort order by fields, all in the same direction; the last field is unique."""
+    """A sort order: fields, all sorted in the same direction. The last field is unique."""
 
     fields: tuple[str, ...]
     descending: bool
@@ -39,8 +39,8 @@ def page(
 ) -> tuple[list[Any], str | None]:
     """Return a page of at most `limit` rows, and the cursor of the next page.
 
-    The page begins after the position `cursor`; None means with the first row. The next page's
-    cursor is None if this is the last page. Raises InvalidInput if `cursor` is malformed.
+    The page begins after the position `cursor`, or with the first row if `cursor` is None. The next
+    page's cursor is None if this is the last page. Raises InvalidInput if `cursor` is malformed.
     """
     sign = "-" if order.descending else ""
     ordered = queryset.order_by(*(sign + name for name in order.fields))
@@ -54,7 +54,7 @@ def page(
 
 
 def next_url(request: HttpRequest, cursor: str | None) -> str | None:
-    """Return the URL of the next page, which starts at `cursor`; None if `cursor` is None."""
+    """Return the URL of the next page, which starts at `cursor`, or None if that is None."""
     if cursor is None:
         return None
     query = request.GET.copy()
@@ -69,7 +69,7 @@ def write_cursor(values: Sequence[Any]) -> str:
 
 
 def read_cursor(text: str, order: Order) -> list[Any]:
-    """Return the values that `write_cursor` encoded. Raises InvalidInput."""
+    """Return the values that `write_cursor` encoded. Raises InvalidInput if `text` is malformed."""
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         values = json.loads(packed)
@@ -85,7 +85,7 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
-    value.encode()  # fails for a lone surrogate: JSON can escape it, no database can store it
+    value.encode()  # fails for lone surrogates, which JSON can escape but no database can store
     return date.fromisoformat(value) if name == "day" else value
 
 

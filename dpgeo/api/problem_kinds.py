@@ -1,6 +1,6 @@
-"""Kinds of problem documents.
+"""Kinds of problem documents, for Django and for the web server.
 
-This module does not import Django, because the web server needs some kinds without Django.
+This module does not import Django, because the web server needs some kinds without it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Problem:
     remedy: str
 
     def document(self, detail: str = "", *, field: str = "") -> dict[str, Any]:
-        """Return the problem document. An empty `detail` is replaced by the remedy.
+        """Return the problem document.
 
-        An empty `field` is left out.
+        If `detail` is empty, the remedy takes its place. If `field` is empty, it is left out.
         """
         document = {
             "type": f"/api/docs#{self.kind}",

@@ -28,7 +28,7 @@ from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
-"""Prefixes of the URL paths of the API, whose errors are problem documents instead of pages."""
+"""Prefixes of the API's URL paths, at which errors are problem documents instead of pages."""
 
 logger = logging.getLogger(__name__)
 
@@ -168,16 +168,18 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     PrivacyError: SERVER_ERROR,
     DpgeoError: SERVER_ERROR,
 }
-"""Kinds by class of error; an error that is not listed has the kind of its nearest base class."""
+"""Kinds of problem by error class; an error of another class has the kind of its nearest base
+class.
+"""
 
 RETRY_SECONDS = {Outage.SPACE: 300, Outage.READ_ONLY: 300, Outage.DATABASE: 30}
-"""Seconds after which a request that failed because of an outage may be sent again."""
+"""Seconds after which to repeat a request that failed because of an outage, by outage."""
 
 TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-upload"}
 """URL names of the views to which clients send files."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
-"""The first of KINDS with each status."""
+"""For each status, the first of KINDS that has it."""
 
 
 class Gone(exceptions.APIException):
@@ -215,7 +217,7 @@ class TooLarge(exceptions.APIException):
 
 
 class NoSpace(exceptions.APIException):
-    """Response 507: there is no space for a file. It is refused before it is sent."""
+    """Response 507: there is no space for a file, which is refused before it is sent."""
 
     status_code = HTTPStatus.INSUFFICIENT_STORAGE
     default_detail = INSUFFICIENT_STORAGE.remedy
@@ -238,7 +240,7 @@ UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadableP
 def answer(
     kind: Problem, detail: str = "", *, field: str = "", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return a response with a problem. Caches may not store it, as the cause may go away."""
+    """Return a response with a problem, which caches may not store as its cause may go away."""
     document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)
     response["Cache-Control"] = "no-store"
@@ -246,7 +248,7 @@ def answer(
 
 
 def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Return the response to an error that a view raised; an unexpected error is logged.
+    """Return the response to an error that a view raised, and log the error if unexpected.
 
     Returns None for an unexpected error if DEBUG is set, so that Django shows its own page.
     """
@@ -278,7 +280,7 @@ def outage_problem(outage: Outage, request: Any) -> HttpResponse:
 
 
 def lacks_space(request: Any, outage: Outage) -> bool:
-    """Return whether a request sends or announces a file and `outage` is a lack of space."""
+    """Return whether `outage` is a lack of space and the request sends or announces a file."""
     return takes_file(request) and outage is Outage.SPACE
 
 

@@ -1,4 +1,4 @@
-"""Fast path for requests for published files, the most frequent requests.
+"""Fast path for published files, which are requested most often.
 
 The middleware runs before sessions and views, and serves files with the code of ReleaseFileView. It
 passes all other requests on: those for drafts or withdrawn releases, those with query parameters,
@@ -36,7 +36,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         try:
             answer = serve(request, file)
-        except FileNotFoundError:  # the release was withdrawn meanwhile: the view says so
+        except FileNotFoundError:  # the release was withdrawn in the meantime; the view says so
             return get_response(request)
         for name, value in HEADERS.items():
             answer.headers[name] = value

@@ -1,4 +1,4 @@
-"""Query parameters: declared once, for strict parsing and for the OpenAPI schema."""
+"""Query parameters, each declared once for both strict parsing and OpenAPI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_LIMIT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query parameter. `read` parses its text and raises InvalidInput if it is malformed."""
+    """One query parameter. `read` parses its text and raises InvalidInput for malformed text."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class Query:
 
 
 def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
-    """Return the value of every declared parameter by name; absent ones take their defaults.
+    """Return the value of every declared parameter by name; absent ones get their defaults.
 
     Raises InvalidInput, which names the parameter, if one is unknown, given twice or malformed.
     """
@@ -68,9 +68,10 @@ def _read(query: Query, given: QueryDict) -> Any:
 
 
 def unknown(what: str, name: str, known: list[str], *, none: str, field: str) -> InvalidInput:
-    """Return the error for a parameter or field `name` that is not among the `known` names.
+    """Return the error for a `name` that is not among the `known` names.
 
-    `what` says which of the two it is. `none` is the hint if there are no known names.
+    `what` says whether it is the name of a parameter or of a field. `none` is the hint to give if
+    there are no known names.
     """
     if close := difflib.get_close_matches(name, known, n=1):
         hint = f"did you mean {close[0]!r}?"
@@ -89,7 +90,7 @@ def read_slug(text: str) -> str:
 
 
 def read_limit(text: str) -> int:
-    """Parse the largest number of results on a page. Raises InvalidInput."""
+    """Return the largest number of results on a page, parsed from `text`. Raises InvalidInput."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_LIMIT:
         raise InvalidInput(
             "Must be a whole number from 1 to {most}; follow `next` for further pages.",
@@ -135,7 +136,7 @@ def read_date(text: str) -> datetime.date:
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a parser that accepts only the texts `choices`, and otherwise raises InvalidInput."""
+    """Return a parser that returns any of the texts `choices` and raises InvalidInput otherwise."""
 
     def read(text: str) -> str:
         if text not in choices:

@@ -26,15 +26,18 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 
 MOST_REGIONS = 1_000
 
 MOST_CORNERS = 5_000
-"""The most corners that all regions of a request may have together: the time to check whether a
-polygon is valid may grow with the square of its number of corners."""
+"""The most corners that all regions of a request may have together. Checking whether a polygon is
+valid may take time that grows with the square of its number of corners.
+"""
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -67,7 +70,7 @@ class Layer(Anything):
     schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the name. Raises InvalidInput if it is not a slug."""
+        """Return the layer's name. Raises InvalidInput if it is not a slug."""
         if not isinstance(data, str):
             raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
         try:
@@ -82,7 +85,7 @@ class Corners(Anything):
     schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
 
     def to_internal_value(self, data: Any) -> list[float]:
-        """Return the numbers as floats. Raises InvalidInput."""
+        """Return the four edges as floats. Raises InvalidInput."""
         if not isinstance(data, list) or not all(
             isinstance(each, (int, float)) and not isinstance(each, bool) for each in data
         ):
@@ -108,11 +111,63 @@ class Regions(Body):
     layer = Layer(LAYER_WORDS, default=None)
 
 
+class Interval(NamedTuple):
+    """An estimate and the ends of its interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
 class RegionAnswer(NamedTuple):
-    """The range answer for a region, with the region's id; None if the region has no id."""
+    """The answer for one region, and the region's id, or None if it has no id.
+
+    `scaled` is the answer scaled to a total of all the data, or None if it cannot be scaled.
+    """
 
     id: Any
     answer: RangeAnswer
+    scaled: Interval | None
+
+
+class ScaledSerializer(Document):
+    """An answer scaled to a total of all the data."""
+
+    estimate = serializers.FloatField()
+    low = serializers.FloatField(help_text="The lower end of the interval.")
+    high = serializers.FloatField(help_text="The upper end of the interval.")
+
+
+class ScalingSerializer(Document):
+    """How answers are scaled to the release's own noisy total of all the data."""
+
+    counted = serializers.ChoiceField(
+        source="counted.value",
+        choices=[each.value for each in Counted],
+        help_text="What scaled answers are numbers of.",
+    )
+    factor = serializers.FloatField(
+        allow_null=True, help_text="The factor; null where nothing is scaled: meaning says why."
+    )
+    low = serializers.FloatField(
+        allow_null=True, help_text="The lower end of the factor's interval."
+    )
+    high = serializers.FloatField(
+        allow_null=True, help_text="The upper end of the factor's interval."
+    )
+    meaning = serializers.CharField()
+
+    def get_factor(self, scaling: Scaling) -> float | None:
+        """Return the scaling factor, or None if nothing is scaled."""
+        return known(scaling.factor)
+
+    def get_low(self, scaling: Scaling) -> float | None:
+        """Return the lower end of the factor's interval, or None if nothing is scaled."""
+        return known(scaling.low)
+
+    def get_high(self, scaling: Scaling) -> float | None:
+        """Return the upper end of the factor's interval, or None if nothing is scaled."""
+        return known(scaling.high)
 
 
 class AnswerSerializer(Document):
@@ -161,6 +216,10 @@ class AnswerSerializer(Document):
         source="answer.cut", help_text="How many of them the region's edge crosses."
     )
     notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
+    scaled = ScaledSerializer(
+        allow_null=True,
+        help_text="The answer scaled as in scaling; null where it is not scaled.",
+    )
 
     def get_estimate(self, region: RegionAnswer) -> float | None:
         """Return the estimate, or None if nothing was counted in the region."""
@@ -179,11 +238,11 @@ class AnswerSerializer(Document):
         return known(region.answer.estimate + region.answer.margin)
 
     def get_people_low(self, region: RegionAnswer) -> int | None:
-        """Return the fewest people in the interval; None as the field's help text says."""
+        """Return the fewest people in the interval, or None in the cases of the help text."""
         return region.answer.people[0] if region.answer.people else None
 
     def get_people_high(self, region: RegionAnswer) -> int | None:
-        """Return the most people in the interval; None as for `people_low`."""
+        """Return the most people in the interval, or None in the same cases as `people_low`."""
         return region.answer.people[1] if region.answer.people else None
 
 
@@ -207,6 +266,9 @@ class AnswersSerializer(Document):
     )
     confidence = serializers.FloatField(help_text="The confidence level of the intervals.")
     meaning = serializers.CharField()
+    scaling = ScalingSerializer(
+        allow_null=True, help_text="Null if the release bought no totals of all the data."
+    )
     results = AnswerSerializer(many=True)
 
 
@@ -279,6 +341,7 @@ class RangesView(DocumentView):
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
                 [shape for _, shape in regions]
             )
+            scaling = _scaling(release.pk, release.blob_sha256)
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field=error.field or field) from None
         document = {
@@ -288,8 +351,10 @@ class RangesView(DocumentView):
             "bound": release.bound,
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],
+            "scaling": scaling,
             "results": [
-                RegionAnswer(name, each) for (name, _), each in zip(regions, answers, strict=True)
+                RegionAnswer(name, each, scaled(each, scaling))
+                for (name, _), each in zip(regions, answers, strict=True)
             ],
         }
         answer = self.write(AnswersSerializer, document)
@@ -304,14 +369,32 @@ def _released(release_id: str, _sha256: str) -> Released:
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """Return an object that answers range queries from one layer of a release; cached."""
+    """Return an object that answers range queries on one layer of a release.
+
+    The object is cached.
+    """
     return Ranges(_released(release_id, sha256), layer=layer)
 
 
-def read_regions(fields: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the id and the shape of each requested region; the id is None if it has none.
+@lru_cache(maxsize=8)
+def _scaling(release_id: str, sha256: str) -> Scaling | None:
+    """Return how the counts of a release are scaled, or None. The result is cached."""
+    released = _released(release_id, sha256)
+    return scaling_of(released, layers(released)) if released.totals else None
 
-    Raises InvalidInput.
+
+def scaled(answer: RangeAnswer, scaling: Scaling | None) -> Interval | None:
+    """Return an answer scaled to a total of all the data, or None if it is not scaled."""
+    if scaling is None or not scaling.known or math.isnan(answer.estimate):
+        return None
+    ends = scaling.scale(np.array([answer.estimate]), np.array([answer.margin]))
+    return Interval(*(float(each[0]) for each in ends))
+
+
+def read_regions(fields: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the id and the shape of each requested region. Raises InvalidInput.
+
+    A region without an id has the id None.
     """
     given = [name for name in SHAPES if fields[name] is not None]
     if len(given) != 1:

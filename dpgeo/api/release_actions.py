@@ -1,4 +1,4 @@
-"""Quotes, requests for releases, and decisions on releases, such as publishing."""
+"""Views of quotes, release requests and decisions on releases, such as publishing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,30 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
+from dpgeo.api.request_bodies import (
+    Body,
+    Decimal,
+    Flag,
+    Items,
+    Members,
+    Real,
+    Text,
+    Whole,
+    body_schema,
+    read_body,
+)
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting
+from dpgeo.core.totals import MOST_PERCENT
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
+from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, release_annotate
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
 from dpgeo.releases.selectors import mask_draw, releases_visible_to
 from dpgeo.releases.services import (
+    marked_title,
     release_cancel,
     release_publish,
     release_quote,
@@ -43,7 +57,9 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 decision = partial(
     operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
 )
-"""Decorator that describes a decision on a release by the operation's name and summary."""
+"""Decorator that describes a decision on a release; its arguments name and summarise
+the operation.
+"""
 
 
 class Priced(Body):
@@ -76,10 +92,29 @@ class Priced(Body):
         schema={"type": "string", "enum": [each.value for each in Bounding]},
         default=Bounding.RANDOM.value,
     )
+    totals = Whole(
+        "The share of epsilon, in per cent, that is spent on totals of people, sightings and "
+        "visits, to which the map is scaled; 0 for none. Only where persons are protected and "
+        "counted in public places. 10 is what the form at the desk proposes.",
+        schema={"type": "integer", "minimum": 0, "maximum": MOST_PERCENT},
+        default=0,
+    )
+    most_sightings = Whole(
+        "The most that one person adds to the total of sightings. Omitted: 100, or the bound if "
+        "that is more.",
+        schema={"type": "integer", "minimum": 1},
+        default=None,
+    )
+    most_visits = Whole(
+        "The most that one person adds to the total of visits. Omitted: 400, or the bound if that "
+        "is more.",
+        schema={"type": "integer", "minimum": 1},
+        default=None,
+    )
 
 
 class Guesses(Body):
-    """Guesses from public knowledge, never from the data."""
+    """Guesses about the data that come from public knowledge, never from the data."""
 
     people = Whole(schema={"type": "integer", "minimum": 1})
     records = Whole(schema={"type": "integer", "minimum": 1})
@@ -87,7 +122,7 @@ class Guesses(Body):
 
 
 class Quoted(Priced):
-    """A request for a quote."""
+    """A request body for a quote."""
 
     guess = Guesses(
         help_text="Guesses from public knowledge, for advice on the bound: how many people there "
@@ -97,7 +132,7 @@ class Quoted(Priced):
 
 
 class Titled(Body):
-    """The dataset and the texts of a release."""
+    """The dataset of a release, and the texts shown with it."""
 
     dataset = Text("The dataset's slug.")
     title = Text("The map's title. Public.")
@@ -105,11 +140,42 @@ class Titled(Body):
 
 
 class Requested(Titled, Priced):
-    """A request for a release."""
+    """A request body for a release."""
 
     publish_when_done = Flag(
         "Whether to publish it when its job is done; needs the scope releases:publish.",
         default=False,
+    )
+
+
+class Publication(Body):
+    """A publication of a draft, with what was read of it."""
+
+    notes_sha256 = Text(
+        "The checksum of the draft's notes, as its description gives it: needed where there are "
+        "notes, so that none is published unread.",
+        default="",
+    )
+
+
+class NoteSent(Body):
+    """A note on a map."""
+
+    text = Text(
+        f"Plain text of one line, at most {LONGEST_NOTE} characters. Say only what the released "
+        "figures show: no noise protects what you know from the data.",
+        schema={"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE},
+    )
+    longitude = Real("In degrees.", schema={"type": "number"})
+    latitude = Real("In degrees; within the study area.", schema={"type": "number"})
+
+
+class Notes(Body):
+    """The notes on a map."""
+
+    notes = Items(
+        f"At most {MOST_NOTES} notes, in the order of their numbers; they replace the former ones.",
+        schema={"type": "array", "maxItems": MOST_NOTES, "items": body_schema(NoteSent())},
     )
 
 
@@ -120,7 +186,7 @@ class Rejection(Body):
 
 
 class QuoteView(DocumentView):
-    """Quotes."""
+    """Quotes: the cost and the noise of a release before it is requested."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
@@ -136,7 +202,7 @@ class QuoteView(DocumentView):
     def post(self, request: Request, slug: str) -> Response:
         """Get the cost of a release, the budget that would be left, and the noise to expect.
 
-        This spends nothing.
+        Asking for a quote spends nothing.
         """
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_quoted(request)
@@ -151,7 +217,7 @@ class QuoteView(DocumentView):
 
 
 class ReleaseActionView(DocumentView):
-    """Base class of the decisions on a release."""
+    """Base class of the views for decisions on a release."""
 
     def act(
         self,
@@ -184,14 +250,35 @@ class ReleaseActionView(DocumentView):
 
 
 class PublishView(ReleaseActionView):
-    """Publication."""
+    """Publication of a draft."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @decision("release_publish", "Publish a release")
+    @decision("release_publish", "Publish a release", body=Publication)
     def post(self, request: Request, release_id: str) -> Response:
-        """Make a finished draft public."""
-        return self.act(request, release_id, release_publish)
+        """Make a finished draft public, with its notes."""
+        return self.act(request, release_id, release_publish, Publication)
+
+
+class NotesView(ReleaseActionView):
+    """Notes."""
+
+    scopes: ClassVar = {"PUT": Scope.RELEASES_REQUEST}
+
+    @decision("release_notes", "Write notes on a map", body=Notes)
+    def put(self, request: Request, release_id: str) -> Response:
+        """Replace the notes on a draft, which its publication makes public and fixes.
+
+        Notes are the publisher's own words, shown at positions on the map. If somebody without the
+        right to publish writes them, the draft waits for an approver.
+        """
+        return self.act(request, release_id, release_annotate, Notes)
+
+    def decide(
+        self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
+    ) -> None:
+        """Call `service`, whether or not the release's job has ended: notes do not tell."""
+        service(release=release, by=self.actor, **fields)
 
 
 class RejectView(ReleaseActionView):
@@ -210,27 +297,27 @@ class RejectView(ReleaseActionView):
 
 
 class RefuseView(RejectView):
-    """Rejection at the former URL, with the state's former name.
+    """Rejection of a draft at the former URL, with the state's former name.
 
     Version 0.2 removes the former URL.
     """
 
     @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
     def post(self, request: Request, release_id: str) -> Response:
-        """Use `/reject` instead. This does the same, but calls the state `refused`."""
+        """Do the same as `/reject`, but call the state `refused`. Use `/reject` instead."""
         response = super().post(request, release_id)
         response.data["state"] = FORMER_REJECTED
         return response
 
 
 class WithdrawView(ReleaseActionView):
-    """Withdrawal."""
+    """Withdrawal of a published release."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_withdraw", "Withdraw a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Stop serving a published release for good.
+        """Stop serving a published release permanently.
 
         Copies that others have made remain, and the cost of the release stays spent.
         """
@@ -238,16 +325,16 @@ class WithdrawView(ReleaseActionView):
 
 
 class CancelView(ReleaseActionView):
-    """Cancellation."""
+    """Cancellation of a requested release."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_cancel", "Cancel a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Cancel a release before its job starts; its cost is refunded.
+        """Cancel a release before its job starts, and refund its cost.
 
-        Only members can cancel a release. If an API key could, the success of its request would
-        tell when earlier jobs ended.
+        Only members can cancel a release. If an API key could do so, the success of its request
+        would tell when earlier jobs ended.
         """
         return self.act(request, release_id, release_cancel)
 
@@ -259,10 +346,10 @@ class RetryView(ReleaseActionView):
 
     @decision("release_retry", "Finish a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Finish a release from its draw if its job ended before its files were written.
+        """Write the files of a release whose noise was drawn before its job stopped.
 
         This costs nothing, and repeating it changes nothing. For a release without a draw the
-        response is 409, because noise is never drawn twice: request a new release.
+        response is 409, because noise is never drawn twice: request a new release instead.
         """
         return self.act(request, release_id, release_retry)
 
@@ -282,7 +369,7 @@ ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
     "cancel": CancelView,
     "retry": RetryView,
 }
-"""The views of the decisions on a release, by the last part of their URL."""
+"""The views for decisions on a release, by the last part of their URL."""
 
 
 def read_quoted(request: Request) -> dict[str, Any]:
@@ -294,7 +381,10 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """Return the guess in the body of a request. Raises InvalidInput, which names the field."""
+    """Return the guess in the body of a request.
+
+    Raises InvalidInput, which names the field, if the guess is malformed.
+    """
     try:
         return Guess(**given)
     except InvalidInput as refusal:
@@ -302,7 +392,7 @@ def read_guess(given: dict[str, Any]) -> Guess:
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
-    """Request a release, and return it with whether the same request was made before.
+    """Request a release; return it, and whether the same request was made before.
 
     Raises DpgeoError.
     """
@@ -327,11 +417,12 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if `release` was requested with other fields than the wanted ones.
+    """Raise Conflict if `release` was requested with other fields than those wanted now.
 
     `release` is the one that was made for the same idempotency key.
     """
-    wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
+    title = marked_title(release.upload, fields["title"].strip())
+    wanted = (title, fields["description"].strip(), fields["publish_when_done"])
     earlier = (release.title, release.description, release.publish_when_done)
     if wanted != earlier or wanted_request != request_of(release):
         raise Conflict(

@@ -31,9 +31,10 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
-"""By day, then by random id, both descending. The day is that of publication or, for a draft, that
-of the request. Sorting by the exact time would tell when jobs ended, and so would a cursor that
-contains the time."""
+"""Sort by day, then by random id, both descending. The day is that of publication or, for a draft,
+that of the request. Sorting by the exact time would reveal when jobs ended, and so would a cursor
+that contains the time.
+"""
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
@@ -86,7 +87,7 @@ class ReleasesView(DocumentView):
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """List published releases, newest day first.
+        """List published releases, sorted by day, newest first.
 
         Members, and API keys that may request or publish releases, also see the drafts of their
         organisations.
@@ -115,8 +116,8 @@ class ReleasesView(DocumentView):
     def post(self, request: Request) -> Response:
         """Pay for a release and queue its job.
 
-        The response is the job. If the same request is sent again, the response is 200 and the same
-        job.
+        The response describes the job. If the same request is sent again, the response is 200 and
+        describes the same job.
         """
         release, known = request_release(request, self.actor)
         headers = {
@@ -161,7 +162,7 @@ class ReleaseView(DocumentView):
 
 
 def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
-    """Return the releases that match all query parameters in `query`; None matches any."""
+    """Return the releases that match every query parameter in `query`; None matches any value."""
     if slug := query["dataset"]:
         releases = releases.filter(dataset__slug=slug)
     if slug := query["organisation"]:
@@ -175,7 +176,7 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if first := query["published_from"]:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        # Compare with the end of the day, because the last day of the calendar has no next day.
+        # Compare with the end of the day, because the calendar's very last day has no next day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 

@@ -1,4 +1,4 @@
-"""JSON request bodies: declared once, for strict parsing and the OpenAPI schema."""
+"""JSON request bodies, each declared once for both strict parsing and OpenAPI."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from dpgeo.api.queries import unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Enough for a study area of 20,000 corners; files are sent to other URLs."""
+"""Largest request body in bytes. It is enough for a study area of 20,000 corners; files are sent to
+other URLs.
+"""
 
 Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A field whose value has one of `types`; `wrong` is the error message for another type."""
+    """A field that accepts values of `types` and rejects others with the message `wrong`."""
 
     schema: Schema = {"type": "string"}
     types: ClassVar[tuple[type, ...]] = (object,)
@@ -34,7 +36,7 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         self.schema = schema or self.schema
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the value. Raises InvalidInput if it has none of the types."""
+        """Return the value unchanged. Raises InvalidInput if it has none of the types."""
         is_flag = isinstance(data, bool) and not {bool, object} & {*self.types}
         if is_flag or not isinstance(data, self.types):
             raise InvalidInput(self.wrong, field=self.sent_as)
@@ -50,30 +52,36 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
 
 def check_text(text: str, field: str) -> str:
-    """Return `text` unchanged. Raises InvalidInput, which names `field`, for lone surrogates."""
+    """Return `text` unchanged.
+
+    Raises InvalidInput, which names `field`, if the text contains a lone surrogate.
+    """
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         raise InvalidInput("Contains half of a surrogate pair; send whole characters.", field=field)
     return text
 
 
 class Body(serializers.Serializer[Any]):
-    """A JSON object; a field that is not declared is an error.
+    """A JSON object in which a field that is not declared is an error.
 
-    An absent field takes its default or, without a default, is absent from the result. `needed`
+    An absent field gets its default or, without a default, is absent from the result. `needed`
     lists inherited fields that are required in this class.
     """
 
     needed: ClassVar[Collection[str]] = ()
 
     def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields; those in `needed` become required."""
+        """Return the declared fields, and make those in `needed` required."""
         fields: dict[str, Any] = super().get_fields()
         for name in self.needed:
             fields[name].required = True
         return fields
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the values of the fields by name. Raises InvalidInput, which names the field."""
+        """Return the values of the fields by name.
+
+        Raises InvalidInput, which names the field, for invalid content.
+        """
         outer = _sent_as(self)
         if not isinstance(data, dict):
             raise InvalidInput("Must be an object, {...}.", field=outer)
@@ -87,18 +95,18 @@ class Body(serializers.Serializer[Any]):
 
 
 class Text(Anything):
-    """A text."""
+    """Request field that holds a text."""
 
     types: ClassVar[tuple[type, ...]] = (str,)
     wrong = "Must be text, in quotation marks."
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the text as it is."""
+        """Return the text unchanged."""
         return check_text(str(super().to_internal_value(data)), self.sent_as)
 
 
 class Decimal(Text):
-    """A decimal number, as exact text or as a JSON number."""
+    """Request field that holds a decimal number, as exact text or as a JSON number."""
 
     schema: Schema = {"type": ["string", "number"]}
     types = (str, int, float)
@@ -106,7 +114,7 @@ class Decimal(Text):
 
 
 class Whole(Anything):
-    """An integer."""
+    """Request field that holds an integer."""
 
     schema: Schema = {"type": "integer"}
     types = (int,)
@@ -114,7 +122,7 @@ class Whole(Anything):
 
 
 class Real(Anything):
-    """A number."""
+    """Request field that holds a number."""
 
     schema: Schema = {"type": "number"}
     types = (int, float)
@@ -129,7 +137,7 @@ class Real(Anything):
 
 
 class Flag(Anything):
-    """True or false."""
+    """Request field that holds true or false."""
 
     schema: Schema = {"type": "boolean"}
     types = (bool,)
@@ -137,7 +145,7 @@ class Flag(Anything):
 
 
 class Items(Anything):
-    """A list, whose items are not checked."""
+    """Request field that holds a list. Its items are not checked."""
 
     schema: Schema = {"type": "array"}
     types = (list,)
@@ -145,7 +153,7 @@ class Items(Anything):
 
 
 class Members(Anything):
-    """An object, whose members are not checked."""
+    """Request field that holds an object. Its members are not checked."""
 
     schema: Schema = {"type": "object", "additionalProperties": True}
     types = (dict,)
@@ -157,12 +165,13 @@ def read_body(
 ) -> dict[str, Any]:
     """Read a request body of at most `most` bytes, and return the values of its fields by name.
 
-    The base class Body, the default, allows no fields. Raises InvalidInput, which names the field,
-    if a field is unknown, given twice, missing or malformed; also LengthRequired, TooLarge and
-    UnsupportedMediaType.
+    The default for `body` is the base class Body, which allows no fields. Raises InvalidInput,
+    which names the field, if a field is unknown, given twice, missing or malformed. Can also raise
+    LengthRequired, TooLarge or UnsupportedMediaType.
     """
     declared = body()
-    document = _document(request, most) if body_length(request) or declared.fields else {}
+    needed = any(field.default is empty for field in declared.fields.values())
+    document = _document(request, most) if body_length(request) or needed else {}
     return declared.to_internal_value(document)
 
 
@@ -187,9 +196,10 @@ def _member_schema(field: Any) -> dict[str, Any]:
 
 
 def body_length(request: Request) -> int:
-    """Return the declared length of the body in bytes; 0 if there is no body.
+    """Return the declared length of the body in bytes, or 0 if there is no body.
 
-    Raises LengthRequired for a chunked body without a length, InvalidInput for a malformed length.
+    Raises LengthRequired for a chunked body without a length, or InvalidInput for a malformed
+    length.
     """
     text = request.META.get("CONTENT_LENGTH") or ""
     if not text and request.META.get("HTTP_TRANSFER_ENCODING"):
@@ -221,7 +231,8 @@ def _document(request: Request, most: int) -> dict[str, Any]:
 
 def _text(request: Request) -> str:
     try:
-        # Read the stream, because Django limits `body` to fewer bytes than some views allow.
+        # Read the stream instead of `body`, because Django limits `body` to fewer bytes than some
+        # views allow.
         return request._request.read().decode("utf-8-sig")
     except OSError:
         raise BadRequest from None

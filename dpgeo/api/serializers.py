@@ -1,4 +1,4 @@
-"""Public JSON documents: releases, datasets and mechanisms."""
+"""Public JSON documents that describe releases, datasets and mechanisms."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Notion, PureDP, Unit
 from dpgeo.core.guessing import Verdict
+from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
+from dpgeo.core.themes import THEMES
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.notes import Note
 from dpgeo.releases.promises import promise_of
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.ground_grid import snapped_apart
@@ -34,7 +37,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EPSILON = "An exact decimal number."
 
 FORMER_REJECTED = "refused"
-"""The former name of the state `rejected`; deprecated, and removed in version 0.2."""
+"""The deprecated former name of the state `rejected`, which version 0.2 removes."""
 
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
@@ -49,7 +52,7 @@ BBOX = {
 
 @extend_schema_field(BBOX)
 class BoxField(serializers.ListField):
-    """Four numbers."""
+    """A box, as four numbers."""
 
     child = serializers.FloatField()
 
@@ -75,27 +78,27 @@ class EpsilonField(serializers.CharField):
     """An exact epsilon."""
 
     def to_representation(self, value: Any) -> str:
-        """Return the decimal number."""
+        """Return the epsilon as a decimal number in text."""
         return format_epsilon(value)
 
 
 class PureEpsilonField(serializers.CharField):
-    """The epsilon of a cost in pure DP; null for a cost of another notion."""
+    """The epsilon of a cost in pure DP, or null for a cost in another privacy notion."""
 
     def to_representation(self, value: Any) -> Any:
-        """Return the decimal number, or None for a cost of another notion."""
+        """Return the epsilon as a decimal number in text, or None for another privacy notion."""
         return format_epsilon(value.epsilon) if isinstance(value, PureDP) else None
 
 
 class DayField(serializers.DateField):
-    """The day (UTC) of a moment, without the time.
+    """A date: the day (UTC) of a moment, without the time.
 
     Some releases are published as soon as their job ends. Their exact time of publication would
-    tell how long the job ran, which depends on the private data.
+    reveal how long the job ran, which depends on the private data.
     """
 
     def to_representation(self, value: Any) -> Any:
-        """Return the date."""
+        """Return the date without the time."""
         return super().to_representation(value.astimezone(datetime.UTC).date())
 
 
@@ -119,7 +122,7 @@ class PublisherSerializer(Document):
 
 @dataclass(frozen=True, slots=True)
 class LedgerUnits:
-    """An amount of a ledger for points, in units of the ledger."""
+    """An amount in a ledger for points, in the ledger's units."""
 
     ledger: Ledger
     units: int
@@ -144,20 +147,20 @@ class PointsSerializer(Document):
     )
 
     def get_level(self, amount: LedgerUnits) -> str:
-        """Return the privacy level, such as "ln 4"."""
+        """Return the privacy level as text, such as "ln 4"."""
         return amount.ledger.amount(amount.units)
 
     def get_snapping_metres(self, amount: LedgerUnits) -> float:
-        """Return the distance in metres that snapping may add between two positions."""
+        """Return the distance in metres by which snapping may move two positions further apart."""
         return float(snapped_apart(0, amount.ledger.snapping))
 
     def get_epsilon_per_metre(self, amount: LedgerUnits) -> str:
-        """Return the level per metre."""
+        """Return the epsilon per metre, as text."""
         return format_epsilon(amount.ledger.epsilon_of(amount.units))
 
 
 class PrivacySerializer(Document):
-    """The promise to the people in a dataset, for all releases together."""
+    """The promise to the people in a dataset, covering all its releases together."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     total_epsilon = EpsilonField(
@@ -188,7 +191,7 @@ class PrivacySerializer(Document):
     )
 
     def get_sentence(self, dataset: Dataset) -> str:
-        """Return the promise for the total budget, spent or not."""
+        """Return the sentence with the promise for the total budget, spent or not."""
         return lifetime_of(dataset).sentence
 
     def get_verdict(self, dataset: Dataset) -> str:
@@ -198,19 +201,19 @@ class PrivacySerializer(Document):
     def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
         """Return how many of 100 guesses at somebody's presence can at most be right.
 
-        The guesses use all releases of counts. None from 99 on.
+        The guesser may use all releases of counts. Returns None from 99 on.
         """
         return lifetime_of(dataset).counts.figure
 
     def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
         """Return the factor by which somebody's presence can change the odds of the counts.
 
-        None if it is astronomical.
+        Returns None if the factor is too large to state.
         """
         return odds_factor(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the same as `get_presence_odds_factor`."""
+        """Return the factor of `get_presence_odds_factor`, under the field's former name."""
         return odds_factor(dataset.ledger.total)
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:
@@ -220,7 +223,7 @@ class PrivacySerializer(Document):
 
 
 class PromiseSerializer(Document):
-    """The promise of one release by itself."""
+    """The promise of a single release."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     verdict = serializers.ChoiceField(choices=[each.value for each in Verdict])
@@ -231,23 +234,20 @@ class PromiseSerializer(Document):
     )
 
     def get_sentence(self, release: Release) -> str:
-        """Return the promise."""
+        """Return the release's promise as a sentence."""
         return promise_of(release).sentence
 
     def get_verdict(self, release: Release) -> str:
-        """Return the verdict."""
+        """Return the one-word verdict on the release."""
         return promise_of(release).bound.verdict.value
 
     def get_right_guesses_in_100(self, release: Release) -> int | None:
-        """Return how many of 100 guesses can at most be right; None from 99 on."""
+        """Return how many of 100 guesses can at most be right, or None from 99 on."""
         return promise_of(release).bound.figure
 
 
 class FileSerializer(Document):
-    """One file. Its bytes never change.
-
-    Checksum and size are those of the uncompressed bytes.
-    """
+    """A file of a release; checksum and size are those of its uncompressed bytes."""
 
     name = serializers.CharField()
     format = serializers.CharField(source="kind.title", help_text="The format, such as GeoParquet.")
@@ -272,6 +272,26 @@ class DatasetReferenceSerializer(Document):
     title = serializers.CharField()
 
 
+class TotalsPlanSerializer(Document):
+    """What is spent on noisy totals of the people, sightings and visits in all the data."""
+
+    percent = serializers.IntegerField(help_text="The share of epsilon, in per cent.")
+    most_sightings = serializers.IntegerField(
+        source="sightings", help_text="The most that one person adds to the total of sightings."
+    )
+    most_visits = serializers.IntegerField(
+        source="visits", help_text="The most that one person adds to the total of visits."
+    )
+
+
+class NoteSerializer(Document):
+    """Words of the publisher at a position on the map. They are not figures of the release."""
+
+    text = serializers.CharField(help_text="Plain text.")
+    longitude = serializers.FloatField()
+    latitude = serializers.FloatField()
+
+
 class ReleaseSerializer(Document):
     """One differentially private release."""
 
@@ -285,10 +305,42 @@ class ReleaseSerializer(Document):
     )
     title = serializers.CharField()
     description = serializers.CharField()
+    notes = NoteSerializer(
+        many=True,
+        help_text="The publisher's own words at positions on the map, in their order; they are not "
+        "figures of the release. Empty once it is withdrawn.",
+    )
+    notes_sha256 = serializers.CharField(
+        help_text="Checksum of the notes, which whoever publishes a draft with notes sends back; "
+        "empty if there are none."
+    )
     dataset = DatasetReferenceSerializer()
     publisher = PublisherSerializer(source="dataset.organisation")
     licence = serializers.CharField(source="dataset.licence")
+    licence_url = serializers.CharField(
+        source="dataset.licence", help_text="The licence's address; empty if its name is unknown."
+    )
     attribution = serializers.CharField(source="dataset.attribution")
+    contact = serializers.CharField(
+        source="dataset.contact_address",
+        help_text="The e-mail address for questions; may be empty.",
+    )
+    keywords = serializers.ListField(source="dataset.keywords", child=serializers.CharField())
+    themes = serializers.ListField(
+        source="dataset.themes",
+        child=serializers.ChoiceField(choices=[*THEMES]),
+        help_text="Codes of the EU's data-theme vocabulary.",
+    )
+    covers_from = serializers.DateField(
+        source="dataset.covers_from",
+        allow_null=True,
+        help_text="First day that the data cover, as declared.",
+    )
+    covers_until = serializers.DateField(
+        source="dataset.covers_until",
+        allow_null=True,
+        help_text="Last day that the data cover, as declared.",
+    )
     kind = serializers.CharField(help_text="The kind of map, such as heatmap.")
     mechanism = serializers.CharField(help_text="Key of the mechanism.")
     parameters = ParametersField()
@@ -313,6 +365,9 @@ class ReleaseSerializer(Document):
         choices=[each.value for each in Bounding],
         help_text="Which places of a person are kept if there are more than the bound.",
     )
+    totals = TotalsPlanSerializer(
+        allow_null=True, help_text="What was spent on totals of all the data; null for nothing."
+    )
     unit = serializers.ChoiceField(
         source="dataset.unit",
         choices=[each.value for each in Unit],
@@ -329,8 +384,12 @@ class ReleaseSerializer(Document):
     )
     links = LinksField(help_text="self, page, privacy, mechanism, dataset.")
 
+    def get_licence_url(self, release: Release) -> str:
+        """Return the address of the licence, or "" if the licence's name is unknown."""
+        return licence_url(release.dataset.licence)
+
     def get_kind(self, release: Release) -> str:
-        """Return the key of the kind of map; empty if the mechanism no longer exists."""
+        """Return the key of the kind of map, or "" if the mechanism no longer exists."""
         kind = kind_of(release.mechanism)
         return kind.key if kind else ""
 
@@ -338,8 +397,16 @@ class ReleaseSerializer(Document):
         """Return the mechanism's parameters, sorted by name."""
         return dict(sorted(release.parameters.items()))
 
+    def get_notes(self, release: Release) -> list[Note]:
+        """Return the notes; empty if the release is not served any more."""
+        return release.notes if release.rules.served else []
+
+    def get_notes_sha256(self, release: Release) -> str:
+        """Return the checksum of the notes that are shown."""
+        return release.notes_sha256 if release.rules.served else ""
+
     def get_files(self, release: Release) -> list[ReleaseFile]:
-        """Return the release's files, read once; empty if the release is not served any more."""
+        """Return the release's files, read only once; empty if the release is no longer served."""
         if not release.rules.served:
             return []
         prefetch_related_objects([release], "files")
@@ -374,7 +441,7 @@ ReleaseListSerializer = page_of(
 
 
 class AttributeSerializer(Document):
-    """A public attribute: a declared column whose value anybody may know of every report."""
+    """A public attribute: a declared column of which anybody may know every report's value."""
 
     column = serializers.CharField()
     values = serializers.ListField(
@@ -383,7 +450,7 @@ class AttributeSerializer(Document):
 
 
 class DatasetSerializer(Document):
-    """One dataset as declared; its rows are never served."""
+    """One dataset as its publisher declared it. Its rows are never served."""
 
     slug = serializers.SlugField()
     url = Address("api:dataset", source="slug")
@@ -391,7 +458,24 @@ class DatasetSerializer(Document):
     description = serializers.CharField()
     publisher = PublisherSerializer(source="organisation")
     licence = serializers.CharField()
+    licence_url = serializers.CharField(
+        source="licence", help_text="The licence's address; empty if its name is unknown."
+    )
     attribution = serializers.CharField()
+    contact = serializers.CharField(
+        source="contact_address", help_text="The e-mail address for questions; may be empty."
+    )
+    keywords = serializers.ListField(child=serializers.CharField())
+    themes = serializers.ListField(
+        child=serializers.ChoiceField(choices=[*THEMES]),
+        help_text="Codes of the EU's data-theme vocabulary.",
+    )
+    covers_from = serializers.DateField(
+        allow_null=True, help_text="First day that the data cover, as declared."
+    )
+    covers_until = serializers.DateField(
+        allow_null=True, help_text="Last day that the data cover, as declared."
+    )
     unit = serializers.ChoiceField(
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
     )
@@ -405,6 +489,10 @@ class DatasetSerializer(Document):
     privacy = PrivacySerializer(source="*")
     releases_url = serializers.URLField()
 
+    def get_licence_url(self, dataset: Dataset) -> str:
+        """Return the address of the licence, or "" if the licence's name is unknown."""
+        return licence_url(dataset.licence)
+
     def get_releases_url(self, dataset: Dataset) -> str:
         """Return the URL of the list of the dataset's releases."""
         path = f"{reverse('api:releases')}?dataset={dataset.slug}"
@@ -413,7 +501,7 @@ class DatasetSerializer(Document):
 
 
 class DeclaredSerializer(DatasetSerializer):
-    """A dataset as it was just declared."""
+    """A dataset that was just declared, with warnings about its total budget."""
 
     cautions = serializers.ListField(
         child=serializers.CharField(), help_text="What is unusual about it, though allowed."

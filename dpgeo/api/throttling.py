@@ -12,14 +12,16 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
 SECONDS_A_REQUEST = 0.05
-"""Processor time that counts as one more request: 600 requests correspond to 30 seconds."""
+"""Seconds of processor time that count as one more request: 600 requests correspond to
+30 seconds.
+"""
 
 
 def count_request(request: Request) -> None:
     """Count a request by its API key or, without one, by its IP address.
 
-    Raises Throttled, with the time to wait, if the limit is exceeded. A request with an invalid key
-    is counted by its IP address, and then AuthenticationFailed is raised.
+    Raises Throttled, with the time to wait, if the limit is exceeded. If the key is invalid, counts
+    the request by its IP address and then raises AuthenticationFailed.
     """
     refusal = None
     user: Any = None
@@ -47,7 +49,10 @@ def count_time(request: Request, seconds: float) -> None:
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count the tasks that an IP address plans, with or without an API key. Raises Throttled."""
+    """Count the tasks that are planned from an IP address, with or without an API key.
+
+    Raises Throttled beyond the limit.
+    """
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

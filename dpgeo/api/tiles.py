@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,9 @@ from dpgeo.api.files import (
     release_of,
 )
 from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.queries import Query, one_of
 from dpgeo.api.serializers import TileJsonSerializer
-from dpgeo.artefacts import vector_tiles
+from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import StoredFile
@@ -37,6 +39,9 @@ SUFFIX = vector_tiles.FORMAT.suffix
 TILE_TYPE = "application/vnd.mapbox-vector-tile"
 
 DEGREE = 10_000_000
+
+SOURCES = ("tiles", "geojson")
+"""The sources from which a style may draw."""
 
 GREATEST = 30
 """The highest zoom level of the tile scheme."""
@@ -76,6 +81,51 @@ class TileJsonView(DocumentView):
             ],
         }
         return self.answer(document, personal=not release.rules.public)
+
+
+class StyleView(DocumentView):
+    """The MapLibre style of a layer, with this server's addresses."""
+
+    counted = False
+    queries = (
+        Query(
+            name="source",
+            description="What the style draws: the vector tiles (default) or the GeoJSON file.",
+            read=one_of(SOURCES),
+            schema={"type": "string", "enum": list(SOURCES), "default": SOURCES[0]},
+            default=SOURCES[0],
+        ),
+    )
+
+    @operation(
+        "style",
+        "Get a layer's MapLibre style",
+        tag="releases",
+        parameters=[RELEASE_ID, LAYER],
+        responses={200: OpenApiResponse({"type": "object"}, "A style, version 8")},
+        errors=[410],
+    )
+    def get(self, request: Request, release_id: str, layer: str) -> Response:
+        """Get the colours and classes with which the map opens, for MapLibre and Mapbox GL."""
+        release = release_of(request, release_id)
+        check_served(release)
+        stored = file_of(release, layer + maplibre_style.SUFFIX)
+        try:
+            with open_span(stored.storage, stored.name, 0, stored.size - 1) as file:
+                style = json.loads(file.read(stored.size))
+        except FileNotFoundError:  # the release was published or withdrawn after the lookup
+            raise Http404 from None
+        source = style["sources"][layer]
+        if self.query["source"] == "tiles":
+            source["url"] = address_of(request, "api:tilejson", release.pk, layer)
+        else:
+            name = layer + geojson.FORMAT.suffix
+            address = address_of(request, "api:release-file", release.pk, name)
+            credit = source["attribution"]
+            style["sources"][layer] = {"type": "geojson", "data": address, "attribution": credit}
+            for each in style["layers"]:
+                each.pop("source-layer", None)
+        return self.answer(style, personal=not release.rules.public)
 
 
 class TileView(ReleaseFileView):
@@ -125,7 +175,7 @@ class TileView(ReleaseFileView):
 
 
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
-    """Return a release and the PMTiles archive of its layer. Raises Http404 and Gone."""
+    """Return a release and the PMTiles archive of its layer. Raises Http404 or Gone."""
     release = release_of(request, release_id)
     check_served(release)
     return release, file_of(release, layer + SUFFIX)
@@ -133,9 +183,9 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
-    """Open a PMTiles archive; only the byte ranges that are needed are read.
+    """Open a PMTiles archive, of which only the byte ranges that are needed are read.
 
-    Raises Http404 if the archive was moved or deleted meanwhile.
+    Raises Http404 if the archive was moved or deleted in the meantime.
     """
     try:
         yield Reader(_ranges(stored))

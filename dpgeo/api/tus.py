@@ -1,7 +1,7 @@
-"""Resumable uploads by tus 1.0.0.
+"""Resumable uploads with the tus protocol, version 1.0.0.
 
 The extensions creation, expiration and termination are supported. A transfer is complete when its
-last byte has arrived, and then becomes the upload with the same id. See
+last byte has arrived; it then becomes the upload with the same id. See
 https://tus.io/protocols/resumable-upload.
 """
 
@@ -40,8 +40,8 @@ from dpgeo.api.uploads import (
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Transfer, Upload
 from dpgeo.datasets.orphan_files import SAFE_AGE
+from dpgeo.datasets.previews import upload_look
 from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
-from dpgeo.datasets.uploads import upload_look
 
 VERSION = "1.0.0"
 LENGTH = "Upload-Length"
@@ -124,8 +124,8 @@ class TusUploadsView(TusView):
     def post(self, request: Request, slug: str) -> Response:
         """Announce a file; then send its bytes to the URL in the header Location.
 
-        Clients of the tus protocol do this by themselves. The same URL without its last part, /tus,
-        is that of the upload, which has operations to preview and confirm the file's columns.
+        Clients of the tus protocol do both by themselves. That URL without its last part, /tus, is
+        the URL of the upload itself, at which the file's columns can be previewed and confirmed.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)
@@ -169,7 +169,7 @@ class TusUploadView(TusView):
         errors=[409, 411, 412, 415, 507],
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
-        """Send any number of bytes at a time.
+        """Send the next bytes of the file, any number at a time.
 
         After an interruption, HEAD returns the number of received bytes in the header
         Upload-Offset.
@@ -203,28 +203,28 @@ class TusUploadView(TusView):
         return Response(status=204)
 
     def _completed(self, file: Upload | Transfer) -> Upload | Transfer:
-        """Return `file`. If it is a transfer with all its bytes, complete it: return its upload."""
+        """Return `file`, or the upload that it becomes if it is a transfer with all its bytes."""
         if isinstance(file, Upload) or file.offset < file.size:
             return file
         return upload_look(upload=transfer_complete(transfer=file, by=self.actor))
 
 
 def standing(file: Upload | Transfer) -> dict[str, str]:
-    """Return the headers with a file's offset and, for a transfer, the time when it expires."""
+    """Return the headers that state a file's offset and, for a transfer, when it expires."""
     if isinstance(file, Upload):
         return {OFFSET: str(file.size)}
     return {OFFSET: str(file.offset), **expiry(file)}
 
 
 def expiry(file: Upload | Transfer) -> dict[str, str]:
-    """Return the header with the time when a transfer is deleted; none for an upload."""
+    """Return the header that states when a transfer is deleted; no header for an upload."""
     if isinstance(file, Upload):
         return {}
     return {"Upload-Expires": http_date((file.touched_at + SAFE_AGE).timestamp())}
 
 
 def read_file_name(metadata: str) -> str:
-    """Return the file's name from the header Upload-Metadata of tus. Raises InvalidInput."""
+    """Return the file's name from the tus header Upload-Metadata. Raises InvalidInput."""
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
     values = {key: value for key, _, value in pairs if value}
     try:

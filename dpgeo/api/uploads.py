@@ -1,4 +1,4 @@
-"""Views of uploads: announcement, transfer, preview and confirmation of columns."""
+"""Views of uploads: announcing, sending, previewing and confirming files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
@@ -16,6 +17,7 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
 from dpgeo.api.access import (
     check_settled,
+    is_key,
     is_settled,
     jobs_of,
     one_job_at_a_time,
@@ -29,6 +31,7 @@ from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
 from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
+from dpgeo.datasets.previews import upload_key_preview, upload_look, upload_preview
 from dpgeo.datasets.resumable_uploads import (
     files_open,
     transfer_append,
@@ -37,13 +40,7 @@ from dpgeo.datasets.resumable_uploads import (
     transfer_discard,
 )
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
-from dpgeo.datasets.uploads import (
-    upload_confirm,
-    upload_discard,
-    upload_look,
-    upload_preview,
-    upload_retry,
-)
+from dpgeo.datasets.uploads import check_name_fits, upload_confirm, upload_discard, upload_retry
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.disk_space import read_disk_space
 
@@ -66,17 +63,18 @@ class Announcement(Body):
 
 
 class Confirmation(Body):
-    """The columns of a file."""
+    """The confirmed columns of a file."""
 
     columns = Members(
         "The columns by role: longitude and latitude, or geometry; person if the dataset protects "
-        "persons; time if there is one; crs if it is not EPSG:4326.",
+        "persons; time if there is one; crs if it is not EPSG:4326; file_format if the file's name "
+        "does not tell it.",
         schema={"type": "object", "additionalProperties": {"type": "string"}},
     )
 
 
 class UploadsView(DocumentView):
-    """The open files of a dataset, and the announcement of new ones."""
+    """The files of a dataset that are still open, and the announcement of new ones."""
 
     scopes: ClassVar = UPLOADING
 
@@ -146,7 +144,7 @@ class UploadView(DocumentView):
         links=linked(["upload", "upload_append", "upload_complete"], upload_id=f"{BODY}/id"),
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
-        """Send any number of bytes at a time.
+        """Send the next bytes of the file, any number at a time.
 
         After an interruption, get the upload and continue from its offset.
         """
@@ -204,7 +202,7 @@ class UploadCompleteView(DocumentView):
 
 
 class UploadPreviewView(DocumentView):
-    """The columns of a file."""
+    """The columns of a file before they are confirmed."""
 
     scopes: ClassVar = UPLOADING
 
@@ -219,11 +217,12 @@ class UploadPreviewView(DocumentView):
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Get the names of a file's columns and a guess at their roles.
 
-        Only the desk shows rows.
+        The list of names is empty where the names stand in the rows, which only the desk shows.
         """
         upload = whole_upload(self.actor, upload_id)
-        check_settled(self.actor, [upload.job])
-        preview = upload_preview(upload=upload)
+        check_settled(self.actor, jobs_of(upload.dataset))
+        look = upload_key_preview if is_key(self.actor) else upload_preview
+        preview = look(upload=upload)
         return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
@@ -243,15 +242,18 @@ class UploadConfirmView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Start the job that reads the rows.
+        """Confirm the columns, and start the job that reads the rows.
 
-        After the first confirmation the dataset's declaration is fixed.
+        After the first confirmation, the dataset's declaration is fixed.
         """
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
+        by_key = is_key(self.actor)
         check_settled(self.actor, jobs_of(upload.dataset))
+        if by_key:
+            check_name_fits(upload, columns)
         with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
-            upload_confirm(upload=upload, columns=columns)
+            upload_confirm(upload=upload, columns=columns, by_key=by_key)
         return upload_answer(request, upload, status=202)
 
 
@@ -270,19 +272,22 @@ class UploadRetryView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Start the job again if it ended without a result. Repeating this changes nothing."""
+        """Start the job that reads a file again if it ended without a result.
+
+        Repeating this changes nothing.
+        """
         read_body(request)
         upload = whole_upload(self.actor, upload_id)
         if is_settled(self.actor, jobs_of(upload.dataset)):
             with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
-                upload = upload_retry(upload=upload)
+                upload = upload_retry(upload=upload, by_key=is_key(self.actor))
         return upload_answer(request, upload, status=202)
 
 
 def announced_id(request: Request, dataset: Dataset) -> UUID | None:
     """Return the id of the file that a request announces, computed from its idempotency key.
 
-    Returns None if the request has no idempotency key. Raises InvalidInput if it is malformed.
+    Returns None if the request has no idempotency key. Raises InvalidInput if the key is malformed.
     """
     if IDEMPOTENCY_KEY not in request.headers:
         return None
@@ -292,12 +297,15 @@ def announced_id(request: Request, dataset: Dataset) -> UUID | None:
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
     """Return the upload or unfinished transfer with an id. Raises Http404.
 
-    Http404 is raised, too, if `user` may not upload files to the dataset.
+    Http404 is raised, too, if `user` may not upload files to the dataset, and if an API key has not
+    sent the file itself: what others send is private, its first line included.
     """
-    upload = uploads_visible_to(user).filter(pk=upload_id).first()
+    key = user.acting_key
+    sent = Q(pk=upload_id, key=key) if key else Q(pk=upload_id)
+    upload = uploads_visible_to(user).filter(sent).first()
     if upload and may(user, upload.dataset, "upload"):
         return upload
-    transfer = None if upload else Transfer.objects.filter(pk=upload_id).first()
+    transfer = None if upload else Transfer.objects.filter(sent).first()
     if transfer:
         dataset = datasets_visible_to(user).filter(pk=transfer.dataset_id).first()
         if dataset and may(user, dataset, "upload"):
@@ -307,7 +315,10 @@ def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
 
 
 def whole_upload(user: User, upload_id: UUID) -> Upload:
-    """Return a complete upload. Raises Http404, and Conflict if bytes are missing."""
+    """Return the complete upload with this id.
+
+    Raises Http404 if there is none, or Conflict if bytes are missing.
+    """
     file = find_upload_or_transfer(user, upload_id)
     if isinstance(file, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
@@ -315,20 +326,20 @@ def whole_upload(user: User, upload_id: UUID) -> Upload:
 
 
 def discard(user: User, upload_id: UUID) -> None:
-    """Delete a transfer or an upload. Raises Http404 and Conflict."""
+    """Delete the transfer or upload with this id. Raises Http404 or Conflict."""
     file = find_upload_or_transfer(user, upload_id)
     if isinstance(file, Transfer):
         transfer_discard(transfer=file)
     else:
-        check_settled(user, [file.job])
+        check_settled(user, jobs_of(file.dataset))
         upload_discard(upload=file, by=user)
 
 
 def check_size(size: int, field: str = "size") -> None:
-    """Raise TooLarge if a file is larger than allowed, and NoSpace if there is no space for it.
+    """Raise TooLarge if a file is larger than allowed, or NoSpace if there is no space for it.
 
-    There must be space for twice the file's size in bytes: while the file is put together from its
-    parts, the parts still exist. `field` is the field or header that TooLarge names.
+    There must be space for twice the file's size, because the parts still exist while the file is
+    put together from them. `field` is the field or header that TooLarge names.
     """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
@@ -342,7 +353,7 @@ def check_size(size: int, field: str = "size") -> None:
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:
-    """Return the number of bytes that a header gives.
+    """Return the number of bytes stated in a header.
 
     Raises InvalidInput, which says what the number means, if the header is not a number.
     """
@@ -353,7 +364,7 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response with a file's document; headers repeat its offset and its size."""
+    """Return a response with a file's document, and its offset and size in headers, too."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

@@ -14,14 +14,17 @@ from dpgeo.api.files import ReleaseFileView
 from dpgeo.api.jobs import JobView
 from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
+from dpgeo.api.radius_maps import RadiusMapView
 from dpgeo.api.ranges import RangesView
 from dpgeo.api.release_actions import (
     ACTION_VIEWS,
+    NotesView,
     QuoteView,
     RefuseView,
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
-from dpgeo.api.tiles import TileJsonView, TileView
+from dpgeo.api.spreadsheets import SpreadsheetView
+from dpgeo.api.tiles import StyleView, TileJsonView, TileView
 from dpgeo.api.tus import TusUploadsView, TusUploadView
 from dpgeo.api.uploads import (
     UploadCompleteView,
@@ -60,15 +63,19 @@ urlpatterns = [
     path("v1/releases", ReleasesView.as_view(), name="releases"),
     path(RELEASE, ReleaseView.as_view(), name="release"),
     path(f"{RELEASE}/files/<str:name>", ReleaseFileView.as_view(), name="release-file"),
+    path(f"{RELEASE}/spreadsheet/<slug:layer>", SpreadsheetView.as_view(), name="spreadsheet"),
     path(f"{RELEASE}/query", RangesView.as_view(), name="release-query"),
     path(f"{TILES}.json", TileJsonView.as_view(), name="tilejson"),
+    path(f"{RELEASE}/styles/<slug:layer>.json", StyleView.as_view(), name="style"),
     path(f"{TILES}/<int:z>/<int:x>/<int:y>.pbf", TileView.as_view(), name="tile"),
     *(
         path(f"{RELEASE}/{name}", view.as_view(), name=f"release-{name}")
         for name, view in ACTION_VIEWS.items()
     ),
+    path(f"{RELEASE}/notes", NotesView.as_view(), name="release-notes"),
     path(f"{RELEASE}/refuse", RefuseView.as_view(), name="release-refuse"),
     path("v1/plan", PlanView.as_view(), name="plan"),
+    path("v1/plan/radius", RadiusMapView.as_view(), name="plan-radius"),
     path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),
     path("v1/campaigns/<slug:campaign_id>", CampaignView.as_view(), name="campaign"),
     path("v1/mechanisms", MechanismsView.as_view(), name="mechanisms"),

@@ -1,14 +1,14 @@
 """Layers as Arrow tables, from which the binary formats are written.
 
 The well-known binary (WKB) of boxes and points is built directly from arrays: a box has 93 bytes,
-of which only ten numbers vary. For a million cells, this takes a fraction of the time of building
-geometries one by one.
+of which only ten numbers vary. For a million cells, this takes a fraction of the time that building
+the geometries one by one would take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import shapely
@@ -22,7 +22,7 @@ _BOX = np.dtype(
     [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
 )
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]]
-"""Indices into (west, south, east, north) of the x and y of each corner, counterclockwise."""
+"""Indices of each corner's x and y in (west, south, east, north), counterclockwise."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
@@ -68,6 +68,17 @@ def geometry_types(layer: Layer) -> list[str]:
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 
 
+def shape_of(layer: Layer) -> Literal["point", "line", "polygon"]:
+    """Return a layer's kind of geometry.
+
+    That is "polygon" for a layer of several kinds or without features.
+    """
+    kinds = geometry_types(layer)
+    if kinds == ["Point"]:
+        return "point"
+    return "line" if kinds and all("LineString" in kind for kind in kinds) else "polygon"
+
+
 def _kind(values: NDArray[Any]) -> Any:
     import pyarrow as pa
 
@@ -93,7 +104,7 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
 
 
 def _binary(records: NDArray[Any]) -> Any:
-    """Return a structured array (n,) as a binary Arrow array with one value for each record."""
+    """Return the geometries in a slice as an Arrow array of little-endian WKB values."""
     import pyarrow as pa
 
     offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize

@@ -1,4 +1,4 @@
-"""card.png: the picture of a release for links in messages and on other sites.
+"""card.png: a picture of a release for link previews on other sites.
 
 The card has the size that such sites show, 1200 by 630 pixels. The map is on the right; its title,
 legend, publisher and verdict are on the left. Like every file, the card is computed from the
@@ -12,20 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpgeo.artefacts.preview import (
-    INK,
-    NOISE,
-    OUTLINE,
-    QUIET,
-    SHEET,
-    TIDE,
-    View,
-    draw_map,
-    font,
-    margin_words,
-    unit_words,
-)
+from dpgeo.artefacts.preview import INK, OUTLINE, QUIET, SHEET, draw_map, font, margin_words
 from dpgeo.artefacts.statement import promise_of
+from dpgeo.artefacts.view import NOISE, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import Layer
@@ -36,7 +25,7 @@ TITLE = "Card"
 USE = translatable("a picture for links to the map")
 
 WIDTH, HEIGHT, SIDE, EDGE = 1200, 630, 450, 48
-"""Width and height of the card, width of its text column and margin of the text, in pixels."""
+"""Width and height of the card, width of its text column and margin around the text, in pixels."""
 
 TITLE_SIZE, TITLE_LINE, MOST_LINES = 44, 52, 4
 TEXT_SIZE, TEXT_LINE = 19, 25
@@ -63,7 +52,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _draw_legend(pen: Any, released: Released, view: View) -> None:
-    """Draw the legend and write publisher and verdict below it, aligned with the bottom."""
+    """Draw the legend above the publisher and the verdict, aligned with the bottom."""
     about = released.about
     source = ", ".join(
         filter(None, (about.get("publisher", ""), about.get("requested_on", "")[:4]))
@@ -78,13 +67,12 @@ def _draw_legend(pen: Any, released: Released, view: View) -> None:
         wide = (SIDE - 2 * EDGE) / len(view.edges)
         for number, edge in enumerate(view.edges):
             left = EDGE + wide * number
-            colour = TIDE[round(number * (len(TIDE) - 1) / max(1, len(view.edges) - 1))]
-            pen.rectangle((left, top, left + wide - 1, top + 20), fill=colour)
+            pen.rectangle((left, top, left + wide - 1, top + 20), fill=view.ramp[number])
             if number:
                 pen.text((left, top + 26), f"{edge:,.6g}", QUIET, font(16), anchor="ma")
     else:
         pen.rectangle((EDGE, top, SIDE - EDGE, top + 20), fill=NOISE, outline=OUTLINE)
-    words = _lines(unit_words(released, view) + margin_words(view.layer), TEXT_SIZE, 3)
+    words = _lines(unit_words(released, view) + margin_words(view), TEXT_SIZE, 3)
     for number, line in enumerate(reversed(words), 1):
         pen.text((EDGE, top - 6 - TEXT_LINE * number), line, fill=INK, font=font(TEXT_SIZE))
 

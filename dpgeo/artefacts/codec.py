@@ -26,6 +26,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
 from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
+from dpgeo.core.totals import Totals
 from dpgeo.spatial.area import StudyArea
 
 FORMAT = "dpgeo-released"
@@ -53,21 +54,21 @@ _MALFORMED = (
 
 
 class UnreadableRelease(DpgeoError):
-    """Bytes are not a release file of a version and size that this software can read."""
+    """Raised for bytes that are no release file of a version and size that dpgeo can read."""
 
 
 class UnwritableRelease(DpgeoError):
-    """This installation cannot write a type of content, whatever its values."""
+    """Raised if this installation cannot write a type of content, whatever its values."""
 
 
 class DamagedRelease(UnreadableRelease):
-    """Bytes are an incomplete or altered release file."""
+    """Raised for bytes that are an incomplete or altered release file."""
 
 
 def encode(released: Released) -> bytes:
-    """Encode a Released object; equal objects give equal bytes.
+    """Encode a Released object as bytes; equal objects give equal bytes.
 
-    Raises TypeError if an array does not have the declared dtype of its field, and
+    Raises TypeError if an array does not have the dtype declared for its field, or
     UnreadableRelease if the arrays are too large for `decode`.
     """
     fields, arrays = _split(released.content)
@@ -95,6 +96,8 @@ def encode(released: Released) -> bytes:
         "trace": [measured.to_json() for measured in released.trace],
         "content": {"type": type(released.content).__name__, "fields": fields},
     }
+    if released.totals:
+        header["totals"] = released.totals.to_json()
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
     members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     buffer = io.BytesIO()
@@ -106,11 +109,11 @@ def encode(released: Released) -> bytes:
 
 
 def decode(data: bytes) -> Released:
-    """Decode the bytes of `encode`; the arrays are read-only.
+    """Decode the bytes that `encode` made; the arrays are read-only.
 
-    Raises DamagedRelease for truncated or altered archives and any other bytes. Raises
-    UnreadableRelease for an unknown version or type of content, and if the unpacked size of the
-    header exceeds MAX_HEADER_BYTES or that of the content its type's `most_bytes`.
+    Raises DamagedRelease for a truncated or altered archive and for any other bytes. Raises
+    UnreadableRelease for an unknown version or type of content, if the unpacked header is larger
+    than MAX_HEADER_BYTES, or if the unpacked content is larger than its type's `most_bytes`.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -127,7 +130,7 @@ def decode(data: bytes) -> Released:
 def check_encodable() -> None:
     """Raise UnwritableRelease if a type of content has a field that the codec cannot write.
 
-    Only the declared types of fields are read, so this can be called before noise is drawn.
+    This reads only the declared types of the fields, so it can be called before noise is drawn.
     """
     for kind in CONTENT_TYPES:
         for name, hint in _fields(kind).items():
@@ -147,7 +150,7 @@ def _is_header_field(hint: Any) -> bool:
 
 
 def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the fields of a content that go into the header, as JSON, and its arrays."""
+    """Return the fields of a content object that go into the header, as JSON, and its arrays."""
     header: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     for name, hint in _fields(type(content)).items():
@@ -177,7 +180,7 @@ def _to_document(value: Any, hint: Any) -> Any:
 
 
 def _from_document(document: Any, hint: Any) -> Any:
-    """Invert `_to_document`."""
+    """Convert JSON back to the value of a header field; this inverts `_to_document`."""
     if hint in _PLAIN:
         return hint(document)
     if typing.get_origin(hint) is tuple:
@@ -201,7 +204,7 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # A member opened by name gets a date in 1980, whatever the clock.
+    # A member opened by its name is always dated 1980, whatever the clock says.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))
@@ -257,7 +260,10 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """Read one array. Raises UnreadableRelease if its values take more than `limit` bytes."""
+    """Read one array of the archive.
+
+    Raises UnreadableRelease if its values take more than `limit` bytes.
+    """
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")
@@ -293,6 +299,7 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
         guarantee=_read_guarantee(header["guarantee"]),
         trace=tuple(Measured.from_json(line) for line in header["trace"]),
         content=content,
+        totals=Totals.from_json(header["totals"]) if header.get("totals") else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Words in files for what figures are numbers of: people, sightings or the owner's rows."""
+"""Nouns in files for what is counted: people, sightings or the owner's rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True)
 class Nouns:
-    """English nouns for a count of one place, for a sum over several, and for rows."""
+    """English nouns for what is counted in one place, in several together, and for rows."""
 
     one: str
     sum: str
@@ -25,7 +25,7 @@ class Nouns:
 
 
 def nouns_of(released: Released) -> Nouns:
-    """Return the nouns of a release."""
+    """Return the nouns for what a release counts."""
     default = REPORT if released.guarantee.notion is Notion.GEO_IND else VISIT
     rows = noun_of(released.about.get("row_noun", ""), default).many
     one = counted_once(released.counting)
@@ -38,14 +38,20 @@ def nouns_of(released: Released) -> Nouns:
 
 
 def noun_of_layer(released: Released, layer: Layer) -> str:
-    """Return the noun for the values of a layer; that of sums if any of them is a sum."""
+    """Return the noun for the values of a layer.
+
+    It is the noun for sums if any of the values is a sum over several places.
+    """
     nouns = nouns_of(released)
     boxes = isinstance(layer, BoxLayer) and bool((layer.cells > 1).any())
     return nouns.one if layer.features.once and not boxes else nouns.sum
 
 
 def nouns_of_features(released: Released, layer: Layer) -> NDArray[Any] | None:
-    """Return the noun for each feature's value (n,); None if the values are no counts."""
+    """Return an array (n,) with the noun for each feature's value.
+
+    Returns None if the values are not counts.
+    """
     if layer.value is None or not layer.features.counts:
         return None
     nouns = nouns_of(released)

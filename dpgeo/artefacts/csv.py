@@ -1,4 +1,4 @@
-"""CSV files: one line for each feature, with its position in degrees.
+"""CSV files with one line for each feature and its position in degrees.
 
 Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted; it also
 gets an apostrophe as a prefix if a spreadsheet would interpret it as a formula.
@@ -23,7 +23,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer; each number is the shortest text that reads back exactly."""
+    """Write a layer as CSV. Each number is the shortest text that reads back exactly."""
     import pyarrow as pa
     import pyarrow.csv
 

@@ -1,9 +1,10 @@
 """Provenance of a release's public layers and study area.
 
-A release stores it as JSON texts in `Released.about`, so that its statement and its page always say
-the same. It states only what the software can know: whether a layer was declared before the first
-upload, and whether the software itself made it from a published release. A public source is quoted
-as the publisher named it. Releases drawn before version 0.2 have no such texts.
+A release stores its provenance as JSON texts in `Released.about`, so that its statement and its
+page always say the same. It states only what the software can know: whether a layer was declared
+before the first upload, and whether the software itself made the layer from a published release. A
+public source is quoted as the publisher named it. Releases drawn before version 0.2 have no such
+texts.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpgeo.artefacts.statement_schema import AreaExchange, LayerUsed
+from dpgeo.artefacts.statement_schema import AreaExchange, AreaSeen, LayerUsed
 from dpgeo.core.released import Released
 from dpgeo.phrases import Phrase, translatable
 
 LAYERS = "public_layers"
 EXCHANGE = "study_area_exchange"
+CHOICE = "study_area_choice"
+SEEN = "study_area_seen"
+
+BEFORE_UPLOAD = "declared_before_upload"
+"""Whether an area was chosen before any file of these people; older releases do not say."""
 
 BEFORE = translatable(
     "Declared on {day}, before any file was uploaded to this dataset, or to one that shares its "
@@ -56,7 +62,7 @@ NOT_COVERED = (
     "What a public layer itself gives away: the guarantee holds for what is drawn from the data "
     "whatever the layers are, and public_layers says what is known of where each comes from."
 )
-"""Sentence on what the guarantee does not hide, for layers that may depend on the data."""
+"""Sentence for layers that may depend on the data, on what the guarantee does not hide."""
 
 EXCHANGED = translatable(
     "After a file had been uploaded, and before its columns were confirmed, the study area was "
@@ -64,9 +70,35 @@ EXCHANGED = translatable(
     "of {name}, {url}, of {date}, as its publisher says."
 )
 
+CHOSEN = translatable("Chosen as {place}, with the outline of {name}, {url}, of {date}.")
+DRAWN = translatable("Drawn by hand.")
+
+BEFORE_FILES = translatable(
+    "That was before any file was uploaded to this dataset, or to one that shares its budget."
+)
+BEFORE_OWN = translatable("That was before any file was uploaded to this dataset.")
+AFTER_FILES = translatable(
+    "That was after a file was uploaded to a dataset that shares its budget."
+)
+
+WITHOUT_WATER = translatable(
+    "Before any file was uploaded to this dataset, the software left out the sea and lakes of "
+    "1 km² and more, but not the water along their shores, as known to {sources}. Ferries and "
+    "bridges over them lie outside."
+)
+
+AREA_SEEN = translatable(
+    "Before this study area was declared, members of the publisher had opened files, whose rows "
+    "are then shown to them, beside other study areas (times: {times}, last on {day}). Which files "
+    "is not said; the area may follow from the data."
+)
+
 
 def layers_used(released: Released) -> list[LayerUsed] | None:
-    """Return the public layers that a release used; None if it was drawn before version 0.2."""
+    """Return the public layers that a release used.
+
+    Returns None for a release drawn before version 0.2, which did not record them.
+    """
     text = released.about.get(LAYERS)
     if text is None:
         return None
@@ -78,7 +110,7 @@ def layers_used(released: Released) -> list[LayerUsed] | None:
 
 
 def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
-    """Return sentences on the declaration and the provenance of a layer."""
+    """Return sentences on how a layer was declared and where it comes from."""
     before = layer["declared_before_upload"]
     order = UNKNOWN if before is None else BEFORE if before else AFTER
     declared = Phrase(order, day=layer["declared_on"])
@@ -99,7 +131,7 @@ def _from_release(release: Mapping[str, Any]) -> Phrase:
 
 
 def not_covered(released: Released) -> list[str]:
-    """Return a sentence on what public layers may reveal about the data, in a list.
+    """Return a list with the sentence on what public layers may reveal about the data.
 
     The list is empty if every layer was made from a release that used no layers itself.
     """
@@ -109,18 +141,62 @@ def not_covered(released: Released) -> list[str]:
 
 
 def area_exchange(released: Released) -> AreaExchange | None:
-    """Return the facts of a change of the study area after the first upload; None if none."""
-    text = released.about.get(EXCHANGE)
-    if text is None:
+    """Return the facts about a change of the study area after the first upload.
+
+    Returns None if the study area was not changed.
+    """
+    facts = _exchange(released)
+    if not facts:
         return None
-    facts = json.loads(text)
-    stated: Any = {**facts, "meaning": str(exchange_words(facts))}
+    stated: Any = {**facts, "meaning": str(_exchanged(facts))}
     exchange: AreaExchange = stated
     return exchange
 
 
-def exchange_words(exchange: Mapping[str, Any]) -> Phrase:
-    """Return the sentence on a change of the study area."""
+def area_seen(released: Released) -> AreaSeen | None:
+    """Return how often files had been opened beside other areas before; None without a record."""
+    text = released.about.get(SEEN)
+    if text is None:
+        return None
+    facts = json.loads(text)
+    return {"times": facts["times"], "on": facts["on"], "meaning": str(_seen(facts))}
+
+
+def choice_words(released: Released) -> list[Phrase]:
+    """Return sentences on how the study area was first chosen; none if that is not known."""
+    choice = json.loads(released.about.get(CHOICE, "{}"))
+    order = {True: BEFORE_FILES, False: AFTER_FILES, None: BEFORE_OWN}[choice.get(BEFORE_UPLOAD)]
+    words = []
+    if choice.get("drawn"):
+        words += [Phrase(DRAWN), Phrase(order)]
+    elif "place" in choice:
+        words += [Phrase(CHOSEN, place=choice["place"], **choice["source"]), Phrase(order)]
+    if sources := choice.get("without_water"):
+        words.append(Phrase(WITHOUT_WATER, sources="; ".join(sources)))
+    return words
+
+
+def change_words(released: Released) -> list[Phrase]:
+    """Return sentences on what came before the study area, and on its change; none if nothing."""
+    seen, exchange = json.loads(released.about.get(SEEN, "null")), _exchange(released)
+    return [*([_seen(seen)] if seen else []), *([_exchanged(exchange)] if exchange else [])]
+
+
+def _exchange(released: Released) -> dict[str, Any]:
+    """Return the facts of an exchange, {} without one.
+
+    Releases that were drawn between versions 0.1 and 0.2 may also say there whether the very same
+    file had been seen, which depended on the file's bytes; that is left out.
+    """
+    facts: dict[str, Any] = json.loads(released.about.get(EXCHANGE, "{}"))
+    return {name: value for name, value in facts.items() if name != "seen_before"}
+
+
+def _seen(facts: Mapping[str, Any]) -> Phrase:
+    return Phrase(AREA_SEEN, times=facts["times"], day=facts["on"])
+
+
+def _exchanged(exchange: Mapping[str, Any]) -> Phrase:
     return Phrase(
         EXCHANGED,
         place=exchange["place"],

@@ -1,15 +1,16 @@
-"""Selection of features of a GeoParquet file, by page or by box.
+"""Selection of features from a GeoParquet file, by page or by box.
 
-The files are written by `geoparquet` and have a covering column "bbox". Row groups whose statistics
-lie outside all boxes of a request are skipped.
+The files are written by `geoparquet` and have a covering column "bbox". If a row group's statistics
+lie outside all boxes of a request, the row group is skipped.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import shapely
@@ -23,6 +24,15 @@ SIDES = ("xmin", "ymin", "xmax", "ymax")
 NOT_PROPERTIES = ("geometry", "bbox")
 
 
+class Where(Protocol):
+    """A condition on features: the columns that it reads, and an Arrow expression."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def expression(self) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """A feature: its row in the file, its geometry as GeoJSON text, and its properties."""
@@ -34,14 +44,14 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """A page of features, and the first row of the next page, None on the last page."""
+    """A page of features, and the first row of the next page, or None on the last page."""
 
     features: list[Feature]
     next_row: int | None
 
 
 class FeatureFile:
-    """A GeoParquet file that is open for reading, local or in remote storage."""
+    """A GeoParquet file, open for reading from local or remote storage."""
 
     def __init__(self, file: IO[bytes]) -> None:
         import pyarrow.parquet
@@ -56,15 +66,35 @@ class FeatureFile:
         """Return the number of features."""
         return int(self._starts[-1])
 
-    def page(self, start: int, limit: int, boxes: Sequence[Box] = ()) -> FeaturePage:
+    @property
+    def schema(self) -> Any:
+        """Return the Arrow schema of the properties, without geometry and bounds."""
+        import pyarrow as pa
+
+        stored = self._parquet.schema_arrow
+        return pa.schema([each for each in stored if each.name not in NOT_PROPERTIES])
+
+    @property
+    def geometry_types(self) -> list[str]:
+        """Return the OGC names of the geometry types."""
+        described = json.loads(self._parquet.metadata.metadata[b"geo"])
+        return list(described["columns"]["geometry"]["geometry_types"])
+
+    def page(
+        self, start: int, limit: int, boxes: Sequence[Box] = (), where: Where | None = None
+    ) -> FeaturePage:
         """Return up to `limit` features from row `start` on.
 
-        With `boxes`, only features that intersect at least one of them are returned.
+        With `boxes`, only features that intersect at least one of them are returned; with `where`,
+        only features for which that condition is true.
         """
         features: list[Feature] = []
-        for group, rows in self._found(start, boxes):
+        for group, found in self._found(start, boxes):
+            rows = found if where is None else found[self._true(group, where)[found]]
+            if not rows.size:
+                continue
             wanted = rows[: limit + 1 - len(features)]
-            # One row beyond the page shows that there is a next page.
+            # An extra row beyond the page shows that there is a next page.
             taken = wanted[: limit - len(features)]
             features += self._features(group, taken)
             if len(wanted) > len(taken):
@@ -72,7 +102,7 @@ class FeatureFile:
         return FeaturePage(features, None)
 
     def feature(self, row: int) -> Feature | None:
-        """Return the feature in this row; None if the file has no such row."""
+        """Return the feature in the row `row`, or None if the file has no such row."""
         if not 0 <= row < len(self):
             return None
         return self.page(row, 1).features[0]
@@ -90,7 +120,7 @@ class FeatureFile:
                 yield group, rows
 
     def _may_touch(self, group: int, boxes: Sequence[Box]) -> bool:
-        """Return whether a row group may contain a feature in a box, by its statistics."""
+        """Return whether, by its statistics, a row group may contain a feature in a box."""
         metadata = self._parquet.metadata.row_group(group)
         statistics: dict[str, Any] = {}
         for index in range(metadata.num_columns):
@@ -109,7 +139,7 @@ class FeatureFile:
     def _touches(
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
-        """Return whether the geometry of each row intersects a box; bounds are tested first."""
+        """Return whether each row's geometry intersects a box, testing its bounds first."""
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
         west, south, east, north = (bounds.field(side).to_numpy()[rows] for side in SIDES)
         near = np.zeros(rows.size, dtype=np.bool_)
@@ -121,6 +151,17 @@ class FeatureFile:
             areas = [shapely.box(*box) for box in boxes]
             near[near] = np.any([shapely.intersects(shapes, area) for area in areas], axis=0)
         return near
+
+    def _true(self, group: int, where: Where) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the rows in a row group for which a condition is true."""
+        import pyarrow as pa
+
+        # A condition that reads no column still needs the number of rows.
+        table = self._parquet.read_row_group(group, columns=[*where.columns] or ["bbox"])
+        numbered = table.append_column("row number", pa.array(np.arange(len(table))))
+        found = np.zeros(len(table), dtype=np.bool_)
+        found[numbered.filter(where.expression)["row number"].to_numpy()] = True
+        return found
 
     def _features(self, group: int, rows: NDArray[np.int64]) -> list[Feature]:
         if not rows.size:
@@ -136,5 +177,5 @@ class FeatureFile:
 
 
 def _json_value(value: Any) -> Any:
-    """Return a value for JSON: None for infinities and NaN, which JSON does not have."""
+    """Return a value that JSON can hold: None for infinities and NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

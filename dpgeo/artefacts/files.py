@@ -10,22 +10,37 @@ from pathlib import Path
 
 from dpgeo.artefacts import (
     card,
+    class_image,
     csv,
     geojson,
     geopackage,
     geoparquet,
     geotiff,
+    kepler,
     map_array,
+    maplibre_style,
     preview,
+    qgis_style,
+    sld,
     statement,
     statement_schema,
+    synthetic_points,
     vector_tiles,
 )
-from dpgeo.artefacts.formats import BuiltFile, LayerFormat
+from dpgeo.artefacts.formats import BuiltFile, LayerFormat, StyleFormat
+from dpgeo.artefacts.view import View, views
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.layers import PointLayer, layers
 
-__all__ = ["LAYER_FORMATS", "BuiltFile", "FileKind", "build_files", "file_kind", "files_instead"]
+__all__ = [
+    "FORMATS",
+    "LAYER_FORMATS",
+    "BuiltFile",
+    "FileKind",
+    "build_files",
+    "file_kind",
+    "files_instead",
+]
 
 LAYER_FORMATS: tuple[LayerFormat, ...] = (
     geoparquet.FORMAT,
@@ -35,19 +50,35 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""The formats of layers. If a layer is too large for a format, the first one is offered instead."""
+"""The file formats for layers. If a layer is too large for one of them, the first one is offered
+instead.
+"""
+
+STYLE_FORMATS: tuple[StyleFormat, ...] = (
+    class_image.FORMAT,
+    class_image.LEGEND,
+    qgis_style.FORMAT,
+    sld.FORMAT,
+    maplibre_style.FORMAT,
+    kepler.FORMAT,
+)
+"""The file formats that say how a layer is drawn."""
+
+FORMATS: tuple[LayerFormat | StyleFormat, ...] = (*LAYER_FORMATS, *STYLE_FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """The title of a file's format, its use in words, and its layer.
+    """A file format's title, its use in words, and the layer that the file shows.
 
-    The layer's name is "" for a file that does not belong to one layer.
+    The layer's name is "" for a file that does not belong to one layer. `style` says whether the
+    file describes how the layer is drawn, rather than what it contains.
     """
 
     title: str
     use: str
     layer: str = ""
+    style: bool = False
 
 
 WHOLE_RELEASE = {
@@ -56,27 +87,42 @@ WHOLE_RELEASE = {
     card.NAME: FileKind(card.TITLE, card.USE),
     statement.NAME: FileKind("Privacy statement", "the guarantee, for programs"),
 }
-"""Files that do not belong to one layer."""
+"""The kinds of files that describe the whole release rather than one layer."""
+
+MADE_UP = {
+    synthetic_points.NAME + each.suffix: FileKind(each.title, synthetic_points.USE)
+    for each in synthetic_points.FORMATS
+}
+"""The kinds of files of synthetic points, which are not a layer of a map, however many
+there are.
+"""
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of the file `name`; for an unknown name all its texts are empty."""
+    """Return the kind of the file `name`; all its texts are empty for an unknown name."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
-    for layer_format in LAYER_FORMATS:
+    if name in MADE_UP:
+        return MADE_UP[name]
+    # cells.classes.tif is a file of the layer cells, not of a layer called cells.classes.
+    for layer_format in sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True):
         if name.endswith(layer_format.suffix):
             layer = name.removesuffix(layer_format.suffix)
-            return FileKind(layer_format.title, layer_format.use, layer)
+            style = layer_format in STYLE_FORMATS
+            return FileKind(layer_format.title, layer_format.use, layer, style)
     return FileKind("", "")
 
 
 def build_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Write all files of a release into `folder`, always with the same bytes.
+    """Write all files of a release into `folder`; the bytes are the same each time.
 
-    The privacy statement is the last file; it contains the checksums of all other files.
+    The privacy statement is the last file, because it contains the checksums of all other files.
     """
     shown = layers(released)
-    built = [file for layer in shown for file in _layer_files(released, layer, folder)]
+    built = [file for view in views(shown) for file in _layer_files(released, view, folder)]
+    points = synthetic_points.points_layer(released, shown)
+    if points is not None:  # also for an empty map: files never depend on counts
+        built += _point_files(released, points, folder)
     drawn = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
     map_array.write(released, shown, drawn.path)
     picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
@@ -88,9 +134,9 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file to offer instead of the file `name`, which was too large to be written.
+    """Return the file to offer instead of the file `name`, which is too large to be written.
 
-    Returns "" if there is no such file among the `existing` ones.
+    Returns "" if no such file is among the `existing` ones.
     """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):
@@ -99,15 +145,33 @@ def files_instead(name: str, existing: Sequence[str]) -> str:
     return ""
 
 
-def _layer_files(released: Released, layer: Layer, folder: Path) -> list[BuiltFile]:
+def _layer_files(released: Released, view: View, folder: Path) -> list[BuiltFile]:
     built = []
+    layer = view.layer
     for layer_format in LAYER_FORMATS:
         most = layer_format.max_features
         if not layer_format.holds(layer) or (most is not None and len(layer) > most):
             continue
         name = layer.name + layer_format.suffix
         layer_format.write(released, layer, folder / name)
+        if layer_format.style:
+            layer_format.style(released, view, folder / name)
         built.append(BuiltFile(name, layer_format.media_type, folder / name))
+    for style_format in STYLE_FORMATS:
+        if style_format.holds(view):
+            name = layer.name + style_format.suffix
+            style_format.write(released, view, folder / name)
+            built.append(BuiltFile(name, style_format.media_type, folder / name))
+    return built
+
+
+def _point_files(released: Released, points: PointLayer, folder: Path) -> list[BuiltFile]:
+    built = []
+    for layer_format in synthetic_points.FORMATS:
+        if layer_format.max_features is None or len(points) <= layer_format.max_features:
+            path = folder / (points.name + layer_format.suffix)
+            layer_format.write(released, points, path)
+            built.append(BuiltFile(path.name, layer_format.media_type, path))
     return built
 
 

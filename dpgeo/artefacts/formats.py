@@ -6,12 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpgeo.artefacts.view import View
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 
 def every_layer(layer: Layer) -> bool:
-    """Return True, for formats that can store any layer."""
+    """Return True for every layer; this is for formats that can store any layer."""
+    return True
+
+
+def every_view(view: View) -> bool:
+    """Return True for every view; this is for files that describe any layer's drawing."""
     return True
 
 
@@ -22,7 +28,7 @@ class LayerFormat:
     `title` is the format's name for readers, and `use` says what it is for. `write` always writes
     the same bytes for the same release. `holds` returns whether the format can store a layer. Files
     are written only for layers that it can store and, unless `max_features` is None, with at most
-    that many features.
+    that many features. `style`, where given, adds the map's colours to a file that was written.
     """
 
     suffix: str
@@ -32,6 +38,22 @@ class LayerFormat:
     write: Callable[[Released, Layer, Path], None]
     holds: Callable[[Layer], bool] = every_layer
     max_features: int | None = None
+    style: Callable[[Released, View, Path], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StyleFormat:
+    """A format for files that say how a layer is drawn, or that hold it ready to be drawn.
+
+    The files are named `{layer}{suffix}`; `holds` returns whether a layer has such a file.
+    """
+
+    suffix: str
+    media_type: str
+    title: str
+    use: str
+    write: Callable[[Released, View, Path], None]
+    holds: Callable[[View], bool] = every_view
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""GeoJSON files (RFC 7946), with one feature per line and longitudes first.
+"""GeoJSON files (RFC 7946) with one feature per line and longitudes first.
 
-The text is joined from columns of strings, since dictionaries would take ten times as long. There
-is no member "crs", which RFC 7946 removed.
+The text is joined from columns of strings, since building dictionaries would take ten times as
+long. There is no member "crs", because RFC 7946 removed it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
-"""Largest number of features: browsers and editors fail on more. GeoParquet has no limit."""
+"""Largest number of features in a file, since browsers and editors fail on more. GeoParquet has no
+such limit.
+"""
 
 BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
 POINT = '{"type":"Point","coordinates":[%s,%s]}'
@@ -54,7 +56,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _features(layer: Layer, part: slice) -> Iterator[str]:
-    """Yield the texts of features; each number is the shortest text that reads back exactly."""
+    """Yield the features' texts, in which each number is the shortest that reads back exactly."""
     table = columns(layer)
     properties = [f'"{name}":%s' for name in table]
     if layer.margin is not None:
@@ -69,11 +71,13 @@ def _features(layer: Layer, part: slice) -> Iterator[str]:
 def _texts(values: NDArray[Any]) -> list[Any]:
     if is_text(values):
         return [json.dumps(text, ensure_ascii=False) for text in values.tolist()]
+    if values.dtype.kind == "b":
+        return ["true" if each else "false" for each in values.tolist()]
     return list(values.tolist())
 
 
 def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
-    """Return a template of a geometry's text, and the columns of values to fill it with."""
+    """Return a template for a geometry's text, and the columns of values that fill it."""
     if isinstance(layer, BoxLayer):
         west, south, east, north = (side.tolist() for side in sides(layer, part))
         return BOX, [west, south, east, south, east, north, west, north, west, south]

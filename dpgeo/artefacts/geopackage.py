@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
+import sqlite3
 from pathlib import Path
 
-from dpgeo.artefacts import arrow
+import shapely
+
+from dpgeo.artefacts import arrow, qgis_style, sld
 from dpgeo.artefacts.formats import LayerFormat
 from dpgeo.artefacts.table import summary
+from dpgeo.artefacts.view import View, unit_words
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers import Layer, ShapeLayer
 
 MAX_FEATURES = 1_000_000
-"""Largest number of features; a file of that many takes a quarter of a gigabyte.
+"""Largest number of features in a file; that many take a quarter of a gigabyte.
 
 GeoParquet has no limit and takes a twentieth of the space.
 """
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
-"""Fixed date of the last change, so that the same release always gives the same bytes."""
+"""Fixed date stated as the last change, so that the same release always gives the same bytes."""
+
+STYLES = """
+CREATE TABLE layer_styles (
+    id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, f_table_catalog TEXT(256),
+    f_table_schema TEXT(256), f_table_name TEXT(256), f_geometry_column TEXT(256),
+    styleName TEXT(30), styleQML TEXT, styleSLD TEXT, useAsDefault BOOLEAN,
+    description TEXT, owner TEXT(30), ui TEXT(30), update_time DATETIME
+)
+"""
+"""SQL of the table in which QGIS looks for the style of a layer that it opens."""
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer; a feature's id is its row in files of other formats, counted from 1."""
+    """Write a layer as a GeoPackage. A feature's id is its row in other formats, from 1."""
     import pyarrow as pa
     import pyogrio
 
+    layer = _promoted(layer)
     schema = pa.schema(arrow.fields(layer))
     batches = (
         pa.record_batch(arrow.arrays(layer, part), schema=schema) for part in arrow.parts(layer)
@@ -50,6 +67,46 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})
 
 
+def _promoted(layer: Layer) -> Layer:
+    """Return a layer in which all shapes have the same geometry type.
+
+    If some shapes have several parts, all become multi-part shapes, because a GeoPackage names one
+    type for a table and other programs refuse features of another type.
+    """
+    if not isinstance(layer, ShapeLayer) or len(arrow.geometry_types(layer)) < 2:
+        return layer
+    multiple = {"Polygon": shapely.MultiPolygon, "LineString": shapely.MultiLineString}
+    kinds = {kind.removeprefix("Multi") for kind in arrow.geometry_types(layer)}
+    if len(kinds) > 1:
+        return layer
+    shapes = layer.shapes.copy()
+    for index, shape in enumerate(shapes.tolist()):
+        if shape.geom_type in multiple:
+            shapes[index] = multiple[shape.geom_type]([shape])
+    return dataclasses.replace(layer, shapes=shapes)
+
+
+def add_style(released: Released, view: View, path: Path) -> None:
+    """Add the map's colours to a file, in the table from which QGIS reads styles."""
+    name = view.layer.name
+    words = unit_words(released, view)
+    drawn = (name, "geometry", "map", qgis_style.style(released, view), sld.style(released, view))
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(STYLES)
+        database.execute(
+            "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "
+            "f_geometry_column, styleName, styleQML, styleSLD, useAsDefault, description, owner, "
+            "update_time) VALUES ('', '', ?, ?, ?, ?, ?, 1, ?, '', ?)",
+            (*drawn, words, NO_TIME),
+        )
+        database.execute(
+            "INSERT INTO gpkg_contents (table_name, data_type, identifier, description, "
+            "last_change) VALUES ('layer_styles', 'attributes', 'layer_styles', '', ?)",
+            (NO_TIME,),
+        )
+        database.execute("INSERT INTO gpkg_ogr_contents VALUES ('layer_styles', 1)")
+
+
 FORMAT = LayerFormat(
     suffix=".gpkg",
     media_type="application/geopackage+sqlite3",
@@ -57,4 +114,5 @@ FORMAT = LayerFormat(
     use="one file, for desktop GIS",
     write=write,
     max_features=MAX_FEATURES,
+    style=add_style,
 )

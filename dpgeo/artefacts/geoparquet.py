@@ -18,7 +18,7 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in row groups of CHUNK features; coordinates and values are exact."""
+    """Write a layer in row groups of CHUNK features, with exact coordinates and values."""
     import pyarrow.parquet
 
     schema = _schema(released, layer)
@@ -41,7 +41,7 @@ def _schema(released: Released, layer: Layer) -> Any:
 
 
 def _geo(released: Released, layer: Layer) -> dict[str, Any]:
-    """Return the "geo" metadata of GeoParquet 1.1."""
+    """Return the "geo" metadata that GeoParquet 1.1 requires."""
     import pyproj
 
     geometry = {

@@ -2,11 +2,11 @@
 
 It is written here because GDAL's raster library would be as large an installation as all other
 readers together. The layout is the one that GDAL's COG driver requires: a classic little-endian
-TIFF with square tiles and all directories before all pixels; the directory of the full image comes
-first, then those of overviews, each half the size of the one before. Pixels are deflated doubles in
-Web Mercator (EPSG:3857), so values are exact; cells that are not listed are NaN. Each pixel of an
-overview is a single cell of the full image with its own margin, since an average of several cells
-would have different noise.
+TIFF with square tiles, in which all directories precede all pixels. The directory of the full image
+comes first, followed by those of the overviews, each half the size of the one before. Pixels are
+deflated doubles in Web Mercator (EPSG:3857), so values are exact; cells that are not listed are
+NaN. Each pixel of an overview is a single cell of the full image with its own margin, since an
+average of several cells would have different noise.
 
 Specifications: TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0
 (21-026).
@@ -17,9 +17,10 @@ from __future__ import annotations
 import itertools
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -42,53 +43,69 @@ BANDS = ("estimate", "margin")
 HEADER = 8
 """Number of bytes before the first directory."""
 
-_SHORT, _LONG, _DOUBLE, _ASCII = 3, 4, 12, 2
-_WIDTH = {_SHORT: 2, _LONG: 4, _DOUBLE: 8, _ASCII: 1}
+_SHORT, _LONG, _DOUBLE, ASCII = 3, 4, 12, 2
+_WIDTH = {_SHORT: 2, _LONG: 4, _DOUBLE: 8, ASCII: 1}
 _LETTER = {_SHORT: "H", _LONG: "I", _DOUBLE: "d"}
 
-_DEFLATE, _SEPARATE, _FLOAT = 8, 2, 3
+DEFLATE, _SEPARATE, _FLOAT = 8, 2, 3
 _PROJECTED, _PIXEL_IS_AREA, _WEB_MERCATOR, _METRE = 1, 1, 3857, 9001
 
 Tag = tuple[int, int, bytes]
-"""Number, type and packed values of a directory entry."""
+"""A directory entry: its number, its type and its packed values."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Image:
+class Image:
     """The image at one resolution: bands (2, rows, columns) with every `step`-th cell."""
 
-    bands: NDArray[np.float64]
+    bands: NDArray[Any]
     step: int
 
     def tiles(self) -> Iterator[bytes]:
-        """Yield the compressed tiles of the first band by rows, then of the second."""
+        """Yield the compressed tiles, row by row, of the first band and then of the second."""
         for band in self.bands:
             for top in range(0, band.shape[0], TILE):
                 for left in range(0, band.shape[1], TILE):
-                    tile = np.full((TILE, TILE), np.nan, dtype="<f8")
                     part = band[top : top + TILE, left : left + TILE]
-                    tile[: part.shape[0], : part.shape[1]] = part
-                    yield zlib.compress(tile.tobytes(), 6)
+                    yield zlib.compress(_tile(part), 6)
+
+
+def _tile(part: NDArray[Any]) -> bytes:
+    """Return the bytes of a tile: doubles, or two pixels a byte for classes."""
+    if part.dtype == np.uint8:
+        classes = np.zeros((TILE, TILE), dtype=np.uint8)
+        classes[: part.shape[0], : part.shape[1]] = part
+        return (classes[:, ::2] << 4 | classes[:, 1::2]).tobytes()
+    tile = np.full((TILE, TILE), np.nan, dtype="<f8")
+    tile[: part.shape[0], : part.shape[1]] = part
+    return tile.tobytes()
 
 
 def holds(layer: Layer) -> bool:
-    """Return whether a layer can be an image: counts of cells, on at most MAX_CELLS cells."""
+    """Return whether a layer can be an image: it has counts of at most MAX_CELLS grid cells."""
     return isinstance(layer, BoxLayer) and layer.is_cells and layer.grid.size <= MAX_CELLS
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer of cells. Raises TypeError unless `holds` accepts the layer."""
+    """Write a layer of cells as a GeoTIFF.
+
+    Raises TypeError unless `holds` accepts the layer.
+    """
     if not isinstance(layer, BoxLayer) or not holds(layer):
         raise TypeError("Only layers of cells are images.")
-    images = _pyramid(_bands(layer))
+    images = pyramid(_bands(layer))
     tiles = [list(image.tiles()) for image in images]
-    tags = [_tags(released, layer, image) for image in images]
+    write_images(path, [_tags(released, layer, image) for image in images], tiles)
+
+
+def write_images(path: Path, tags: Sequence[list[Tag]], tiles: Sequence[list[bytes]]) -> None:
+    """Write an image and its overviews, each given by its entries and compressed tiles."""
     position = HEADER + sum(
         _directory_size(each, len(of)) for each, of in zip(tags, tiles, strict=True)
     )
     places: dict[int, list[int]] = {}
     # The tiles of the smallest overview come first, since readers fetch them first.
-    for index in reversed(range(len(images))):
+    for index in reversed(range(len(tiles))):
         sizes = [len(tile) for tile in tiles[index]]
         places[index] = [position + before for before in (0, *itertools.accumulate(sizes[:-1]))]
         position += sum(sizes)
@@ -98,12 +115,12 @@ def write(released: Released, layer: Layer, path: Path) -> None:
             each.append((324, _LONG, _pack(_LONG, places[index])))
             each.append((325, _LONG, _pack(_LONG, [len(tile) for tile in tiles[index]])))
             file.write(_directory(sorted(each), file.tell(), last=each is tags[-1]))
-        for index in reversed(range(len(images))):
+        for index in reversed(range(len(tiles))):
             file.writelines(tiles[index])
 
 
 def _bands(layer: BoxLayer) -> NDArray[np.float64]:
-    """Return the estimates and margins of all cells of the grid, (2, rows, columns)."""
+    """Return an array (2, rows, columns) of the estimates and margins of all grid cells."""
     bands = np.full((len(BANDS), *layer.grid.shape), np.nan)
     row, column = layer.boxes[:, 0], layer.boxes[:, 2]
     bands[0, row, column] = layer.value
@@ -111,36 +128,43 @@ def _bands(layer: BoxLayer) -> NDArray[np.float64]:
     return bands
 
 
-def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
-    """Return the full image and its overviews, halving the size down to a single tile."""
-    images = [_Image(bands, 1)]
+def pyramid(bands: NDArray[Any]) -> list[Image]:
+    """Return the full image and its overviews, each half the size, down to a single tile."""
+    images = [Image(bands, 1)]
     while max(images[-1].bands.shape[1:]) > TILE:
-        images.append(_Image(images[-1].bands[:, ::2, ::2], images[-1].step * 2))
+        images.append(Image(images[-1].bands[:, ::2, ::2], images[-1].step * 2))
     return images
 
 
-def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
+def _tags(released: Released, layer: BoxLayer, image: Image) -> list[Tag]:
     """Return the entries of an image's directory, except the offsets and sizes of its tiles."""
-    rows, columns = image.bands.shape[1:]
     shorts = {
-        259: [_DEFLATE],
+        259: [DEFLATE],
         258: [64] * len(BANDS),
-        262: [1],  # black is zero
+        262: [1],  # photometric interpretation: black is zero
         277: [len(BANDS)],
         284: [_SEPARATE],
         322: [TILE],
         323: [TILE],
-        338: [0],  # the second band is not a colour
+        338: [0],  # the second band is extra data, not a colour
         339: [_FLOAT] * len(BANDS),
     }
+    tags = image_tags(layer, image, shorts, "nan")
+    if image.step == 1:
+        tags.append((42112, ASCII, described(summary(released, layer), BANDS)))
+    return tags
+
+
+def image_tags(
+    layer: BoxLayer, image: Image, shorts: Mapping[int, Sequence[int]], nothing: str
+) -> list[Tag]:
+    """Return an image's entries: those given, its size, its place, and its no-data value."""
+    rows, columns = image.bands.shape[1:]
     tags = [(number, _SHORT, _pack(_SHORT, values)) for number, values in shorts.items()]
     tags += [(256, _LONG, _pack(_LONG, [columns])), (257, _LONG, _pack(_LONG, [rows]))]
     tags.append((254, _LONG, _pack(_LONG, [int(image.step > 1)])))
-    tags.append((42113, _ASCII, b"nan\0"))
-    if image.step == 1:
-        tags += _place(layer)
-        tags.append((42112, _ASCII, _described(released, layer)))
-    return tags
+    tags.append((42113, ASCII, f"{nothing}\0".encode()))
+    return tags + _place(layer) if image.step == 1 else tags
 
 
 def _place(layer: BoxLayer) -> list[Tag]:
@@ -160,15 +184,14 @@ def _place(layer: BoxLayer) -> list[Tag]:
     ]
 
 
-def _described(released: Released, layer: BoxLayer) -> bytes:
-    """Return the file's description as GDAL metadata in XML."""
+def described(facts: Mapping[str, str], bands: Sequence[str]) -> bytes:
+    """Return a file's description as GDAL metadata in XML."""
     items = [
-        f'  <Item name="{name}">{escape(value)}</Item>'
-        for name, value in sorted(summary(released, layer).items())
+        f'  <Item name="{name}">{escape(value)}</Item>' for name, value in sorted(facts.items())
     ]
     items += [
-        f'  <Item name="DESCRIPTION" sample="{band}" role="description">{name}</Item>'
-        for band, name in enumerate(BANDS)
+        f'  <Item name="DESCRIPTION" sample="{band}" role="description">{escape(name)}</Item>'
+        for band, name in enumerate(bands)
     ]
     text = "<GDALMetadata>\n" + "\n".join(items) + "\n</GDALMetadata>\n"
     return text.encode() + b"\0"
@@ -179,9 +202,9 @@ def _pack(kind: int, values: Sequence[float]) -> bytes:
 
 
 def _directory_size(tags: list[Tag], tiles: int) -> int:
-    """Return the size in bytes of a directory with the values beside it, a multiple of 8.
+    """Return the size in bytes, a multiple of 8, of a directory and the values beside it.
 
-    `tags` do not include the two entries for the image's tiles.
+    `tags` does not include the two entries for the image's tiles.
     """
     beside = [len(data) for _, _, data in tags] + [tiles * _WIDTH[_LONG]] * 2
     size = 2 + 12 * len(beside) + 4
@@ -189,7 +212,7 @@ def _directory_size(tags: list[Tag], tiles: int) -> int:
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Encode a directory at the position `start`, followed by the values that it points to."""
+    """Encode a directory at the offset `start`, followed by the values to which it points."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

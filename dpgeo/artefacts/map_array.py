@@ -1,8 +1,8 @@
 """map.bin: compact typed arrays from which browsers draw a release.
 
 The file consists of "DPGM", the version (uint32), the length of the header (uint32), a JSON header,
-and arrays. The arrays start at a multiple of 8 bytes, and the header gives their offsets from
-there; all numbers are little-endian. Values are rounded to a step below a quarter of the noise
+and arrays. The arrays start at a multiple of 8 bytes, and the header states their offsets from
+there. All numbers are little-endian. Values are rounded to a step below a quarter of the noise
 scale; the download files are exact. Shapes are drawn from their GeoJSON file, which the header
 names.
 """
@@ -30,20 +30,21 @@ NAME = "map.bin"
 MEDIA_TYPE = "application/octet-stream"
 
 MAX_NOISES = 256
-"""Largest number of distinct noise levels of a layer, since their indices are uint8."""
+"""Largest number of distinct noise levels in a layer, since indices of noise levels are uint8."""
 
 MAX_MASK = 1 << 24
-"""Largest number of cells for which the file has a mask of the study area. Layers of finer grids
-list single cells, and the study area is drawn from the outline in the header."""
+"""Largest number of cells for which the file has a mask of the study area. Layers on finer grids
+list single cells; for these, the study area is drawn from the outline in the header.
+"""
 
 MAX_POINTS = 200_000
-"""Largest number of points of a layer.
+"""Largest number of points that the file stores for a layer.
 
-If there are more, every k-th point in their published order is taken.
+If there are more, only every k-th point in their published order is stored.
 """
 
 DEGREE = 10_000_000
-"""Number of units in a degree for positions; a unit is about a centimetre."""
+"""Number of position units in a degree; a unit is about a centimetre."""
 
 _ALIGNMENT = 8
 
@@ -69,7 +70,7 @@ class _Data:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Write the layers of a release; all layers of boxes share one grid."""
+    """Write the layers of a release as map.bin; all layers of boxes share one grid."""
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
     data, nouns = _Data(), nouns_of(released)
@@ -89,7 +90,10 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return which cells touch the study area; None if all do, or if the grid is too large."""
+    """Return a mask of the cells that touch the study area.
+
+    Returns None if all cells do, or if the grid is too large.
+    """
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -165,9 +169,9 @@ def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """Return an array of all cells (size,), with 0 for cells without a value.
+    """Return an array (size,) of all cells, with 0 for cells without a value.
 
-    `place` (n,) are the indices of the cells with `values` (n,).
+    `place` (n,) holds the indices of the cells to which `values` (n,) belong.
     """
     image = np.zeros(size, dtype=values.dtype)
     image[place] = values
@@ -183,7 +187,7 @@ def _noises(
     margin and largest threshold, so that neither is too small for any box.
     """
     if not margin.size:
-        # Clients expect a noise even for an empty layer.
+        # Clients expect at least one noise level, even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
     # Pairs are sorted much faster as complex numbers than as rows.
     distinct, index = np.unique(threshold + 1j * margin, return_inverse=True)

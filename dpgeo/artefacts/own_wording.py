@@ -52,7 +52,7 @@ def steps(content: Content, released: Released) -> list[str]:
 
 @not_protected.register
 def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
-    """Adapt the sentences to padding and to public attributes.
+    """Return the sentences `facts`, adapted to padding and to public attributes.
 
     The first sentence says that the number of a person's reports is visible; padding hides it.
     """
@@ -68,21 +68,21 @@ def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]
 
 @steps.register
 def _points_steps(content: PointsRelease, released: Released) -> list[str]:
-    """Return sentences on the public density used for remapping, if there is one."""
+    """Return sentences on the public density used for remapping, if one was used."""
     if not content.prior:
         return []
     for layer in layers_used(released) or ():
         if layer["name"] == content.prior:
             facts = layer["title"], layer["sha256"], layer["meaning"]
             break
-    else:  # drawn before version 0.2
+    else:  # for releases drawn before version 0.2
         title = released.about.get("prior_title", content.prior)
         facts = title, released.about.get("prior_sha256", ""), NOT_RECORDED
     return [REMAPPED.format(title=facts[0], sha256=facts[1], origin=facts[2])]
 
 
 def _across(grid: Grid) -> Fraction:
-    """Return an upper bound on the distance across a grid, in whole metres."""
+    """Return an upper bound on the length of a grid's diagonal, in whole metres."""
     _, south, _, north = grid.bounds
     widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
     return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))

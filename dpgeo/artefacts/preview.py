@@ -17,13 +17,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
+from dpgeo.artefacts.view import NOISE, TOO_FEW, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
-from dpgeo.postprocess.opening import coloured, opening_of, per_square
 from dpgeo.spatial.projection import to_mercator
 
 NAME = "preview.png"
@@ -34,32 +33,11 @@ USE = translatable("a picture with its legend")
 WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
 HEIGHT = HEAD + MAP_HEIGHT + FOOT
 
-Colour = tuple[int, int, int]
-
 PAPER: Colour = (243, 245, 242)
 SHEET: Colour = (252, 252, 250)
 INK: Colour = (20, 32, 42)
 QUIET: Colour = (68, 82, 94)
-NOISE: Colour = (214, 220, 219)
 OUTLINE: Colour = (93, 107, 116)
-
-TIDE: tuple[Colour, ...] = (
-    (241, 234, 178),
-    (137, 210, 165),
-    (36, 175, 164),
-    (3, 134, 151),
-    (2, 96, 130),
-    (2, 59, 109),
-    (17, 27, 71),
-)
-"""The colour ramp of the site's map: the hue changes, and each colour is darker than the last."""
-
-
-CLOSE = 1.02
-"""Sides of squares that differ by less than this factor are stated as the same length."""
-
-FROM = "from_people_per_km2"
-"""Name of the column with the lowest density of each band between two contour lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +65,7 @@ class _Frame:
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Convert positions in degrees to pixels, shape (n, 2).
+        """Convert positions in degrees to an array (n, 2) of pixel coordinates.
 
         They are measured from the north-west corner of the map: x to the east, y to the south.
         """
@@ -95,34 +73,8 @@ class _Frame:
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """The layer that is drawn. A box's value is a count per square with sides of `metres`."""
-
-    layer: Layer
-    metres: int
-    values: NDArray[np.float64]
-    """Shape (n,): the value of each feature, which determines its colour."""
-    edges: tuple[float, ...]
-    """The lower limits of the colour classes; empty if the layer has no classes."""
-    coloured: NDArray[np.bool_]
-
-    @classmethod
-    def opening(cls, shown: Sequence[Layer]) -> View:
-        opens = opening_of(shown)
-        layer = next(each for each in shown if each.name == opens.layer)
-        values = layer.columns.get(FROM, layer.value)
-        edges = opens.edges.get(layer.name, ())
-        if FROM in layer.columns:
-            edges = tuple(layer.columns[FROM].tolist())
-        if isinstance(layer, BoxLayer):
-            values = per_square(layer, opens.metres)
-        counted = np.zeros(len(layer)) if values is None else np.asarray(values, dtype=np.float64)
-        return cls(layer, opens.metres, counted, edges, coloured(layer))
-
-
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the layer on which the map of a release opens; `shown` are all layers of the map."""
+    """Draw the layer with which a release's map opens; `shown` lists all layers of the map."""
     from PIL import Image, ImageDraw
 
     view = View.opening(shown)
@@ -141,7 +93,7 @@ def draw_map(released: Released, view: View, width: int, height: int) -> Any:
 
     layer = view.layer
     frame = _Frame.around(extent(released, layer), width, height)
-    look = _looks(view)
+    look = view.colours()
     pixels = np.full((height, width, 3), SHEET, dtype=np.uint8)
     if isinstance(layer, BoxLayer):
         _paint_boxes(pixels, layer, look, frame)
@@ -155,23 +107,10 @@ def draw_map(released: Released, view: View, width: int, height: int) -> Any:
     return drawn
 
 
-def _looks(view: View) -> NDArray[np.uint8]:
-    """Return the colour of every feature, shape (n, 3)."""
-    layer, edges = view.layer, view.edges
-    if not edges:
-        plain = NOISE if layer.value is not None else TIDE[4]
-        return np.full((len(layer), 3), plain, dtype=np.uint8)
-    classes = np.searchsorted(edges, view.values, side="right") - 1
-    steps = np.rint(np.linspace(0, len(TIDE) - 1, len(edges))).astype(np.int64)
-    colours = np.array(TIDE, dtype=np.uint8)[steps[np.clip(classes, 0, None)]]
-    colours[~view.coloured | (classes < 0)] = NOISE
-    return np.asarray(colours, dtype=np.uint8)
-
-
 def _paint_boxes(
     pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
 ) -> None:
-    """Give every pixel whose centre lies in a box the colour of that box."""
+    """Paint every pixel that has its centre in a box with the colour of that box."""
     grid = layer.grid
     x = frame.west + (np.arange(frame.width) + 0.5) / frame.scale
     y = frame.north - (np.arange(frame.height) + 0.5) / frame.scale
@@ -234,40 +173,21 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
     left = _draw_key(pen, view, top)
     if layer.threshold is not None:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
-        pen.text((left + 36, top), "too few to tell from none", fill=INK, font=font(18))
+        pen.text((left + 36, top), TOO_FEW.lower(), fill=INK, font=font(18))
     unit = released.guarantee.unit.value
     promise = f"{unit_words(released, view)}, {cost_words(released)} per {unit}"
-    pen.text((EDGE, top + 62), promise + margin_words(layer), fill=QUIET, font=font(18))
-
-
-def unit_words(released: Released, view: View) -> str:
-    """Return what the legend's figures count, in the words of the site's legend."""
-    nouns = nouns_of(released)
-    counted = nouns.sum.capitalize()
-    if isinstance(view.layer, BoxLayer):
-        # A person is counted once in a cell, but may be counted in several cells of a square.
-        cells = view.metres / view.layer.grid.ground_cell_metres
-        if cells <= CLOSE:
-            counted = nouns.one.capitalize()
-        of = "in a" if view.layer.is_cells and 1 / CLOSE <= cells <= CLOSE else "per"
-        length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
-        time = f", {view.layer.title}" if view.layer.time_slice else ""
-        return f"{counted} {of} {length} square{time}"
-    if FROM in view.layer.columns:
-        return f"{counted} per square kilometre"
-    return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"
+    pen.text((EDGE, top + 62), promise + margin_words(view), fill=QUIET, font=font(18))
 
 
 def _draw_key(pen: Any, view: View, top: int) -> int:
-    """Draw a swatch for every class, with the limit between two classes below where they meet.
+    """Draw a swatch for every class, and the limit between two classes below their border.
 
-    Returns the x at which the legend can continue on the right.
+    Returns the x from which the legend can continue to the right.
     """
     edges = view.edges
-    steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
-    for number, (edge, step) in enumerate(zip(edges, steps.tolist(), strict=False)):
-        pen.rectangle((left, top, left + 72, top + 22), fill=TIDE[step])
+    for number, (edge, colour) in enumerate(zip(edges, view.ramp, strict=True)):
+        pen.rectangle((left, top, left + 72, top + 22), fill=colour)
         if number or len(edges) == 1:
             anchor = "ma" if number else "la"
             pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=font(18), anchor=anchor)
@@ -275,13 +195,19 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
     return left + 24 if edges else left
 
 
-def margin_words(layer: Layer) -> str:
-    """Return the phrase on the margin of error of each value; empty if the layer has none."""
+def margin_words(view: View) -> str:
+    """Return the phrase on the margin of error of each value; empty if the layer has none.
+
+    As on the map, it is of a figure per square where all boxes are cells, and of a count otherwise.
+    """
+    layer = view.layer
     if layer.margin is None or not layer.margin.size:
         return ""
-    low, high = float(layer.margin.min()), float(layer.margin.max())
+    per_square = isinstance(layer, BoxLayer) and layer.is_cells
+    margin = layer.margin * (view.factor if per_square else 1.0)
+    low, high = float(margin.min()), float(margin.max())
     span = f"{low:,.3g}" if math.isclose(low, high) else f"{low:,.3g} to {high:,.3g}"
-    return f", each ± {span}"
+    return f", each count ± {span}" if view.divisor else f", each ± {span}"
 
 
 def _short(text: str, most: int) -> str:

@@ -1,7 +1,7 @@
 """Promises to the people in the data: how often a guess about them can be right.
 
-All pages, statements and API responses take these sentences from here. `core.guessing` computes the
-figures and proves them. The sentences are about the following questions:
+All pages, statements and API responses use these sentences. `core.guessing` computes the figures
+and proves them. The sentences answer the following questions:
 
 - Counts: is a privacy unit in the data, if somebody knows all others? The first figure is for the
   map's own epsilon, the second for the dataset's lifetime total E. Moved points are never included
@@ -117,8 +117,8 @@ SMALL_POINTS = translatable(
 AT_MOST = translatable("at most {times} in 100")
 AT_WORST = translatable("in the worst case almost certain")
 WHERE = translatable(
-    "Where you were is harder to hide than whether you are here: it counts twice. Read the figure "
-    "of twice the epsilon: {bound}."
+    "Where you were is easier to guess than whether you are in these data: {bound}, the figure of "
+    "twice the epsilon."
 )
 GROUP = translatable(
     "If {many} people are all in these data or all out of them (a family that travels together), "
@@ -135,24 +135,24 @@ FAMILY = 4
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Upper bound on the number of right guesses in 100."""
+    """Upper bound on how many of 100 guesses can be right."""
 
     right: int
 
     @property
     def verdict(self) -> Verdict:
-        """The bound as a verdict in one word."""
+        """The one-word verdict for this bound."""
         return verdict_of(self.right)
 
     @property
     def figure(self) -> int | None:
-        """The right guesses in 100; None if a guess can be almost certain."""
+        """The most right guesses in 100, or None if a guess can be almost certain."""
         return self.right if self.right < CERTAIN else None
 
     def line(self, template: str, certain: str) -> Phrase:
-        """Return `template` with the verdict and the figure.
+        """Return `template`, filled in with the verdict and the figure.
 
-        If there is no figure, return `certain` with the verdict.
+        If there is no figure, return `certain`, filled in with the verdict.
         """
         verdict = Phrase(WORD[self.verdict])
         if self.figure is None:
@@ -166,7 +166,7 @@ class Bound:
 
     @property
     def ending(self) -> Phrase:
-        """The end of a sentence on what somebody can guess."""
+        """The end of a sentence that says how well somebody can guess."""
         return Phrase(GUESS_CERTAIN) if self.figure is None else Phrase(GUESS, times=self.figure)
 
 
@@ -185,13 +185,13 @@ class Promise:
 
     @property
     def sentence(self) -> str:
-        """The whole promise in English."""
+        """The whole promise as English text."""
         return " ".join(map(str, (self.lead, self.body, *self.after)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsTotal:
-    """The lifetime budget for moved points: pico-epsilon per metre, and the radius of its level.
+    """The lifetime budget for moved points: pico-epsilon per metre, and its level's radius.
 
     Positions are snapped to grids of at most `input_step` millimetres.
     """
@@ -215,8 +215,8 @@ class PointsTotal:
 class Lifetime:
     """The most that may ever be spent on the people in a dataset, for counts and for points.
 
-    `points` is None without a budget for points. `noun` is the owner's noun for rows, "" if none
-    was chosen.
+    `points` is None if there is no budget for points. `noun` is the owner's noun for rows, or "" if
+    none was chosen.
     """
 
     unit: Unit
@@ -231,12 +231,12 @@ class Lifetime:
 
     @property
     def places(self) -> Bound | None:
-        """The bound on guesses about places, from all counts and points; None without points."""
+        """The bound on guesses about places, from all counts and points, or None without points."""
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 
     @property
     def lines(self) -> tuple[Phrase, ...]:
-        """The lines for a map of counts: on all maps of counts and, if any, on what points show."""
+        """Lines for a map of counts: on all maps of counts and, if there are points, on those."""
         if self.points is None:
             return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
         made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
@@ -244,7 +244,7 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """The line for a map of moved points, on all counts and points; empty without points."""
+        """The line on all counts and points, for a map of moved points; empty without points."""
         if not self.places:
             return ()
         if self.unit is Unit.PERSON:
@@ -255,18 +255,18 @@ class Lifetime:
 
     @property
     def promise(self) -> Promise:
-        """The promise of all maps of counts together."""
+        """The promise that holds for all maps of counts together."""
         source = ALL_MAPS if self.points is None else ALL_COUNTS
         return of_counts(self.total, self.unit, self.noun, source)
 
     @property
     def sentence(self) -> str:
-        """The promise about the whole dataset, including points, in English."""
+        """The promise for the whole dataset, including points, as English text."""
         beside = (*self.lines[1:], *self.lines_of_points)
         return " ".join([self.promise.sentence, *map(str, beside)])
 
     def small(self, epsilon: Fraction) -> Phrase:
-        """Return the small print on epsilons for a map of counts."""
+        """Return the small print that explains the epsilons of a map of counts."""
         used, total = Figure(format_epsilon(epsilon)), Figure(format_epsilon(self.total))
         if self.unit is Unit.PERSON:
             return Phrase(SMALL_PERSON, used=used, total=total)
@@ -274,7 +274,7 @@ class Lifetime:
         return Phrase(SMALL_ROW, used=used, total=total, row=row)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small print on levels for a map of moved points, whose cost is `used`."""
+        """Return the small print on the levels of a map of moved points, which cost `used`."""
         total = Figure(format_epsilon(self.total))
         points = self.points.words if self.points else used
         return Phrase(SMALL_POINTS, used=used, points=points, total=total)
@@ -311,8 +311,8 @@ def of_points(
     """Return the promise about where somebody was, for moved points.
 
     `loss` is the largest log-ratio of the odds if all `reports` of a privacy unit are moved by the
-    radius. Where the unit is a record, the promise is about one report, and says that somebody
-    with many is protected less.
+    radius. If the privacy unit is a record, the promise is about one report, and says that somebody
+    with many reports is protected less.
     """
     bound = bound_of(loss)
     metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
@@ -339,7 +339,7 @@ def of_points(
 def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:
     """Return sentences on cases in which epsilon counts several times.
 
-    They are about places, groups of people, and several rows of one person.
+    These cases are several places, groups of people, and several rows of one person.
     """
     where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
     group = bound_of(FAMILY * epsilon).words

@@ -1,7 +1,7 @@
-"""Privacy statement: the guarantees of a release, readable by people and software.
+"""Privacy statement: a release's guarantees, readable by people and software.
 
-It is a versioned JSON document that is computed from the Released object alone. Sentences are for
-readers, formulas and exact numbers for reviewers. Epsilons are exact numbers as strings.
+It is a versioned JSON document that is computed from the Released object alone. Its sentences are
+for readers, its formulas and exact numbers for reviewers. Epsilons are exact numbers as strings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts import declarations, own_wording, promises, wording
+from dpgeo.artefacts import declarations, own_wording, promises, synthetic_points, wording
 from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.counted import counted_in_sum
@@ -24,7 +24,9 @@ from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
+from dpgeo.core.totals import Totals
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
+from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.spatial.ground_grid import grid_step
 
 NAME = "statement.json"
@@ -37,7 +39,7 @@ def statement(released: Released) -> form.Statement:
     shown = layers(released)
     moves = released.guarantee.notion is Notion.GEO_IND
     unit = released.guarantee.unit.value
-    return {
+    document: form.Statement = {
         "format": "dpgeo-privacy-statement",
         "version": form.VERSION,
         "schema": form.schema_address(),
@@ -75,6 +77,8 @@ def statement(released: Released) -> form.Statement:
         "post_processing": [
             *_post_processing(shown),
             *own_wording.steps(released.content, released),
+            *([wording.TOTALS_STEP] if released.totals else []),
+            *synthetic_points.rule(released, shown),
         ],
         "not_protected": [
             *own_wording.not_protected(
@@ -98,10 +102,43 @@ def statement(released: Released) -> form.Statement:
         "public_layers": declarations.layers_used(released),
         "software": released.software,
     }
+    stated: Any = {**document, "study_area_seen": declarations.area_seen(released)}
+    scaling = scaling_of(released, shown)
+    if released.totals is not None and scaling is not None:
+        stated["number_of_units"] = wording.UNITS_IN_TOTALS
+        stated["totals"] = _totals(released, released.totals, scaling)
+    whole: form.Statement = stated
+    return whole
+
+
+def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
+    """Return the bought totals and how counts are scaled to them, as `form.Totals`."""
+    rows = nouns_of(released).rows
+    stated: Any = {
+        counted.value: {
+            "value": total.count,
+            "margin_95": total.margin,
+            "most_of_one_person": total.noise.sensitivity,
+            "meaning": wording.TOTALS[counted].format(most=total.noise.sensitivity, rows=rows),
+        }
+        for counted, total in totals.each().items()
+    }
+    known = scaling.known
+    return {
+        "epsilon": format_epsilon(totals.epsilon),
+        **stated,
+        "scaling": {
+            "counted": scaling.counted.value,
+            "factor": scaling.factor if known else None,
+            "low": scaling.low if known else None,
+            "high": scaling.high if known else None,
+            "meaning": str(scaling.meaning),
+        },
+    }
 
 
 def _counts(released: Released) -> Any:
-    """Return what is counted, as a `form.Counts`."""
+    """Return what the release counts, as a `form.Counts`."""
     return {
         "counting": released.counting.value,
         "meaning": wording.COUNTING[released.counting],
@@ -118,7 +155,10 @@ def _product(released: Released) -> form.Product:
 
 
 def _total(released: Released) -> Fraction | None:
-    """Return the dataset's total epsilon when the release was requested; None if not recorded."""
+    """Return the dataset's total epsilon at the time when the release was requested.
+
+    Returns None if it was not recorded.
+    """
     text = released.about.get("dataset_total_epsilon", "")
     return Fraction(text) if text else None
 
@@ -218,9 +258,9 @@ def _dataset_guarantee(released: Released) -> Any:
 
 
 def _points_total(released: Released) -> promises.PointsTotal | None:
-    """Return the dataset's total budget for points when the release was requested.
+    """Return the dataset's total budget for points at the time of the release's request.
 
-    Returns None if there was none.
+    Returns None if there was no such budget.
     """
     points = released.about.get("dataset_points_epsilon", "")
     if not points:
@@ -270,7 +310,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Return the parameters of the noise of points, whose rate is below the declared epsilon."""
+    """Return the parameters of the points' noise, which has a rate below the declared epsilon."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -289,7 +329,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Return the expected error of a layer's values, from the public layer alone."""
+    """Return the expected error of a layer's values, computed from the public layer alone."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,
@@ -305,7 +345,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """Return the smallest and the largest value; None if there are no values."""
+    """Return the smallest and the largest value, or None if there are no values."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

@@ -1,10 +1,10 @@
-"""Schema of the privacy statement, as types and as JSON Schema.
+"""Schema of the privacy statement, as Python types and as JSON Schema.
 
-The fields correspond to those of all three tiers of the Differential Privacy Deployments Registry
+The fields cover all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
 deployment model; and further the data domain, unprotected quantities, actors, preparation,
 accounting, post-processing, implementation and security, and the reasons for choices.
-docs/statement.md lists the corresponding fields. Stored statements never change, so the schemas of
+docs/statement.md lists which fields correspond. Stored statements never change, so the schemas of
 earlier versions are kept.
 """
 
@@ -26,7 +26,8 @@ from typing import (
 
 from dpgeo.core.guarantees import Unit
 
-VERSION = "1.4"
+VERSION = "1.6"
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
@@ -50,7 +51,7 @@ Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
 Verdict = Literal["strong", "moderate", "weak"]
 RightGuesses = Annotated[int, also(minimum=50, maximum=98)] | None
-"""Most right guesses in 100 from even odds; null if a guess can be almost certain."""
+"""The most right guesses in 100, starting from even odds; null if a guess can be almost certain."""
 
 
 class Dataset(TypedDict):
@@ -69,7 +70,7 @@ class Counts13(TypedDict):
 
 
 class Counts(Counts13):
-    """What is counted: also what sums over several regions count, and the owner's noun for rows."""
+    """What is counted, what sums over several regions count, and the owner's noun for rows."""
 
     total: Literal["people", "sightings", "visits"]
     rows: Words
@@ -240,7 +241,7 @@ class LayerUsed(TypedDict):
 
 class AreaExchange(TypedDict):
     place: Words
-    source: Source
+    source: Source | None
     on: Day
     times: int
     meaning: Words
@@ -318,11 +319,55 @@ class Changed14(TypedDict):
 
 
 class Statement(Added13, Statement12):
-    """The current version, except for the members in `Changed14`.
+    """The current version, except for the members in `Changed14` and `Added16`.
 
     Those are in a separate class because no subclass can change the type of a member. The stored
     file also lists the other files of the release.
     """
+
+
+class Total(TypedDict):
+    """A noisy total of all the data, which may be negative."""
+
+    value: Annotated[int, also(minimum=None)]
+    margin_95: int
+    most_of_one_person: int
+    meaning: Words
+
+
+class Scale(TypedDict):
+    """How counts are scaled to a total; without numbers, `meaning` says why nothing is scaled."""
+
+    counted: Literal["sightings", "visits"]
+    factor: float | None
+    low: float | None
+    high: float | None
+    meaning: Words
+
+
+class Totals(TypedDict):
+    epsilon: Exact
+    people: Total
+    sightings: Total
+    visits: Total
+    scaling: Scale
+
+
+class Added15(TypedDict):
+    totals: Totals
+
+
+class AreaSeen(TypedDict):
+    times: Annotated[int, also(minimum=1)]
+    on: Day
+    meaning: Words
+
+
+class Added16(TypedDict):
+    """Totals are there if the release bought them."""
+
+    totals: NotRequired[Totals]
+    study_area_seen: AreaSeen | None
 
 
 class Files(TypedDict):
@@ -333,7 +378,9 @@ VERSIONS: dict[str, tuple[Any, ...]] = {
     "1.1": (Statement11, Files),
     "1.2": (Statement12, Files),
     "1.3": (Statement, Changed13, Files),
-    VERSION: (Statement, Changed14, Files),
+    "1.4": (Statement, Changed14, Files),
+    "1.5": (Statement, Changed14, Added15, Files),
+    VERSION: (Statement, Changed14, Added16, Files),
 }
 
 

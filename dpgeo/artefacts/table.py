@@ -1,4 +1,4 @@
-"""Tables of layers, from which files in the various formats are written."""
+"""Layers as tables, from which files in the various formats are written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ CHUNK = 65_536
 """Number of rows written at a time, which bounds memory for files with millions of rows."""
 
 POINT_DECIMALS = 7
-"""Decimal places of degrees for a precision of a centimetre."""
+"""Decimal places of degrees for points, which resolve a centimetre."""
+
+MEASURES = ("estimate", "margin", "threshold", "coloured_from")
+"""Names of the columns with a layer's figures. The last one is only in layers of which the map
+colours values below the threshold in places.
+"""
 
 
 def columns(layer: Layer) -> dict[str, NDArray[Any]]:
@@ -31,11 +36,15 @@ def columns(layer: Layer) -> dict[str, NDArray[Any]]:
     """
     place = _place(layer)
     further = {name: values for name, values in layer.columns.items() if name not in place}
-    measures = {"estimate": layer.value, "margin": layer.margin, "threshold": layer.threshold}
+    figures = (layer.value, layer.margin, layer.threshold, layer.coloured_from)
     return {
         **place,
         **further,
-        **{name: values for name, values in measures.items() if values is not None},
+        **{
+            name: values
+            for name, values in zip(MEASURES, figures, strict=True)
+            if values is not None
+        },
     }
 
 
@@ -50,12 +59,15 @@ def _place(layer: Layer) -> dict[str, NDArray[Any]]:
 
 
 def is_text(values: NDArray[Any]) -> bool:
-    """Return whether the values of a column are texts rather than numbers."""
+    """Return whether a column's values are texts rather than numbers."""
     return values.dtype.kind in "OU"
 
 
 def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
-    """Return the bounds (n, 4) of the features in a slice: west, south, east, north in degrees."""
+    """Return an array (n, 4) of the bounds of a slice's features, in degrees.
+
+    The columns are west, south, east and north.
+    """
     if isinstance(layer, BoxLayer):
         return layer.grid.box_bounds(layer.boxes[part])
     if isinstance(layer, PointLayer):
@@ -81,7 +93,7 @@ def extent(released: Released, layer: Layer) -> list[float]:
 
 
 def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the box (4,) around all boxes of a layer; the whole grid if there are none."""
+    """Return the box (4,) around all boxes of a layer, or the whole grid if there are none."""
     if not len(layer.boxes):
         return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
     top, bottom, left, right = layer.boxes.T
@@ -89,7 +101,7 @@ def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
 
 
 def decimals(grid: Grid) -> int:
-    """Return the decimal places of degrees that resolve both 1/1000 of a cell and 1 cm."""
+    """Return how many decimal places of degrees resolve both 1/1000 of a cell and 1 cm."""
     west, south, east, north = grid.bounds
     finest = min((east - west) / grid.columns, (north - south) / grid.rows)
     return min(12, max(POINT_DECIMALS, math.ceil(3 - math.log10(finest))))
@@ -98,8 +110,8 @@ def decimals(grid: Grid) -> int:
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the longitudes and the latitudes of the lines between a grid's cells.
 
-    Their shapes are (columns + 1,) and (rows + 1,). They are rounded, so that the common edge of
-    neighbouring cells is the same to the last digit.
+    Their shapes are (columns + 1,) and (rows + 1,). They are rounded, so that neighbouring cells
+    have exactly the same common edge.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,
@@ -110,7 +122,7 @@ def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
-    """Return west, south, east and north, each (n,), of the boxes in a slice, rounded for text."""
+    """Return west, south, east and north, each (n,), of a slice's boxes, rounded for text."""
     longitude, latitude = edges(layer.grid)
     top, bottom, left, right = layer.boxes[part].T
     return longitude[left], latitude[bottom], longitude[right], latitude[top]

@@ -25,13 +25,16 @@ from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.artefacts.table import bounds, columns, extent, is_text, summary
+from dpgeo.artefacts.table import MEASURES, bounds, columns, extent, is_text, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
+from dpgeo.postprocess.layers.contours import DENSITY, FROM, TO
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
-"""Largest number of features of an archive; more would take longer than all other files."""
+"""Largest number of features in an archive; with more, it would take longer than all
+other files.
+"""
 
 MAX_IN_TILE = 50_000
 """Largest number of features of a tile; with more, browsers stall."""
@@ -43,7 +46,9 @@ BUFFER = 64
 """Units by which clipped shapes extend beyond a tile, so that clipped edges are not visible."""
 
 TILES_ACROSS = 16
-"""Tiles across the layer at the largest zoom: shapes are accurate to 1/65,536 of its extent."""
+"""Number of tiles across the layer at the largest zoom. Shapes are accurate to 1/65,536 of the
+layer's extent.
+"""
 
 FINEST_CELLS = 64
 """Cells across a tile at the largest zoom; clients can enlarge such a tile without loss."""
@@ -51,7 +56,9 @@ FINEST_CELLS = 64
 GREATEST_ZOOM = 22
 
 EMPTY = gzip.compress(b"", mtime=0)
-"""A tile without layers, for archives that would otherwise have no tile, which is not allowed."""
+"""A tile without layers. It is added to archives that would otherwise have no tile, which is not
+allowed.
+"""
 
 WORLD = 2 * math.pi * MERCATOR_RADIUS_METRES
 
@@ -65,7 +72,7 @@ Numbers = NDArray[np.uint64]
 class _Column:
     """A property of features: its name, its distinct values as encoded bytes, and indices (n,).
 
-    `index` is the index in `values` of each feature's value.
+    `index` holds, for each feature, the index of its value in `values`.
     """
 
     name: str
@@ -119,7 +126,10 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
     return {
         "name": f"{described['title']}: {layer.title}",
         "description": layer.note,
-        "attribution": described["attribution"],
+        "attribution": described["attribution"] or described["publisher"],
+        "license": described["licence"],
+        "epsilon": described["epsilon"],
+        "dpgeo": described,
         "type": "overlay",
         "format": "pbf",
         "vector_layers": [{"id": layer.name, "fields": kinds, **zoom}],
@@ -127,16 +137,17 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
 
 
 def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return the columns (n,) stored in tiles: estimates, margins, thresholds and texts."""
+    """Return the columns (n,) stored in tiles: texts, and the numbers that decide colours."""
     every = columns(layer)
-    names = ("estimate", "margin", "threshold")
+    names = (*MEASURES, "cells", FROM, TO, DENSITY)
     return {name: each for name, each in every.items() if name in names or is_text(each)}
 
 
 def _mercator(layer: Layer) -> NDArray[np.float64]:
-    """Return the bounds of features in Web Mercator, shape (n, 4): west, north, east, south.
+    """Return an array (n, 4) of the bounds of features in Web Mercator.
 
-    They are fractions of the width of the world, measured from its north-west corner.
+    The columns are west, north, east and south, as fractions of the width of the world, measured
+    from its north-west corner.
     """
     box = bounds(layer, slice(None))
     west, south = to_mercator(box[:, 0], box[:, 1])
@@ -146,7 +157,7 @@ def _mercator(layer: Layer) -> NDArray[np.float64]:
 
 
 def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
-    """Return the zooms to write: from the first at which no tile has more than MAX_IN_TILE."""
+    """Return the zooms to write, from the first at which no tile exceeds MAX_IN_TILE features."""
     west, south, east, north = extent(released, layer)
     (left, right), (low, top) = to_mercator([west, east], [south, north])
     side = max(right - left, top - low) / WORLD
@@ -162,7 +173,7 @@ def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> rang
 
 
 def _members(place: NDArray[np.float64], zoom: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield x, y and the features' rows, ascending, of each tile of a zoom that has features."""
+    """Yield x, y and the sorted rows of the features, for each tile of a zoom with features."""
     tiles = 1 << zoom
     first = np.clip(np.floor(place[:, :2] * tiles).astype(np.int64), 0, tiles - 1)
     # A feature that ends on the edge of a tile is not in the next tile.
@@ -190,7 +201,7 @@ def _tile(
     y: int,
     rows: NDArray[np.int64],
 ) -> bytes:
-    """Return a compressed tile of one layer; b"" if rounding leaves no features."""
+    """Return a compressed tile of one layer, or b"" if rounding leaves no features."""
     kind, rows, geometry = _geometry(layer, place, zoom, x, y, rows)
     if not rows.size:
         return b""
@@ -238,7 +249,7 @@ def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
 def _geometry(
     layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Return the geometry types (n,), rows (n,) and commands of the features in a tile."""
+    """Return the geometry types (n,), rows (n,) and drawing commands of a tile's features."""
     corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
     if isinstance(layer, BoxLayer):
         units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)
@@ -274,7 +285,7 @@ def _shape_commands(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
     """Encode shapes, clipped to the tile and its buffer.
 
-    Shapes of which rounding leaves nothing are left out.
+    Shapes that vanish when rounded are left out.
     """
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -301,7 +312,10 @@ def _shape_commands(
 
 
 def _commands(shape: Any) -> tuple[list[int], int]:
-    """Return the commands and the type of a shape in units; no commands if rounding leaves none."""
+    """Return the commands and the type of a shape in units.
+
+    There are no commands if the shape vanishes when rounded.
+    """
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
     parts = [part for part in parts if not part.is_empty]
     greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")
@@ -420,7 +434,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of bytes of each number as a varint."""
+    """Return how many bytes each number takes as a varint."""
     values = values.astype(np.uint64)
     widths = np.ones(values.shape, dtype=np.int64)
     for bits in range(7, 64, 7):

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.artefacts.statement_schema import Proof
+from dpgeo.core.counted import Counted
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
 from dpgeo.phrases import translatable
 
@@ -80,6 +81,24 @@ CHOICES = (
     "(exponential mechanism). The places chosen are published, those they stand for are not."
 )
 
+TOTALS = {
+    Counted.PEOPLE: "People with a row in a counted place, each once.",
+    Counted.SIGHTINGS: (
+        "People added up over all places and times in which they were counted, at most {most:,} "
+        "times each."
+    ),
+    Counted.VISITS: (
+        "All {rows} in counted places, at most {most:,} of each person; counted again for each "
+        "further zone that contains it."
+    ),
+}
+"""What each total counts in a release that bought totals."""
+
+TOTALS_STEP = (
+    "Totals of all the data: measured beside the map, with epsilon and noise of their own. The "
+    "counts in the files are not scaled to them."
+)
+
 PICTURE = (
     "The files hold every value as it was drawn or inferred, negative ones included. The picture "
     "on the map is rounded to steps of"
@@ -87,7 +106,7 @@ PICTURE = (
 
 
 def odds_factor(epsilon: Fraction) -> float | None:
-    """Return e^epsilon rounded up to a float; None if it is too large for a float."""
+    """Return e^epsilon rounded up to a float, or None if it is too large for a float."""
     if epsilon >= 700:
         return None
     exact = _exponential(epsilon)
@@ -98,7 +117,7 @@ def odds_factor(epsilon: Fraction) -> float | None:
 def format_odds(epsilon: Fraction) -> str:
     """Format e^epsilon with three digits, rounded up, such as "2.72", "22,100" or "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # Round only once, from many digits: rounding up twice can give too large a result.
+    # Round only once, from many digits, because rounding up twice can give too large a result.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -193,7 +212,7 @@ def _limits_of_points(limit: int) -> list[str]:
 
 
 def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
-    """Return a short argument why the guarantee holds, and where the full argument is."""
+    """Return a short argument for why the guarantee holds, and where the full proof is."""
     if notion is Notion.GEO_IND:
         return {
             "argument": (
@@ -235,7 +254,11 @@ PRODUCT = {
     "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
     "not to learn anything about any one {unit}.",
 }
-"""Intended use of each type of data product; the types are terms of the registry."""
+"""Intended use of each type of data product, which is a term of the registry."""
+
+UNITS_IN_TOTALS = (
+    "Stated roughly, as the noisy total of people under totals, which epsilon paid for."
+)
 
 NUMBER_OF_UNITS = {
     Notion.PURE_DP: "Not stated: how many {unit}s are in the data would tell whether one of them "

@@ -1,1 +1,1 @@
-"""The append-only privacy ledger (Django app)."""
+"""Django app of the append-only privacy ledgers."""

@@ -1,4 +1,4 @@
-"""Read-only admin pages of the privacy ledgers."""
+"""Read-only admin pages for the privacy ledgers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpgeo.budgets.models import Entry, Ledger
 
 
 class EntryInline(TabularInline):
-    """The entries of a ledger: amount, purpose, user and time."""
+    """Inline list of a ledger's entries: amount, purpose, user and time."""
 
     model = Entry
     fields = readonly_fields = ("at", "kind", "amount_shown", "what", "who")
@@ -18,11 +18,11 @@ class EntryInline(TabularInline):
 
     @admin.display(description="Amount")
     def amount_shown(self, entry: Entry) -> str:
-        """Format the amount with its sign."""
+        """Return the entry's amount as text, with its sign."""
         return entry.ledger.words(entry.units)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
-        """Allow all users who may view the ledger."""
+        """Return True for all users who may view the ledger."""
         return True
 
     def _refuse(self, request: object, obj: object = None) -> bool:
@@ -33,7 +33,7 @@ class EntryInline(TabularInline):
 
 @admin.register(Ledger)
 class LedgerAdmin(OrganisationScoped):
-    """Ledgers, with the total, spent and remaining budget of each."""
+    """Admin page for ledgers, with the total, spent and remaining budget of each."""
 
     list_display = ["name", "total", "spent", "left"]
     fields = readonly_fields = (
@@ -51,23 +51,23 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Format the exact bound on everything ever spent."""
+        """Return the exact bound on everything ever spent, as text."""
         return ledger.words(ledger.lifetime_units)
 
     @admin.display(description="Spent", ordering="spent_units")
     def spent(self, ledger: Ledger) -> str:
-        """Format the exact amount spent."""
+        """Return the exact amount spent, as text."""
         return ledger.words(ledger.spent_units)
 
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
-        """Format the exact amount left."""
+        """Return the exact remaining amount, as text."""
         return ledger.words(ledger.left_units)
 
 
 @admin.register(Entry)
 class EntryAdmin(OrganisationScoped):
-    """All entries of the ledgers, newest first."""
+    """Admin page with the entries of all ledgers, newest first."""
 
     list_display = ["at", "ledger", "kind", "amount_shown", "what", "who"]
     list_filter = ["kind"]
@@ -76,5 +76,5 @@ class EntryAdmin(OrganisationScoped):
 
     @admin.display(description="Amount", ordering="units")
     def amount_shown(self, entry: Entry) -> str:
-        """Format the amount with its sign."""
+        """Return the entry's amount as text, with its sign."""
         return entry.ledger.words(entry.units)

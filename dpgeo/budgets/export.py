@@ -10,14 +10,14 @@ from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
 
 COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
-"""Columns of the file; for a budget for points, `epsilon` is per metre."""
+"""Columns of the CSV file. In a budget for points, `epsilon` is per metre."""
 
 
 class Writable(Protocol):
     """A target for text, such as a terminal or an HTTP response."""
 
     def write(self, text: str, /) -> object:
-        """Write the text."""
+        """Write the text to the target."""
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:
@@ -35,5 +35,5 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
 
 
 def as_text(value: str) -> str:
-    """Return the text of a CSV cell, escaped so that spreadsheets do not read it as a formula."""
+    """Return a CSV cell's text, escaped so that spreadsheets do not read it as a formula."""
     return f"'{value}" if value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value

@@ -1,9 +1,9 @@
 """Merging of two ledgers that turn out to be about the same people.
 
-The entries of both ledgers stay. The source ledger is closed by an entry that moves its spent
-amount to the target ledger. So the spent amounts add up, and the smaller of the two totals applies
-from then on. More may then be spent than the total; the bound on the privacy loss of the people is
-the larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
+The entries of both ledgers stay. An entry closes the source ledger and moves its spent amount to
+the target ledger. The spent amounts thus add up, and the smaller of the two totals applies from
+then on. The spent amount may then exceed that total; the bound on the people's privacy loss is the
+larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
 
 Budgets for points belong to the same people, so they are merged with each other as well, but never
 with budgets for counts. If only one side has a budget for points, and releases of the other side
@@ -24,12 +24,12 @@ from dpgeo.core.errors import Conflict
 
 
 def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
-    """Merge a budget for counts, with its budget for points, into another; return the latter.
+    """Merge a budget for counts into another, each with its budget for points.
 
-    Every row that a merger changes is locked, in the order of ids, so that concurrent mergers wait
-    for each other. Raises Conflict if one of the ledgers was merged before, if their budgets for
-    points have different radii, or if a published release of one side promises that no points are
-    published while the other side has an unused budget for points.
+    Returns the ledger `into`. Every row that a merger changes is locked, in the order of ids, so
+    that concurrent mergers wait for each other. Raises Conflict if one of the ledgers was merged
+    before, if their budgets for points have different radii, or if a published release of one side
+    promises that no points are published while the other side has an unused budget for points.
     """
     with transaction.atomic():
         concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
@@ -44,8 +44,23 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
     return target
 
 
+def ledgers_lock(*ledgers: int) -> set[int]:
+    """Lock ledgers and their budgets for points until the transaction ends.
+
+    `ledgers` are ids; the ids of all locked ledgers are returned. All code locks ledgers in the
+    order of their ids and before the datasets that draw on them, so that transactions do not
+    deadlock.
+    """
+    concerned = Q(pk__in=ledgers) | Q(beside__in=ledgers)
+    rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")
+    return set(rows.values_list("pk", flat=True))
+
+
 def ledger_lock(ledger: Ledger) -> Ledger:
-    """Lock a ledger, or the one it was merged into, until the transaction ends; return it."""
+    """Lock a ledger, or the ledger into which it was merged, and return it.
+
+    The lock lasts until the transaction ends.
+    """
     while True:
         stored = Ledger.objects.select_for_update().get(pk=current_ledger(ledger).pk)
         if stored.merged_into_id is None:
@@ -53,7 +68,7 @@ def ledger_lock(ledger: Ledger) -> Ledger:
 
 
 def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
-    """Merge the budgets for points of two ledgers for counts, before these are merged."""
+    """Merge the budgets for points of two ledgers for counts, before the ledgers themselves."""
     points, other = points_ledger(source), points_ledger(target)
     if points and other:
         if points.radius != other.radius:
@@ -76,9 +91,9 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 def _close_points(points: Ledger, promised_at: datetime) -> None:
     """Close a budget for points: it can pay for nothing more, but its past debits still count.
 
-    `promised_at` is the time at which a release on the other budget was published with the promise
-    that no points are published. The total becomes 1 unit instead of the spent amount, because a
-    refund would otherwise make room for other points. Raises Conflict if the budget never paid for
+    `promised_at` is when a release on the other budget was published with the promise that no
+    points are published. The total becomes 1 unit instead of the spent amount, because a refund
+    would otherwise make room for other points. Raises Conflict if the budget never paid for
     anything.
     """
     debited = debited_units(points)
@@ -95,7 +110,10 @@ def _close_points(points: Ledger, promised_at: datetime) -> None:
 
 
 def _merge(source: Ledger, target: Ledger, who: str) -> None:
-    """Close `source` by an entry, and add its spent amount to `target`, of the same notion."""
+    """Close `source` with an entry, and add its spent amount to `target`.
+
+    Both ledgers must be for the same notion of privacy.
+    """
     for ledger, units, what in (
         (source, -source.spent_units, target.name),
         (target, source.spent_units, source.name),
@@ -112,7 +130,7 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
     target.spent_units += source.spent_units
     target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:
-        # A total of 0 that nobody promised was not decided yet, and limits nothing.
+        # A total of 0 that was never promised is not decided yet, so it limits nothing.
         decided = [each for each in (source, target) if each.total_units or each.promised_at]
         target.total_units = min((each.total_units for each in decided), default=0)
     promises = [each for each in (source.promised_at, target.promised_at) if each]

@@ -4,8 +4,8 @@ Datasets about the same people share one ledger for each notion of privacy. Amou
 units of a millionth of epsilon or, for perturbed points, of a pico-epsilon per metre
 (`core.guarantees.SCALE`). `spent_units` is changed by a conditional update in the transaction that
 adds an entry, so it always equals the sum of the entries. Ledgers can be merged
-(`budgets.merging`). Draws from datasets that a restored database does not contain are debited to
-separate ledgers.
+(`budgets.merging`). If a restored database lacks a dataset, noise that was drawn for it is debited
+to a separate ledger.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpgeo.spatial.ground_grid import grid_step
 
 
 class NotionChoice(models.TextChoices):
-    """Notion of privacy; the values are those of `core.guarantees.Notion`."""
+    """Notion of privacy, with the values of `core.guarantees.Notion`."""
 
     PURE_DP = Notion.PURE_DP.value, "Presence: differential privacy"
     GEO_IND = Notion.GEO_IND.value, "Whereabouts: geo-indistinguishability"
@@ -39,8 +39,8 @@ class Ledger(models.Model):
     are snapped before they are perturbed.
 
     `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. A
-    ledger with a value of `recovers` adds up draws from an unknown dataset; it has no limit and
-    pays for nothing new.
+    ledger that has a value for `recovers` adds up draws from an unknown dataset; it has no limit
+    and pays for nothing new.
     """
 
     name = models.CharField(max_length=200)
@@ -118,10 +118,11 @@ class Ledger(models.Model):
 
     @property
     def snapping(self) -> int:
-        """The largest step, in millimetres, of grids to which positions are snapped.
+        """The largest step, in millimetres, of the grids to which positions are snapped.
 
-        It has a meaning only in a budget for points. `input_step` is null if a process of an
-        earlier version created the ledger during an upgrade; the step is then that version's.
+        It is meaningful only in a budget for points. `input_step` is null if a process of an
+        earlier version created the ledger during an upgrade; the step is then that of the earlier
+        version.
         """
         return self.input_step or 1000 * grid_step(self.radius or 0)
 
@@ -135,7 +136,7 @@ class Ledger(models.Model):
 
     @property
     def left_units(self) -> int:
-        """What is neither spent nor reserved by unfinished jobs, in ledger units."""
+        """The amount, in ledger units, that is neither spent nor reserved by unfinished jobs."""
         return max(self.total_units - self.spent_units, 0)
 
     @property
@@ -145,12 +146,12 @@ class Ledger(models.Model):
 
     @property
     def spent(self) -> Fraction:
-        """What is spent or reserved by unfinished jobs, exactly."""
+        """The exact amount that is spent or reserved by unfinished jobs."""
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """What is neither spent nor reserved by unfinished jobs, exactly."""
+        """The exact amount that is neither spent nor reserved by unfinished jobs."""
         return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
@@ -180,7 +181,7 @@ class Ledger(models.Model):
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
-        """Return `words` as a phrase that can be translated."""
+        """Return the text of `words` as a phrase that can be translated."""
         if self.radius is None:
             return Phrase("epsilon {epsilon}", epsilon=Figure(self.amount(units)))
         return Phrase(
@@ -191,11 +192,11 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """Kind of an entry.
+    """Kind of a ledger entry.
 
-    A debit is made when a job is accepted, and a refund if it ends without drawing noise. A merger
-    has two entries: one in the target ledger with the amount that the source ledger had spent, and
-    one in the source ledger with the negative amount.
+    A debit is made when a job is accepted, and a refund if the job ends without drawing noise. A
+    merger has two entries: one in the target ledger with the amount that the source ledger had
+    spent, and one in the source ledger with the negative amount.
     """
 
     DEBIT = "debit", "Debit"
@@ -259,10 +260,10 @@ class Entry(models.Model):
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact amount; negative for a refund."""
+        """The exact amount, which is negative for a refund."""
         return self.ledger.epsilon_of(self.units)
 
     @property
     def cost_words(self) -> str:
-        """The amount in words."""
+        """The entry's amount in words."""
         return self.ledger.words(self.units)

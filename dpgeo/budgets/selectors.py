@@ -1,4 +1,4 @@
-"""Queries for what was spent on the people of a ledger, by notion of privacy."""
+"""Queries for what was spent on a ledger's people, by notion of privacy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def entries_of(ledger: Ledger) -> QuerySet[Entry]:
 
 
 def current_ledger(ledger: Ledger) -> Ledger:
-    """Reload a ledger from the database; return the ledger it was merged into, if any."""
+    """Return the current state of a ledger, or of the ledger into which it was merged."""
     stored = Ledger.objects.select_related("merged_into").get(pk=ledger.pk)
     return stored.merged_into or stored
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:
-    """Return the budget for points that belongs to a budget for counts; None if there is none.
+    """Return the budget for points beside a budget for counts, or None if there is none.
 
     This needs no query if `ledger` was selected together with its budget for points.
     """
@@ -44,7 +44,7 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
     """Return the ledger that pays for releases under a notion of privacy.
 
     `ledger` is the budget for counts of the same people. Raises Conflict if a budget for points is
-    needed and none was declared.
+    needed but none was declared.
     """
     if notion is Notion.PURE_DP:
         return ledger
@@ -70,12 +70,12 @@ def paying_id(job: UUID) -> UUID:
 
 
 def is_debited(paying: UUID) -> bool:
-    """Return whether there is a debit under an id."""
+    """Return whether the ledger has a debit under this id."""
     return Entry.objects.filter(job=paying, kind=EntryKind.DEBIT).exists()
 
 
 def units_paid(job: UUID) -> int:
-    """Return what was spent on a job's draw, debits minus refunds, in ledger units."""
+    """Return the debits minus refunds for a job's draw, in ledger units."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
     return total
@@ -95,7 +95,10 @@ def debited_units(ledger: Ledger) -> int:
 
 
 def left_units(ledger: Ledger, *, refunds: bool) -> int:
-    """Return what is left, in ledger units; without `refunds`, as if nothing were refunded."""
+    """Return what is left, in ledger units.
+
+    Without `refunds`, this is what would be left if nothing were ever refunded.
+    """
     if refunds:
         return ledger.left_units
     return max(ledger.total_units - debited_units(ledger), 0)

@@ -1,4 +1,4 @@
-"""Changes of ledgers: short transactions whose limits the database enforces.
+"""Services that change ledgers in short transactions, limited by the database.
 
 If two simultaneous requests first checked the budget and then saved, they could overspend it. A
 conditional UPDATE checks and saves in one step.
@@ -27,7 +27,7 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
     """Create a ledger for one set of people. Raises InvalidInput for an invalid total.
 
-    If `total` is None, it pays for nothing until `ledger_set_total` sets one.
+    If `total` is None, the ledger pays for nothing until `ledger_set_total` sets a total.
     """
     units = 0 if total is None else to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
@@ -68,8 +68,8 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     """Change the total of a budget.
 
-    Raises Conflict, with the reason and the amounts, if the new total is below what is spent, or is
-    an increase after a publication or a merger.
+    Raises Conflict, with the reason and the amounts, if the new total is less than what is spent,
+    or if it is an increase after a publication or a merger.
     """
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
@@ -112,7 +112,7 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
 
 
 def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
-    """Record that the total is promised publicly, by the first publication that states it.
+    """Record that the first publication that states the ledger's total promises it publicly.
 
     `total_units` is the total that the publication states. Raises Conflict if the ledger's total is
     higher.
@@ -129,8 +129,22 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
         )
 
 
+def check_decided(total_units: int) -> None:
+    """Raise Conflict if a release would state, and so promise, a total for counts of 0.
+
+    Points can be paid for before anybody has said how much counts may cost. Publishing them states
+    both totals, and a promised total is never raised, so no count could ever be published.
+    """
+    if total_units == 0:
+        raise Conflict(
+            "Say first how much may ever be published as counts of these people: a page of points "
+            "states that total too, and it cannot be raised afterwards.",
+            field="budget",
+        )
+
+
 def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None:
-    """Raise BudgetExceeded, with the remaining amount, if a cost exceeds it.
+    """Raise BudgetExceeded, which states the remaining amount, if `cost` is larger than that.
 
     Without `refunds`, refunded amounts count as spent (`selectors.debited_units`).
     """
@@ -152,9 +166,9 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
 
 
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
-    """Debit the cost of a job; after a merger, from the ledger into which this one was merged.
+    """Debit the cost of a job from `ledger` or, after a merger, from the target ledger.
 
-    Raises BudgetExceeded, Conflict if the job was debited before, and TypeError if the cost and the
+    Raises BudgetExceeded, Conflict if the job was debited before, or TypeError if the cost and the
     ledger are of different notions of privacy.
     """
     units = _units(ledger, cost)
@@ -179,12 +193,15 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     if ledger.merged_into:
         return budget_debit(ledger=ledger.merged_into, job=job, cost=cost, what=what, who=who)
     check_fits(ledger=ledger, cost=cost)
-    # `check_fits` raised no error, because another job was refunded after the update above.
+    # `check_fits` raised no error, because another job was refunded after the update above failed.
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 
 def _units(ledger: Ledger, cost: Guarantee) -> int:
-    """Convert a cost to the ledger's units. Raises TypeError for another notion of privacy."""
+    """Return a cost in the ledger's units.
+
+    Raises TypeError if the cost is for another notion of privacy than the ledger.
+    """
     if ledger.notion != cost.notion.value:
         raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
     return whole_units(cost.notion, cost.epsilon)
@@ -193,13 +210,13 @@ def _units(ledger: Ledger, cost: Guarantee) -> int:
 def budget_debit_found(
     *, ledger: Ledger, job: UUID, cost: Guarantee, what: str, radius: int = 0
 ) -> Entry | None:
-    """Debit a draw again whose debit is missing in a restored database.
+    """Debit a draw again if its debit is missing in a restored database.
 
     The draw must be debited, since somebody may have seen its result. If the budget is now too
     small, everything that is left is debited, so that nothing more can be requested. Returns None
     if nothing is left. Raises Conflict if the job is already debited.
 
-    `radius` is the radius in metres of drawn points, and 0 for counts. The positions may have been
+    `radius` is the radius in metres for drawn points, and 0 for counts. The positions may have been
     snapped to a coarser grid than the ledger records. Since sentences about the budget must state
     the coarsest grid, the ledger's `input_step` is then raised.
     """
@@ -222,10 +239,10 @@ def budget_debit_found(
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
-    """Refund the debit of a job. The caller guarantees that no noise was drawn.
+    """Refund the debit for a job. The caller guarantees that no noise was drawn.
 
     After a merger, the refund goes to the ledger into which the debited ledger was merged. Returns
-    None if there was no debit, or it was already refunded.
+    None if there was no debit or it was already refunded.
     """
     debit = Entry.objects.filter(job=job, kind=EntryKind.DEBIT).first()
     if debit is None:

@@ -1,1 +1,1 @@
-"""Management commands, one file each, and their shared code."""
+"""Management commands, in one file each, and the code that they share."""

@@ -22,7 +22,7 @@ from dpgeo.phrases import Phrase
 Output: TypeAlias = OutputWrapper | TextIO
 
 PATIENCE_SECONDS = 3.0
-"""Seconds that a worker has to take a job before this process runs it."""
+"""Seconds to wait for a worker to pick up a job before this process runs it."""
 
 POLL_SECONDS = 0.25
 
@@ -30,7 +30,7 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class ProgressLine:
-    """A progress line, overwritten on a terminal; otherwise one line per step."""
+    """Display of progress: one overwritten line on a terminal, otherwise one line per step."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -39,7 +39,7 @@ class ProgressLine:
         self._step = ""
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
-        """Show how much of a step is done."""
+        """Show how much of a step is done, as `done` of `total`."""
         words = str(step)
         share = f" {min(100, 100 * done // total)} %" if total else ""
         text = f"{words}{share}"
@@ -53,7 +53,7 @@ class ProgressLine:
         self._shown, self._step = text, words
 
     def close(self) -> None:
-        """End the line."""
+        """End the progress line."""
         if self._live and self._shown:
             self._output.write("")
         self._shown = self._step = ""
@@ -66,10 +66,10 @@ def job_wait(
     output: OutputWrapper,
     patience: float | None = None,
 ) -> Job:
-    """Wait until a job ends; if no worker takes it, run it here under the same lease.
+    """Wait until a job ends. If no worker picks it up, run it here under the same lease.
 
-    A worker has `patience` seconds to take the job, PATIENCE_SECONDS if None. `run` runs the job
-    in this process.
+    A worker has `patience` seconds to pick up the job, or PATIENCE_SECONDS if `patience` is None.
+    `run` runs the job in this process.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)
@@ -104,9 +104,9 @@ def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
 
 @contextmanager
 def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
-    """Turn errors that a person can fix into CommandErrors that name the option.
+    """Turn errors that a person can fix into CommandErrors that name the option at fault.
 
-    `options` gives the option of each field whose option is not "--" and the field's name.
+    `options` maps a field to its option where that is not "--" followed by the field's name.
     """
     try:
         yield
@@ -116,7 +116,7 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """Return the user with this name; None for an empty name, when the operator acts."""
+    """Return the user with this name, or None for an empty name: then the operator acts."""
     if not name:
         return None
     user = User.objects.filter(username=name, is_active=True).first()

@@ -1,4 +1,4 @@
-"""The demo city of `fixtures/demo.toml`, published through the usual services."""
+"""The demo declared in `fixtures/demo.toml`, published through the usual services."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
+from dpgeo.ground.adding import ground_add
+from dpgeo.ground.regions import regions
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import JobState
@@ -41,14 +43,14 @@ from dpgeo.releases.services import release_request, release_run
 FIXTURES = settings.BASE_DIR / "fixtures"
 
 PATIENCE_SECONDS = 60.0
-"""Seconds that the worker, which may still be starting, has before this process works."""
+"""Seconds to wait for the worker, which may still be starting, before this process works."""
 
 Declared: TypeAlias = Mapping[str, Any]
 """A table of `fixtures/demo.toml`."""
 
 
 class Demo:
-    """Publishes the declared demo, each part only once."""
+    """The declared demo, of which each part is published only once."""
 
     def __init__(self, owner: User, steward: User, people: int, output: OutputWrapper) -> None:
         self.owner, self.output = owner, output
@@ -58,15 +60,28 @@ class Demo:
 
     def publish(self) -> None:
         """Publish the missing parts. Raises CommandError if a job fails."""
+        self._ground(self.declared["ground"])
         for declared in self.declared["datasets"]:
             dataset = self._dataset(declared)
-            for name in declared.get("zones", ()):
-                self._zones(name, dataset)
+            for name, file in declared.get("zones", {}).items():
+                self._zones(name, FIXTURES / file, dataset)
             if not dataset.uploads.filter(state=UploadState.READY).exists():
                 self._ingest(declared, dataset)
             for wanted in declared["maps"]:
                 self._release(wanted, dataset)
         self._campaign(self.declared["campaign"])
+
+    def _ground(self, declared: Declared) -> None:
+        """Add the streets and names that lie under the maps, unless they are already stored."""
+        folder = Path(settings.GROUND_DIR)
+        if declared["name"] in {region.name for region in regions(folder)}:
+            return
+        ground_add(
+            folder,
+            FIXTURES / declared["tiles"],
+            name=declared["name"],
+            extract=FIXTURES / declared["extract"],
+        )
 
     def _dataset(self, declared: Declared) -> Dataset:
         known = Dataset.objects.filter(slug=declared["slug"]).first()
@@ -77,26 +92,27 @@ class Demo:
             organisation=self.organisation,
             **{name: declared[name] for name in ("title", "slug", "description", "unit")},
             licence="CC BY 4.0",
-            attribution="Invented data",
-            study_area=json.loads((FIXTURES / "vessby-area.geojson").read_text())["geometry"],
-            time_zone="Europe/Stockholm",
+            attribution=self.declared["attribution"],
+            study_area=json.loads((FIXTURES / self.declared["area"]).read_text()),
+            time_zone=self.declared["time_zone"],
             budget=Fraction(declared["budget"]),
             points_budget=make_level(**level) if level else None,
             created_by=self.owner,
             at_console=True,
         )
 
-    def _zones(self, name: str, dataset: Dataset) -> None:
-        """Declare a layer of zones from the file that `python -m fixtures` writes."""
+    def _zones(self, name: str, path: Path, dataset: Dataset) -> None:
+        """Declare a layer of zones from the file at `path`."""
         if dataset.layers.filter(name=name).exists():
             return
-        with invented_file([name], ".geojson") as path, path.open("rb") as file:
+        with path.open("rb") as file:
             public_layer_add(
                 dataset=dataset,
                 name=name,
                 kind=LayerKind.ZONES.value,
-                title=f"Invented {name} of Vessby",
+                title=name.capitalize(),
                 file=file,
+                key_property="name",
                 created_by=self.owner,
             )
 
@@ -153,14 +169,13 @@ class Demo:
         )
         release.refresh_from_db()
         if not release.rules.public:
-            publish(release)  # Nobody's data are protected by waiting: these people are invented.
+            publish(release)  # Waiting would protect nobody: these people are invented.
 
     def _campaign(self, declared: Declared) -> None:
-        """Store a shared campaign, unless it exists."""
+        """Store the declared campaign as a shared one, unless it already exists."""
         release = releases_public().filter(title=declared["map"]).first()
         if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():
             return
-        west, south, east, north = release.dataset.bounds
         campaign_create(
             organisation=self.organisation,
             release=release,
@@ -168,10 +183,10 @@ class Demo:
             tasks=[
                 {
                     "name": name,
-                    "longitude": round(west + across * (east - west), 5),
-                    "latitude": round(south + along * (north - south), 5),
+                    "longitude": longitude,
+                    "latitude": latitude,
                 }
-                for name, (across, along) in declared["tasks"].items()
+                for name, (longitude, latitude) in declared["tasks"].items()
             ],
             settings=declared["settings"],
             shared=True,
@@ -185,7 +200,7 @@ class Demo:
 
 
 def make_user(name: str, *, superuser: bool = False) -> User:
-    """Return the account with a name, created without a password if there is none."""
+    """Return the account with this name; create it without a password if it does not exist."""
     known = User.objects.filter(username=name).first()
     if known is not None:
         return known
@@ -206,10 +221,10 @@ def make_organisation(declared: Declared, administrator: User, steward: User) ->
 
 
 @contextmanager
-def invented_file(arguments: list[str], ending: str = ".parquet") -> Iterator[Path]:
+def invented_file(arguments: list[str]) -> Iterator[Path]:
     """Yield the path of a temporary file that `python -m fixtures` writes."""
     with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
-        path = Path(folder) / f"vessby-{arguments[0]}{ending}"
+        path = Path(folder) / f"invented-{arguments[0]}.parquet"
         subprocess.run(  # noqa: S603
             [sys.executable, "-m", "fixtures", *arguments, "--out", str(path)],
             cwd=settings.BASE_DIR,

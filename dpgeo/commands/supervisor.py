@@ -1,7 +1,8 @@
-"""A supervisor of processes: restarts one that ends, stops all when asked.
+"""Process supervisor that restarts a program that ends, and stops all when asked.
 
-Each program leads a process group of its own, so Ctrl-C reaches only the supervisor, which stops
-them in order. On Linux the kernel ends the programs even if the supervisor is killed with SIGKILL.
+Each program leads its own process group, so Ctrl-C reaches only the supervisor, which stops the
+programs in order. On Linux the kernel ends the programs even if the supervisor is killed with
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from types import FrameType
 
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
-"""Seconds that programs have to end by themselves before they are killed."""
+"""Grace period, in seconds, in which programs may end by themselves before they are killed."""
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Seconds of running after which a program that ends is restarted without delay."""
-SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
+"""A program that ends after running for this many seconds is restarted without delay."""
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, for Linux's prctl(2)
 
 Say = Callable[[str], None]
 
 
 def tie_to_parent() -> Callable[[], None] | None:
-    """Return a function that makes a child process end with its parent (Linux)."""
+    """Return a function that, on Linux, makes a child process end when its parent does.
+
+    Returns None on other systems.
+    """
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -45,7 +49,7 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 @dataclass
 class Program:
-    """One supervised command; with `once` it is not restarted after it ends.
+    """One supervised command, which is not restarted after it ends if `once` is True.
 
     The standard output of a `quiet` command is discarded; its errors go to standard error.
     """
@@ -72,10 +76,11 @@ class Program:
         self.started = time.monotonic()
 
     def ended(self) -> int | None:
-        """Return the exit code once the command has ended, and kill the rest of its group.
+        """Return the exit code if the command has ended, and kill the rest of its group.
 
-        The group is signalled before the leader is reaped: until then the process id of the leader
-        cannot be reused for another process. Returns None while the command runs.
+        The group is signalled before the leader's exit status is collected, because until then the
+        leader's process id cannot be reused for another process. Returns None while the command
+        runs.
         """
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.process is None or os.waitid(os.P_PID, self.process.pid, flags) is None:
@@ -83,12 +88,12 @@ class Program:
         return self.kill()
 
     def ask_to_stop(self) -> None:
-        """Ask the leader to stop; it stops its own children."""
+        """Ask the group's leader to stop; the leader stops its own children."""
         if self.process is not None:
             self.process.terminate()
 
     def kill(self) -> int:
-        """Kill the whole group at once; return the exit code of its leader."""
+        """Kill the whole process group at once, and return the exit code of its leader."""
         if self.process is None:
             return 0
         with suppress(ProcessLookupError, PermissionError):
@@ -98,7 +103,7 @@ class Program:
         return code
 
     def plan_restart(self, now: float) -> float:
-        """Choose the time of the next start; return the seconds until then."""
+        """Choose when to start the program next, and return the seconds until then."""
         steady = now - self.started >= STEADY_SECONDS
         self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), LONGEST_BACKOFF_SECONDS)
         self.due = now + self.backoff
@@ -107,17 +112,20 @@ class Program:
 
 @dataclass
 class Supervisor:
-    """Runs `programs` until told to stop; `say` gets one line for each notable event."""
+    """Supervisor that runs `programs` until told to stop.
+
+    `say` is called with one line of text for each notable event.
+    """
 
     programs: list[Program]
     say: Say
     stopping: bool = field(default=False, init=False)
 
     def run(self, each_round: Callable[[], None] = lambda: None) -> None:
-        """Supervise until SIGINT, SIGTERM or SIGHUP.
+        """Supervise the programs until SIGINT, SIGTERM or SIGHUP arrives.
 
-        `each_round` is called several times a second. Only the main thread may call this: it sets
-        signal handlers.
+        `each_round` is called several times a second. Only the main thread may call this method,
+        because it sets signal handlers.
         """
         with self._signals():
             try:
@@ -130,7 +138,7 @@ class Supervisor:
                 self._stop_all()
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Ask `run` to stop everything; also the signal handler."""
+        """Ask `run` to stop everything. This is also the signal handler."""
         self.stopping = True
 
     @contextmanager
@@ -177,5 +185,5 @@ class Supervisor:
 
 
 def describe(code: int) -> str:
-    """Return a subprocess exit code in words: "signal 9" or "exit code 1"."""
+    """Return a subprocess's exit code in words, such as "signal 9" or "exit code 1"."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

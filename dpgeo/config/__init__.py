@@ -1,4 +1,4 @@
-"""Settings, URLs, Celery and WSGI: no logic."""
+"""Settings, URLs, Celery and WSGI, without any logic of their own."""
 
 from dpgeo.config.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""The Celery application, loaded with the settings: any process can enqueue tasks."""
+"""The Celery application, loaded with the settings so any process can queue tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 
 app = Celery("dpgeo")
-app.set_default()  # for the other threads of a web server as well
+app.set_default()  # also for the other threads of a web server
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

@@ -1,4 +1,4 @@
-"""Settings of gunicorn (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
+"""Gunicorn settings (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
 
 import resource
 from typing import Any
@@ -21,7 +21,7 @@ control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """Allow a file for every connection; many systems start with 1,024."""
+    """Raise the limit on open files to one for every connection; many systems allow only 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 8 * worker_connections
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)

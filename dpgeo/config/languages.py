@@ -1,7 +1,7 @@
-"""Languages of the pages: chosen in the address (`/de/...`), or else the browser's wish.
+"""Choice of a page's language: by its URL (`/de/...`), or else by the browser.
 
-An address without a language belongs to no language: it is what API documents, citations and
-files give. Links on a page behind a language stay behind it.
+A URL without a language belongs to no language: it is the one that API documents, citations and
+files state. Links on a page with a language in its URL keep that language.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils.translation import get_language_from_request, get_language_inf
 from dpgeo.config.urls import SERVICES, handler500
 
 PREFIXES = {code.removesuffix("-gb"): code for code, _ in settings.LANGUAGES}
-"""The languages' names in addresses, with their codes."""
+"""The language codes, by the language names in URLs."""
 
 NOT_PAGES = (
     "/admin/",
@@ -29,11 +29,11 @@ NOT_PAGES = (
     "/readyz",
     f"/{settings.STATIC_URL}",
 )
-"""Where the addresses begin that answer in the language of the site."""
+"""Beginnings of the URL paths that answer in the site's default language."""
 
 
 class PagesBehind:
-    """A URL configuration with the pages behind the name of a language."""
+    """URL configuration with all pages below the name of one language."""
 
     handler500 = handler500
 
@@ -59,7 +59,10 @@ class Version:
 def page_language(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that chooses the language of pages; sets `request.versions` for their links."""
+    """Return a middleware that chooses the language of each page.
+
+    It also sets `request.versions`, the page's links to its versions in other languages.
+    """
 
     def answer(request: HttpRequest) -> HttpResponse:
         if request.path_info.startswith(NOT_PAGES):
@@ -81,7 +84,7 @@ def page_language(
 
 
 def _divide(address: str) -> tuple[str, str]:
-    """Divide a path into the name of its language, or "", and the rest."""
+    """Split a path into the name of its language, or "", and the rest."""
     prefix, _, rest = address.removeprefix("/").partition("/")
     return (prefix, f"/{rest}") if prefix in PREFIXES else ("", address)
 

@@ -1,9 +1,9 @@
 """Logging: one line per event on standard error, without any data.
 
 An exception is logged by its type and traceback. Its message is left out, because messages quote
-the values that caused them. Users who may see private facts find the failure of a job on its page.
-All lines of a request carry its `request_id`, all lines of a job its `job_id`, whichever module
-wrote them.
+the values that caused them. Users who may see private facts find out on a job's page why it failed.
+All log lines of a request carry its `request_id`, and all those of a job its `job_id`, whichever
+module wrote them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
-"""What may be logged about a task; Celery also offers its arguments and exception."""
+"""What may be logged about a task. Celery also offers the task's arguments and exception."""
 
 
 GUNICORN_WORDS = {
@@ -30,7 +30,7 @@ RESET_LINK = re.compile(r"(/accounts/password/)[^/\s]+/[^/\s]+")
 
 
 def places(error: BaseException) -> str:
-    """Return the types and tracebacks of an exception's chain, without messages."""
+    """Return the types and tracebacks of a chain of exceptions, without their messages."""
     lines = []
     seen: set[int] = set()
     link: BaseException | None = error
@@ -49,7 +49,7 @@ def places(error: BaseException) -> str:
 
 
 def without_messages(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Replace the exception of an event by its type and traceback."""
+    """Replace the exception in a log event with its type and traceback."""
     info: Any = event.pop("exc_info", None)
     if isinstance(info, BaseException):
         event["error"] = places(info)
@@ -60,10 +60,10 @@ def without_messages(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 class TaskFactsOnly(logging.Filter):
-    """Reduces Celery's reports of tasks to the facts that may be logged."""
+    """Filter that reduces Celery's task reports to the facts that may be logged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword Celery's reports of tasks; keep every record."""
+        """Reword Celery's task reports. Returns True, so that every record is kept."""
         if isinstance(record.args, dict) and "description" in record.args:
             record.msg = "task %(name)s %(id)s %(description)s"
             record.args = {name: record.args.get(name) for name in TASK_FACTS}
@@ -71,10 +71,10 @@ class TaskFactsOnly(logging.Filter):
 
 
 class NoClients(logging.Filter):
-    """Removes clients and requested addresses from gunicorn's messages."""
+    """Filter that removes clients and requested URLs from gunicorn's messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword gunicorn's messages that quote clients; keep every record."""
+        """Reword gunicorn's messages that quote clients. Returns True, so every record is kept."""
         if record.name == "gunicorn.error":
             for beginning, words in GUNICORN_WORDS.items():
                 if str(record.msg).startswith(beginning):
@@ -83,10 +83,10 @@ class NoClients(logging.Filter):
 
 
 class NoResetLinks(logging.Filter):
-    """Removes the secret part of addresses that set a password, whatever logs them."""
+    """Filter that removes the secret part of URLs that set a password, whatever logs them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shorten such addresses; keep every record."""
+        """Shorten URLs that set a password. Returns True, so that every record is kept."""
         if isinstance(record.args, tuple):
             record.args = tuple(
                 RESET_LINK.sub(r"\1...", each) if isinstance(each, str) else each
@@ -98,7 +98,7 @@ class NoResetLinks(logging.Filter):
 
 
 def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
-    """Return the settings of `logging.config.dictConfig` for all processes."""
+    """Return the logging settings of all processes, for `logging.config.dictConfig`."""
     renderer: Any = structlog.processors.JSONRenderer()
     if not json:
         renderer = structlog.processors.LogfmtRenderer(
@@ -150,7 +150,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
         "loggers": {
             "dpgeo": {"level": level},
             "django": {"handlers": [], "level": "WARNING"},
-            # Below ERROR this logger only lists addresses that people mistyped or may not see.
+            # Below ERROR this logger only lists URLs that people mistyped or may not see.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},

@@ -1,4 +1,4 @@
-"""A connection that ends when its other side is too slow."""
+"""Network connection that ends when the other side is too slow."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import time
 from typing import IO, Any
 
 HEADER_SECONDS = 10.0
-"""Time in which the header of a request has to arrive."""
+"""Seconds in which the header of a request has to arrive."""
 
 GRACE_SECONDS = 15.0
 LEAST_RATE = 1024
-"""A body or an answer may keep this server waiting for GRACE_SECONDS. Every LEAST_RATE bytes that
-are transferred give a second back; time in which this server does not wait is free."""
+"""The least transfer rate, in bytes per second. A body or a response may keep this server waiting
+for GRACE_SECONDS. Every LEAST_RATE bytes that are transferred add a second to that allowance, and
+only time in which this server waits is counted.
+"""
 
 BLOCK_BYTES = 1 << 18
 
 
 class TooSlow(TimeoutError):
-    """The other side was too slow.
+    """Raised if the other side of a connection is too slow.
 
-    It has the error number of a connection closed by the other side, so gunicorn closes it without
-    a log line.
+    It has the error number of a connection closed by the other side, so gunicorn closes the
+    connection without a log line.
     """
 
     def __init__(self) -> None:
@@ -32,7 +34,7 @@ class TooSlow(TimeoutError):
 
 
 class PacedSocket:
-    """A socket whose other side has a deadline for headers and a least rate for all else."""
+    """Socket with a deadline for headers and a least transfer rate for everything else."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.plain = connection
@@ -43,15 +45,15 @@ class PacedSocket:
         return getattr(self.plain, name)
 
     def expect_header(self) -> None:
-        """Start the deadline of the next header."""
+        """Start the clock for the next header, which must arrive within HEADER_SECONDS."""
         self._deadline = time.monotonic() + HEADER_SECONDS
 
     def expect_body(self) -> None:
-        """Give a body, or an answer, its time."""
+        """Start the time allowance for a body or a response."""
         self._deadline, self._left = None, GRACE_SECONDS
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Receive up to `size` bytes. Raises TooSlow."""
+        """Receive up to `size` bytes. Raises TooSlow if the other side is too slow."""
         began = self._wait_at_most()
         try:
             received = self.plain.recv(size, flags)
@@ -61,8 +63,8 @@ class PacedSocket:
         return received
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Send some of the bytes. Raises TooSlow."""
-        if self._deadline is not None:  # an answer to an unreadable header
+        """Send some of the bytes, and return how many. Raises TooSlow."""
+        if self._deadline is not None:  # a response to an unreadable header
             self.expect_body()
         began = self._wait_at_most()
         try:
@@ -79,7 +81,10 @@ class PacedSocket:
             rest = rest[self.send(rest, flags) :]
 
     def sendfile(self, file: IO[bytes], offset: int = 0, count: int | None = None) -> int:
-        """Send bytes of a file, of which it holds enough. Raises TooSlow."""
+        """Send `count` bytes of a file, or the rest of the file, and return how many were sent.
+
+        Raises TooSlow.
+        """
         sent = 0
         writable = select.poll()
         writable.register(self.plain, select.POLLOUT)
@@ -100,7 +105,7 @@ class PacedSocket:
         return sent
 
     def _wait_at_most(self) -> float:
-        """Set the time that the next transfer may wait; return the time now. Raises TooSlow."""
+        """Set how long the next transfer may wait, and return the current time. Raises TooSlow."""
         now = time.monotonic()
         left = self._left if self._deadline is None else self._deadline - now
         if left <= 0:
@@ -109,6 +114,6 @@ class PacedSocket:
         return now
 
     def _passed(self, began: float, transferred: int) -> None:
-        """Take the time since `began` away, and give what the bytes earned."""
+        """Subtract the time since `began` from the allowance, and add what the bytes earned."""
         self._left -= time.monotonic() - began
         self._left = min(self._left + transferred / LEAST_RATE, GRACE_SECONDS)

@@ -12,13 +12,13 @@ from structlog.contextvars import bound_contextvars
 HEADER = "X-Request-ID"
 
 WELL_FORMED = re.compile(r"[A-Za-z0-9_-]{8,64}")
-"""The form of ids that proxies make; anything else a client sends stays out of the logs."""
+"""The form of ids that proxies make. Anything else that a client sends stays out of the logs."""
 
 
 def request_id(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that gives a request an id for its log lines and response."""
+    """Return a middleware that adds an id to each request's log lines and response."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")

@@ -1,4 +1,4 @@
-"""Settings; everything that differs between machines comes from the environment."""
+"""Django settings; whatever differs between machines comes from the environment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import environ
 from django.utils.translation import to_language
 
 from dpgeo.config.logs import logging_settings
+from dpgeo.config.places import BASE_DIR, usual_var
 
-BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 
-VAR_DIR = Path(env.str("DPGEO_VAR", default=str(BASE_DIR / "var")))
+VAR_DIR = Path(env.str("DPGEO_VAR", default=str(usual_var())))
 """Folder of everything this installation writes: database, private and public files, queue."""
 
 PRIVATE_DIR = VAR_DIR / "private"
@@ -23,8 +23,9 @@ RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 GROUND_DIR = VAR_DIR / "ground"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
-# Create outer folders before inner ones. Only the server's own user may open the folders: the
-# database holds keys and private reports. `collectstatic` opens the one of scripts to everybody.
+# Create outer folders before inner ones. Only the server's own user may open the folders, because
+# the database holds keys and private reports. `collectstatic` opens the folder of scripts to
+# everybody.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages", GROUND_DIR),
@@ -39,7 +40,7 @@ LOGGING = logging_settings(
 
 
 def read_secret_key() -> str:
-    """Return the environment's secret key, or one generated once and kept in VAR_DIR."""
+    """Return the secret key from the environment, or one generated once and kept in VAR_DIR."""
     if key := str(env.str("DPGEO_SECRET_KEY", default="")):
         return key
     path = VAR_DIR / "secret-key"
@@ -60,7 +61,9 @@ def read_secret_key() -> str:
 SECRET_KEY = read_secret_key()
 
 PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
-"""Key that encrypts the datasets' keys of person hashes; without it, PERSON_KEY_FILE holds one."""
+"""Key that encrypts each dataset's key for person hashes. If it is empty, PERSON_KEY_FILE holds the
+key.
+"""
 PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
@@ -77,7 +80,7 @@ SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 COOKIE_PREFIX = "__Host-" if HTTPS else ""
-"""With this prefix browsers take a cookie from this very host alone, and only by https."""
+"""With this prefix, browsers accept a cookie only from this very host, and only over HTTPS."""
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
     f"{COOKIE_PREFIX}dpgeo_session",
     f"{COOKIE_PREFIX}dpgeo_csrf",
@@ -117,7 +120,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dpgeo.config.languages.page_language",
     "django.middleware.common.CommonMiddleware",
-    # before anything reads a body, which would store its files
+    # This stands before anything that reads a body, since reading a body stores its files.
     "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -150,14 +153,15 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # Without IMMEDIATE, concurrent writers fail with "database is locked".
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        # FULL, because a debit must survive a power cut: if a release was published and the ledger
-        # lost its debit, the budget could be spent twice. WAL with NORMAL may lose the last
+        # FULL, because a debit must survive a power cut: if a release was published but its debit
+        # were lost, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        **DATABASES["default"].get("OPTIONS", {}),  # from the URL, such as ?timeout=5
+        **DATABASES["default"].get("OPTIONS", {}),  # options from the URL, such as ?timeout=5
     }
 else:
-    # Test a kept connection before use: no request fails after a restart of the database server.
+    # Test a kept connection before use, so that no request fails after a restart of the database
+    # server.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -170,7 +174,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"
 
-# Not on the console: links that set a password would be in the log.
+# By default, send no mail rather than print it: the log would contain links that set a password.
 vars().update(env.email_url("DPGEO_EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
@@ -205,11 +209,10 @@ STORAGES = {
     "staticfiles": {"BACKEND": "dpgeo.config.static_files.ReadableStaticFilesStorage"},
 }
 if bucket := env.str("DPGEO_S3_BUCKET", default=""):
-    # An object store, for workers on several machines; needs the packages of locks/s3.txt. The S3
-    # client takes its credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The whole
-    # bucket is private:
-    # this site serves what is published, so that it can be withdrawn at once and no third party
-    # counts visits.
+    # With an object store, workers can run on several machines; it needs the packages in
+    # locks/s3.txt. The S3 client reads its credentials from AWS_ACCESS_KEY_ID and
+    # AWS_SECRET_ACCESS_KEY. The whole bucket is private: this site itself serves what is published,
+    # so that a release can be withdrawn at once and no third party counts visits.
     for name in ("default", "private", "releases"):
         STORAGES[name] = {
             "BACKEND": "storages.backends.s3.S3Storage",
@@ -223,22 +226,29 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "max_memory_size": 16 << 20,  # anything larger is spooled to disk
             },
         }
-# file names that contain Vite's hash
+# Vite puts a hash into these file names, so that the files never change.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
-"""Space that stays free: bytes, or per cent of each file system ("5%"); 0 is no limit."""
+"""Disk space that stays free: bytes, or per cent of each file system ("5%"); 0 means no limit."""
 
 DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
-"""Days after which uploaded files that a dataset keeps, or that nobody confirmed, are deleted."""
+"""Days after which uploaded files are deleted if a dataset keeps them or nobody confirmed them."""
 
 DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
 """Seconds for which caches may serve a published file without asking whether it is withdrawn."""
 
 DPGEO_JOB_SLOTS = sorted(env.list("DPGEO_JOB_SLOTS", cast=int, default=[1, 5, 15, 60]))
 """Minutes after a request at which API keys may learn that its job has ended; see `jobs.slots`."""
+
+DPGEO_GROUND_URL = env.str("DPGEO_GROUND_URL", default="")
+"""Address of another server's vector tiles, for maps that no ground of this site reaches.
+
+That server learns the address of every visitor of such a map and which place they look at."""
+DPGEO_GROUND_ATTRIBUTION = env.str("DPGEO_GROUND_ATTRIBUTION", default="")
+DPGEO_GROUND_ZOOMS = env.str("DPGEO_GROUND_ZOOMS", default="0-14")
 
 env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.file_cache.CountsInFiles"
 CACHES = {
@@ -248,22 +258,27 @@ CACHES = {
     ),
 }
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
-"""Most API requests a minute from one address, not counting files; 0 is no limit."""
+"""Most API requests per minute from one IP address, not counting files; 0 means no limit."""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
-"""Most password resets requested from one address in an hour; 0 is no limit."""
+"""Most password resets per hour from one IP address; 0 means no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
-"""Most failures in 15 minutes from one address; for one account, half as many. 0 is no limit."""
+"""Most failed sign-ins in 15 minutes from one IP address, and half as many for one account; 0 means
+no limit.
+"""
 DPGEO_ROWS_PER_SHARD = env.int(
     "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
 )
-"""Rows of a shard: larger files of points are divided among the workers.
+"""Number of rows in a shard. Larger files of points are divided into shards among the workers.
 
-DPGEO_ROWS_A_PART is its former name, read for one more version."""
+DPGEO_ROWS_A_PART is the setting's former name, read for one more version.
+"""
 DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
-"""Most files that an organisation with several budgets may confirm in an hour; 0 is no limit."""
+"""Most files that an organisation with several budgets may confirm per hour; 0 means no limit."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
-"""Most tasks planned a minute for one address, counted once for each allocation; 0 is no limit."""
+"""Most tasks planned per minute for one IP address, where a task counts once for each allocation; 0
+means no limit.
+"""
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True
@@ -281,13 +296,13 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     }
 elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        # Longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS): otherwise Redis
-        # would hand a running job to a second worker.
+        # This is longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS); otherwise
+        # Redis would hand a running job to a second worker.
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
-        # Give up soon on a broker that does not answer, so that no request waits long for it: the
-        # reaper sends the message again.
+        # Give up soon on a broker that does not answer, so that no request waits long for it. The
+        # reaper (`manage.py reap`) sends the message again.
         "socket_connect_timeout": 3,
         "socket_timeout": 10,
         "retry_on_timeout": True,

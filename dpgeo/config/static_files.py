@@ -13,10 +13,10 @@ READABLE, SEARCHABLE = 0o644, 0o755
 
 
 class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
-    """Whitenoise's compressed files, readable whatever the umask of who collects them.
+    """WhiteNoise's compressed files, readable by all, whatever the collecting account's umask.
 
-    In the image root collects and the site's own account serves. Under umask 077, or in a folder
-    made with it, it would find nothing.
+    In the image, root collects the files and the site's own account serves them. If root collected
+    under umask 077, or in a folder made with it, that account would find nothing.
     """
 
     def post_process(
@@ -29,7 +29,7 @@ class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[
 
 
 def make_readable(folder: Path) -> None:
-    """Let every account read a folder and what is in it, earlier files included."""
+    """Make a folder and everything in it readable by all accounts, including earlier files."""
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink():
             continue

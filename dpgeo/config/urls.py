@@ -19,7 +19,7 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("feed.atom", feed.feed, name="feed"),
     path("oembed", oembed.oembed, name="oembed"),
 ]
-"""What is the same in every language; `languages.py` puts the pages behind each."""
+"""URLs that are the same in every language; `languages.py` adds the pages of each language."""
 
 urlpatterns = [*SERVICES, path("", include("dpgeo.pages.urls"))]
 

@@ -1,10 +1,10 @@
-"""A gunicorn worker in which slow connections hold no thread that answers others.
+"""Gunicorn worker in which slow connections do not block the answering threads.
 
-A thread of its own reads each request and sends each answer, and ends connections that are too
-slow. Such threads are cheap: there may be a thousand, most of which wait. A request whose body has
-arrived is answered by one of the few threads of a pool. The threads of a second pool read larger
-bodies, which are uploads, as they arrive, and preview uploaded files. An answer leaves its pool
-before it is sent.
+A separate thread reads each request and sends each response, and ends connections that are too
+slow. Such threads are cheap: there may be a thousand, most of which wait. Once the body of a
+request has arrived, one of the few threads of a pool answers the request. The threads of a second
+pool read larger bodies, which are uploads, as they arrive, and preview uploaded files. A response
+leaves its pool before it is sent.
 """
 
 from __future__ import annotations
@@ -27,58 +27,59 @@ from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config.paced_socket import PacedSocket
 
 UPLOAD_THREADS = 16
-"""Threads of a process that read large bodies; each may hold a connection to the database."""
+"""Number of threads per process that read large bodies; each may hold a database connection."""
 
 LARGEST_BUFFERED = 4 << 20
-"""Bytes of a body that is received before a thread of the pool is asked."""
+"""Largest body in bytes that is received completely before a pool thread handles the request."""
 
 ABOUT_UPLOADS = re.compile(
     r"(/[a-z]{2})?/(desk|api/v1)/(uploads/|datasets/[^/]+/(uploads?\b|practice/|map/rehearsal/))"
 )
-"""Addresses that may preview a file or rehearse a map, which may take a minute."""
+"""URLs at which a file may be previewed or a map rehearsed, which may take a minute."""
 
 IN_MEMORY = 64 << 10
-"""Bytes of a received body in memory; more are in a temporary file."""
+"""How many bytes of a received body are kept in memory; larger bodies go to a temporary file."""
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Any], Iterable[bytes]]
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
-    """Accepts a connection only while a thread of the pool is free, or after an answer.
+    """Worker that accepts a connection only while a pool thread is free, or after a response.
 
-    gunicorn's own worker accepts every connection, so that one worker can hold all kept-alive
-    connections and answer them on one core, while the other worker is idle.
+    Gunicorn's own worker accepts every connection, so one worker can hold all kept-alive
+    connections and answer them on one core while the other worker is idle.
     """
 
     _computing = 0
     _may_accept = True
 
     def init_process(self) -> None:
-        """Start the pools."""
+        """Start the thread pools."""
         self._counting = threading.Lock()
         self._readers = ThreadPoolExecutor(self.cfg.threads, "answer")
         self._uploads = ThreadPoolExecutor(UPLOAD_THREADS, "upload")
         super().init_process()
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
-        """Return the threads that receive and send, one for each connection that does either."""
+        """Return the threads that receive and send; each active connection needs one."""
         return ThreadPoolExecutor(self.cfg.worker_connections, "connection")
 
     def load_wsgi(self) -> None:
-        """Load the application, to be called in the pools."""
+        """Load the application, which threads of the two pools will call."""
         super().load_wsgi()
         self._application: Application = self.__dict__["wsgi"]
         self.wsgi = self._answer
 
     def handle(self, conn: TConn) -> Any:
-        """Receive a request, have it answered, and send the answer."""
+        """Receive a request, have it answered by a pool, and send the response."""
         if not isinstance(conn.sock, PacedSocket):
             conn.sock = PacedSocket(conn.sock)
         conn.sock.expect_header()
         stays = super().handle(conn)
         if stays is False:
-            # Here, since it waits for the other side to close; gunicorn's main thread would wait.
+            # Close here, because closing waits for the other side and would block gunicorn's main
+            # thread.
             close_graceful(conn.sock.plain)
             conn.close = _closed
         return stays
@@ -116,8 +117,8 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
             self.set_accept_enabled(True)
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
-        """Take a connection back from its thread."""
-        # Even the busiest worker accepts now, or a new visitor could wait for ever.
+        """Return a connection from its thread to gunicorn's main loop."""
+        # Even the busiest worker now accepts a connection, or a new visitor could wait for ever.
         self._may_accept = True
         super().finish_request(conn, fs)
 
@@ -126,7 +127,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """Answer an unreadable request; an overlong address gets a problem document."""
+        """Respond to an unreadable request; an overlong URL gets a problem document."""
         if not isinstance(exc, LimitRequestLine):
             super().handle_error(req, client, addr, exc)
             return

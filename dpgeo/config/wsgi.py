@@ -7,3 +7,8 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
 
 application = get_wsgi_application()
+
+# Pages can be imported only once Django is set up.
+from dpgeo.pages.warming import warm  # noqa: E402
+
+warm()

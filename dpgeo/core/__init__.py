@@ -1,1 +1,1 @@
-"""Privacy concepts, independent of Django: epsilon, spends, guarantees, releases."""
+"""Privacy concepts that do not need Django: epsilon, spends, guarantees, releases."""

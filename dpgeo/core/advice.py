@@ -26,9 +26,9 @@ MOST_RECORDS = 100_000
 class Guess:
     """Public guesses about the data.
 
-    `people` is the number of people, `records` the number of visits of each person, and `share` the
-    share of all visits that are to one busy place. Raises InvalidInput, with the name of the guess
-    as its `field`, for a guess out of range.
+    `people` is the number of people, `records` is the number of visits by each person, and `share`
+    is the share of all visits that are to one busy place. Raises InvalidInput, with the name of the
+    guess as its `field`, if a guess is out of range.
     """
 
     people: int
@@ -59,7 +59,7 @@ class Guess:
 
 
 def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
-    """Return the square root of MSE(l), the typical error of the busy place's count.
+    """Return the square root of MSE(l), the typical error of the count for the busy place.
 
     `bound` is l.
     """

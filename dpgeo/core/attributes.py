@@ -1,6 +1,6 @@
-"""Public attributes: columns of reports whose values are not secret.
+"""Public attributes: columns of reports with values that are not secret.
 
-A publisher declares a column whose values are already public and do not depend on positions, such
+A publisher declares a column if its values are already public and do not depend on positions, such
 as the version of an app, and lists the few values to distinguish. Any other value, and a missing
 value, becomes OTHER, so that a row can only have values from a public list.
 """
@@ -19,7 +19,9 @@ OTHER = "other"
 """Value that replaces every undeclared value and every missing value."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Most combinations of attribute values; a report stores the index of its combination."""
+"""Largest number of combinations of attribute values. A report stores the index of
+its combination.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,11 @@ class Attribute:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the attribute that `document`, made by `to_json`, describes."""
         return cls(str(document["column"]), tuple(str(value) for value in document["values"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return {"column": ..., "values": [...]}."""
+        """Return the attribute as a document: {"column": ..., "values": [...]}."""
         return {"column": self.column, "values": list(self.values)}
 
 
@@ -47,10 +49,10 @@ def combinations(attributes: Sequence[Attribute]) -> int:
 def combine(
     codes: Sequence[NDArray[np.int64]], attributes: Sequence[Attribute]
 ) -> NDArray[np.int32]:
-    """Return the index of each report's combination of attribute values, int32 (n,).
+    """Return an int32 array (n,) with the index of each report's combination of values.
 
-    `codes` has an array, int64 (n,), for each attribute: the index of each report's value among the
-    attribute's values. The index after the last one stands for OTHER.
+    `codes` has an int64 array (n,) for each attribute, which holds the index of each report's value
+    among the attribute's values. The index after the last value stands for OTHER.
     """
     numbers = np.ravel_multi_index(tuple(codes), _shape(attributes))
     return np.asarray(numbers, dtype=np.int32)
@@ -59,9 +61,9 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Invert `combine`: return each column's values (n,), as text, by the column's name.
+    """Return each column's values (n,) as text, by the column's name; this inverts `combine`.
 
-    `numbers` (n,) are indices of combinations.
+    `numbers` (n,) holds the indices of combinations.
     """
     codes = np.unravel_index(numbers, _shape(attributes))
     return {

@@ -1,7 +1,7 @@
-"""What a count or a sum of counts counts: people, sightings or visits.
+"""What a count or a sum of counts refers to: people, sightings or visits.
 
-It counts people only if nobody is counted twice in it. A sum over places or times in which one
-person may be counted several times counts sightings. Visits are rows; pages call them by the
+It refers to people only if nobody is counted twice in it. A sum over places or times, in which one
+person may be counted several times, refers to sightings. Visits are rows; pages call them by the
 owner's word for rows.
 """
 
@@ -16,7 +16,7 @@ from dpgeo.phrases import shown_by_scripts
 
 
 class Counted(StrEnum):
-    """What a figure counts."""
+    """What a figure counts: people, sightings or visits."""
 
     PEOPLE = shown_by_scripts("people")
     SIGHTINGS = shown_by_scripts("sightings")
@@ -39,8 +39,8 @@ def people_between(low: float, high: float, unit: Unit, bound: int) -> tuple[int
     """Return the smallest and largest possible number of people in a sum of counts.
 
     `low` and `high` are the limits of the sum's interval. A counted person adds at least 1 and at
-    most `bound`, the contribution bound. The results are rounded outwards, so they hold whenever
-    the interval does. Returns None if records are the privacy unit.
+    most `bound`, the contribution bound, to the sum. The results are rounded outwards, so they hold
+    whenever the interval does. Returns None if the privacy unit is a record.
     """
     if unit is Unit.RECORD:
         return None

@@ -44,9 +44,9 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A study area, the declared layers by name, a time zone, and public attributes.
+    """The study area, declared layers by name, time zone and public attributes of a dataset.
 
-    `time_zone` is the zone of local times, "" if no time column is declared.
+    `time_zone` is the zone of local times, or "" if no time column is declared.
     """
 
     area: StudyArea
@@ -64,7 +64,7 @@ class Domain:
 
 
 def no_such_layer(name: str, known: list[str]) -> Phrase:
-    """Return the message for a name that is not among `known`, the names of declared layers."""
+    """Return the error message for a layer name that is not among the names in `known`."""
     if not known:
         return Phrase("None is declared yet; declare one on the dataset's page first.")
     return Phrase("{name!r} is not declared; choose from {known}.", name=name, known=listed(known))

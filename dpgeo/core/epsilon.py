@@ -22,10 +22,10 @@ TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it 
 
 
 def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
-    """Read a positive epsilon with at most six decimals.
+    """Parse a positive epsilon with at most six decimals.
 
-    Raises InvalidInput for any other value, and for an epsilon above MAX_EPSILON. `field` is the
-    name of the input to report.
+    Raises InvalidInput for any other value or for an epsilon above MAX_EPSILON. `field` is the name
+    of the input that the error reports.
     """
     try:
         number = value if isinstance(value, Fraction) else Decimal(number_text(value))
@@ -46,8 +46,8 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Refused before the exact arithmetic below: the fraction of 1e-999999999 would have a
-        # billion digits.
+        # Refuse this before the exact arithmetic below, because the fraction of 1e-999999999 would
+        # have a billion digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)
     if (exact * MICRO).denominator != 1:
@@ -56,7 +56,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
 
 
 def to_micro(epsilon: Fraction) -> int:
-    """Convert to micro-epsilon. Raises ValueError if the result is not an integer."""
+    """Return the epsilon in micro-epsilon. Raises ValueError if that is not an integer."""
     micro = epsilon * MICRO
     if micro.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")

@@ -8,10 +8,10 @@ from dpgeo.phrases import Phrase, Value
 
 
 class DpgeoError(Exception):
-    """Base class of errors whose message says what is wrong, where, and what to do about it.
+    """Base class of errors with a message that says what is wrong, where, and what to do.
 
-    `template` is a constant English sentence whose placeholders are filled with `values`
-    (`dpgeo.phrases`). `field` is the name of the input at fault, "" if there is no single one.
+    `template` is a constant English sentence with placeholders for `values` (`dpgeo.phrases`).
+    `field` is the name of the input at fault, or "" if there is no single one.
     """
 
     def __init__(self, template: str | Phrase, /, *, field: str = "", **values: Value) -> None:
@@ -36,20 +36,23 @@ class DpgeoError(Exception):
 
 
 class InvalidInput(DpgeoError):
-    """An input is malformed or out of range."""
+    """Raised if an input is malformed or out of range."""
 
 
 class BudgetExceeded(DpgeoError):
-    """The privacy budget is too small for what was requested."""
+    """Raised if the privacy budget is too small for a request."""
 
 
 class NotAllowed(DpgeoError):
-    """The user may not do this."""
+    """Raised if the user may not do this."""
 
 
 class Conflict(DpgeoError):
-    """The resource is in a state in which this cannot be done."""
+    """Raised if the state of a resource does not allow an action."""
 
 
 class PrivacyError(DpgeoError):
-    """A request breaks a privacy rule, such as an undeclared measurement; no noise was drawn."""
+    """Raised before noise is drawn if a request breaks a privacy rule.
+
+    An example is a measurement that was not declared.
+    """

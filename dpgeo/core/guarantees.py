@@ -28,7 +28,7 @@ class Counting(StrEnum):
 
 
 class Bounding(StrEnum):
-    """Contribution bounding: how to choose the places that count of a person with too many."""
+    """Contribution bounding: how to choose which places count for a person who has too many."""
 
     RANDOM = "random"
     POPULAR = "popular"
@@ -42,7 +42,7 @@ class Notion(StrEnum):
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Number of ledger units in an epsilon of 1 (1 per metre for geo-indistinguishability)."""
+"""Number of ledger units in an epsilon of 1 (for geo-indistinguishability, of 1 per metre)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ Guarantee = PureDP | GeoInd
 
 
 def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """Build the guarantee of a notion.
+    """Return the guarantee for a notion of privacy, an epsilon and a privacy unit.
 
-    Raises ValueError for an epsilon per metre that is not an integer number of pico-epsilon.
+    Raises ValueError if an epsilon per metre is not an integer number of pico-epsilon.
     """
     if notion is Notion.PURE_DP:
         return PureDP(epsilon, unit)
@@ -108,5 +108,5 @@ def whole_units(notion: Notion, epsilon: Fraction) -> int:
 
 
 def from_units(notion: Notion, units: int) -> Fraction:
-    """Invert `whole_units`."""
+    """Convert ledger units to an epsilon; this inverts `whole_units`."""
     return Fraction(units, SCALE[notion])

@@ -4,14 +4,14 @@ Somebody has to guess from which of two neighbouring datasets a release was draw
 both equally likely beforehand. Let p be the probability, under the first dataset, of the outcomes
 for which they guess "the first", and q the probability of these outcomes under the second. The
 guess is right with probability (p + 1 - q)/2. Let a = e^epsilon. An (epsilon, delta) guarantee
-gives p <= a q + delta and 1 - q <= a (1 - p) + delta. Adding these gives
-(1 + a)(p - q) <= a - 1 + 2 delta. So the guess is right with a probability of at most
-(a + delta)/(1 + a), whatever else is known. Randomised response reaches this bound for delta = 0.
+gives p <= a q + delta and 1 - q <= a (1 - p) + delta. Adding these gives (1 + a)(p - q) <= a - 1 +
+2 delta. So the guess is right with a probability of at most (a + delta)/(1 + a), whatever else is
+known. Randomised response reaches this bound for delta = 0.
 
-The bound applies to neighbouring datasets: for pure differential privacy, to somebody's presence.
-Whether somebody was in one place or another takes two steps, removing one privacy unit and adding
-another, so the bound for 2 epsilon applies. For k privacy units that are all present or all absent,
-the bound for k epsilon applies.
+The bound applies to neighbouring datasets: for pure differential privacy, it limits guesses at
+somebody's presence. Whether somebody was in one place or another takes two steps, removing one
+privacy unit and adding another, so the bound for 2 epsilon applies. For k privacy units that are
+all present or all absent, the bound for k epsilon applies.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ from enum import StrEnum
 from fractions import Fraction
 
 COIN = 50
-"""Right guesses in 100 by tossing a coin."""
+"""Right guesses in 100 that a coin toss achieves."""
 
 CERTAIN = 99
-"""Right guesses in 100 from which on no figure is stated, since a guess may be almost certain."""
+"""From this many right guesses in 100 on, no figure is stated, since a guess may be
+almost certain.
+"""
 
 STRONG = 75
-"""Most right guesses in 100 with strong protection: epsilon up to ln 3."""
+"""Most right guesses in 100 that still count as strong protection: epsilon up to ln 3."""
 
 MODERATE = 90
-"""Most right guesses in 100 with moderate protection: epsilon up to ln 9."""
+"""Most right guesses in 100 that still count as moderate protection: epsilon up to ln 9."""
 
 _FAR = 50
-"""Epsilon from which on 100 right guesses in 100 are stated."""
+"""From this epsilon on, 100 right guesses in 100 are stated."""
 
 _DIGITS = 60
 
 
 class Verdict(StrEnum):
-    """How well a privacy unit is protected, in one word."""
+    """One word for how well a privacy unit is protected."""
 
     STRONG = "strong"
     MODERATE = "moderate"
@@ -62,7 +64,7 @@ def right_guesses(epsilon: Fraction, delta: Fraction = Fraction(0)) -> int:
 
 
 def verdict_of(right: int) -> Verdict:
-    """Return the verdict for a number of right guesses in 100."""
+    """Return the verdict on protection that allows this many right guesses in 100."""
     if right <= STRONG:
         return Verdict.STRONG
     return Verdict.MODERATE if right <= MODERATE else Verdict.WEAK

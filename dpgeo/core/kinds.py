@@ -1,4 +1,4 @@
-"""Registry of the kinds of map, by which pages filter and name releases."""
+"""Registry of the kinds of map, which pages use to filter and name releases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dpgeo.phrases import translatable
 class Kind:
     """A kind of map that mechanisms release.
 
-    `title` is the heading of one such map, and `plural` the heading of several. `cells` is true if
-    people are counted in the cells of a grid: publishers can then preview the noise on invented
+    `title` is the heading for one such map, and `plural` the heading for several. `cells` is true
+    if people are counted in the cells of a grid: publishers can then preview the noise on invented
     data, and tasks can be planned on the map. The task planner lists kinds with `for_planning`
     first.
     """

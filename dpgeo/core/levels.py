@@ -29,7 +29,7 @@ MOST_LOGARITHM = 1000
 """Largest integer n for which a level of ln n is written as a logarithm."""
 
 LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
-"""Regular expression for the text of a level, for JSON Schema."""
+"""Regular expression for a level as text, for JSON Schema."""
 
 _DIGITS = Context(prec=50)
 
@@ -38,14 +38,14 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*\)?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level, as text such as "ln 4", within a radius in metres, an integer."""
+    """A privacy level, as text such as "ln 4", within a radius in whole metres."""
 
     text: str
     radius: int
 
     @property
     def pico(self) -> int:
-        """Pico-epsilon per metre, rounded down to an integer."""
+        """Epsilon per metre in pico-epsilon, rounded down to an integer."""
         per_metre = _DIGITS.divide(_value(self.text), Decimal(self.radius))
         scaled = _DIGITS.multiply(per_metre, Decimal(SCALE[Notion.GEO_IND]))
         return int(scaled.to_integral_value(ROUND_FLOOR, _DIGITS))
@@ -56,19 +56,19 @@ class Level:
         return Fraction(self.pico, SCALE[Notion.GEO_IND])
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the level as text, and the radius."""
+        """Return the level, as text, and the radius as a JSON object."""
         return {"level": self.text, "radius": self.radius}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the level that `document`, made by `to_json`, describes."""
         return cls(str(document["level"]), int(document["radius"]))
 
 
 def parse_level(value: object, *, field: str = "level") -> str:
-    """Read a level, such as "ln(4)" or "1.4", and return its normal form, "ln 4" or "1.4".
+    """Parse a level, such as "ln(4)" or "1.4", and return its normal form, "ln 4" or "1.4".
 
-    Raises InvalidInput for text that is not a level, and for a level that is not above 0, is above
+    Raises InvalidInput for text that is not a level, or for a level that is not above 0, is above
     MAX_LEVEL or has too many decimals.
     """
     text = str(value).strip()
@@ -96,7 +96,7 @@ def parse_level(value: object, *, field: str = "level") -> str:
 
 
 def parse_radius(value: object, *, field: str = "radius") -> int:
-    """Read a radius as an integer of metres. Raises InvalidInput for an invalid one."""
+    """Parse a radius in whole metres. Raises InvalidInput if it is invalid."""
     text = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_RADIUS:
         raise InvalidInput(
@@ -108,7 +108,10 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
 
 
 def make_level(level: object, radius: object, *, field: str = "level") -> Level:
-    """Parse a level within a radius. Raises InvalidInput if the ledger cannot store it."""
+    """Parse a level within a radius.
+
+    Raises InvalidInput if either is invalid or the ledger cannot store the level.
+    """
     parsed = Level(parse_level(level, field=field), parse_radius(radius))
     if parsed.pico < 1:
         raise InvalidInput("Is too small for this radius; nothing could be published.", field=field)
@@ -116,7 +119,7 @@ def make_level(level: object, radius: object, *, field: str = "level") -> Level:
 
 
 def format_level(pico: int, radius: int) -> str:
-    """Format an epsilon per metre, such as "level ln 4 within 200 m"."""
+    """Format an epsilon per metre as a level within a radius ("level ln 4 within 200 m")."""
     return str(level_phrase(pico, radius))
 
 

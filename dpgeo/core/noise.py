@@ -12,7 +12,7 @@ from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Smallest epsilon / sensitivity; such noise reaches 2^63 only with probability e^-128."""
+"""Smallest ratio epsilon / sensitivity; its noise reaches 2^63 only with probability e^-128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class DiscreteLaplace:
     def list_threshold(self, cells: int, percent: int) -> int:
         """Return the threshold max(1, ceil(eta ln(cells)/rate)) with eta = percent/100.
 
-        The rate includes the contribution bound. If all `cells` are empty, about cells^(1 - eta)/2
-        of them are expected to reach the threshold.
+        The rate takes account of the contribution bound. If all `cells` are empty, about cells^(1 -
+        eta)/2 of them are expected to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
@@ -77,17 +77,17 @@ class DiscreteLaplace:
         return k
 
     def to_json(self) -> dict[str, str | int]:
-        """Return epsilon, as an exact fraction, and the sensitivity."""
+        """Return epsilon, as an exact fraction, and the sensitivity as a JSON object."""
         return {"epsilon": str(self.epsilon), "sensitivity": self.sensitivity}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the noise distribution that `document`, made by `to_json`, describes."""
         return cls(Fraction(document["epsilon"]), int(document["sensitivity"]))
 
 
 WGS84_STRETCH = Fraction(10057, 10000)
-"""Upper bound on a path's length on the mean sphere divided by its length on WGS84.
+"""Upper bound on the ratio of a path's length on the mean sphere to its length on WGS84.
 
 The sphere's radius is at most 1.00562 times the ellipsoid's radius of curvature along a meridian
 (6,335,439 m at the equator). Along a parallel the ratio is smaller, so the bound holds for any
@@ -95,15 +95,15 @@ path.
 """
 
 PLACEMENT_ULPS = 128
-"""Upper bound on rounding errors in computing a point, in units of 2^-53 of the Earth's radius.
+"""Upper bound on the rounding error of a computed point, in units of 2^-53 of the Earth's radius.
 
-The docstring of `PlanarLaplace` lists these errors.
+The docstring of `PlanarLaplace` lists the errors that it covers.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PlanarLaplace:
-    """Noise of positions: density proportional to exp(-rate * metres) on the sphere, then a grid.
+    """Noise for positions, with density proportional to exp(-rate * metres) on the sphere.
 
     `epsilon`, in epsilon per WGS84 metre, is declared and charged for all reports of one privacy
     unit together. Each of `sensitivity` reports gets an equal share, the property `declared`.
@@ -115,25 +115,25 @@ class PlanarLaplace:
     two positions at distance d are at most d + 1.5 input steps apart after snapping. For every d,
     the odds change by at most exp(declared (d + 1.5 input steps)) per report. (Two positions that
     are snapped to the same point cannot be distinguished at all. A bound in d alone cannot hold,
-    since two positions on either side of an edge of the grid may be arbitrarily close.) That holds
+    since two positions on either side of an edge of the grid may be arbitrarily close.) This holds
     between 85 degrees north and 85 degrees south, where all study areas lie. Nearer to the poles a
-    row may have a single point. There snapping moves a position by at most 1.25 input steps, and
+    row may have a single point; there, snapping moves a position by at most 1.25 input steps, and
     two positions by at most 2.5 together.
 
     Finite precision. Let e be the largest distance between a computed point and the ideal point. It
     is at most PLACEMENT_ULPS units of 2^-53 of the Earth's radius plus 16 units of 2^-53 of the
     scale 1/rate. The former cover errors of the angle (13 units at the antipode), of sines, cosines
-    and arcs (32) and of finding the nearest grid point (16), the latter those of the logarithm. Let
-    C be the region of points that are snapped to one output. A computed point lies in C only if the
-    ideal point lies in C widened by e, and it certainly lies in C if the ideal point lies in C
-    narrowed by e. C is at least 0.6 and at most 1.5 steps wide. So widening adds at most the share
-    eta = (7 e/step) exp(2.2 rate step) of its mass: 7 bounds the ratio of circumference to area in
-    steps, and the exponential bounds the density at the rim relative to the middle. 2^-50 is added
-    to eta for rounding in the acceptance test. So the odds of any output change by at most a factor
-    of (1 + eta)/(1 - eta) beyond the ideal odds (cf. Andres et al. 2013, theorem 4.1). Two
-    different snapped positions are at least 0.6 input steps apart, so the additional loss per metre
-    is at most ln((1 + eta)/(1 - eta))/(0.6 input steps), the property `correction`. The sampler
-    uses the rate (declared - correction)/WGS84_STRETCH.
+    and arcs (32) and of finding the nearest grid point (16); the latter cover errors of the
+    logarithm. Let C be the region of points that are snapped to one output. A computed point lies
+    in C only if the ideal point lies in C widened by e, and it certainly lies in C if the ideal
+    point lies in C narrowed by e. C is at least 0.6 and at most 1.5 steps wide. Widening therefore
+    adds at most the share eta = (7 e/step) exp(2.2 rate step) of its mass: 7 bounds the ratio of
+    circumference to area in steps, and the exponential bounds the density at the rim relative to
+    the middle. 2^-50 is added to eta for rounding in the acceptance test. The odds of any output
+    thus change by at most a factor of (1 + eta)/(1 - eta) beyond the ideal odds (cf. Andres et al.
+    2013, theorem 4.1). Two different snapped positions are at least 0.6 input steps apart, so the
+    additional loss per metre is at most ln((1 + eta)/(1 - eta))/(0.6 input steps), the property
+    `correction`. The sampler uses the rate (declared - correction)/WGS84_STRETCH.
 
     Raises InvalidInput (field "level") if the correction is at least half of `declared`.
     """
@@ -166,11 +166,11 @@ class PlanarLaplace:
 
     @property
     def snapping(self) -> float:
-        """Step, in metres, of the grid to which positions are snapped before perturbation."""
+        """Step in metres of the grid to which positions are snapped before they are perturbed."""
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
-        """Return the largest distance in metres between two snapped positions `metres` apart."""
+        """Return how far apart, in metres, two positions `metres` apart can be once snapped."""
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
@@ -203,7 +203,7 @@ class PlanarLaplace:
         return math.sqrt(3) / self.rate
 
     def radius(self, share: float) -> float:
-        """Return the radius in metres within which a `share` of displacements lies.
+        """Return the radius in metres within which the share `share` of displacements lies.
 
         With R the radius of the sphere, integration by parts gives P(r > s) = (exp(-rate s) (rate R
         sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). This is solved for s by
@@ -232,7 +232,7 @@ class PlanarLaplace:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the noise distribution that `document`, made by `to_json`, describes."""
         epsilon = Fraction(document["epsilon"])
         step, input_step = int(document["step"]), int(document.get("input_step", 0))
         return cls(epsilon, int(document["sensitivity"]), step, input_step)
@@ -242,5 +242,8 @@ Noise = DiscreteLaplace | PlanarLaplace
 
 
 def noise_from_json(document: dict[str, Any]) -> Noise:
-    """Read planar Laplace noise if the document has a "step", else discrete Laplace."""
+    """Return the noise that a document describes: planar Laplace if it has a "step".
+
+    Otherwise the noise is discrete Laplace.
+    """
     return (PlanarLaplace if "step" in document else DiscreteLaplace).from_json(document)

@@ -41,8 +41,9 @@ NOUNS: dict[str, Noun] = {
         Noun(translatable("photo"), shown_by_scripts("photos")),
     )
 }
-"""The nouns from which owners choose, by their singular. None begins with a vowel sound, so that
-sentences can use the article "a"."""
+"""The nouns from which owners choose, by their singular form. None of them begins with a vowel
+sound, so that sentences can use the article "a".
+"""
 
 
 def noun_of(chosen: str, default: Noun) -> Noun:

@@ -1,4 +1,4 @@
-"""Text of numbers as people write them; Python's own parsers accept more."""
+"""Text of numbers as people write them, since Python's own parsers accept more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public parameters of mechanisms, the source of forms, schemas and docs."""
+"""Public mechanism parameters, from which forms, schemas and docs are made."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ P = TypeVar("P")
 class Parameter:
     """One parameter of a mechanism; its `kind` is int, bool or str.
 
-    The value of a parameter of kind str is the name of a declared layer of the kind `layer`, which
-    may be empty if `optional`; or, if `layer` is None, a text that `read` accepts, described by the
-    regular expression `pattern`; or, if `read` is None too, one of `choices`. `low` and `high` are
-    the inclusive bounds of an int; `beyond` is advice for users who need more than `high`.
-    `deprecated` are former names that are still accepted.
+    A parameter of kind str has one of three kinds of value. With `layer`, the value is the name of
+    a declared layer of that kind, which may be empty if `optional`. Otherwise, with `read`, it is a
+    text that `read` accepts, described by the regular expression `pattern`. Otherwise it is one of
+    `choices`. `low` and `high` are the inclusive bounds of an int; `beyond` is advice for users who
+    need more than `high`. `deprecated` lists former names that are still accepted.
     """
 
     name: str
@@ -59,7 +59,7 @@ def param(
     """Declare a field of a parameter dataclass; see `Parameter` for the arguments.
 
     With `layer`, an empty name means the dataset's only layer of that kind, or no layer if
-    `optional`. `read` normalises a text, and raises InvalidInput for an invalid one.
+    `optional`. `read` normalises a text, and raises InvalidInput if the text is invalid.
     """
     metadata = {
         "description": description,
@@ -77,7 +77,7 @@ def param(
 
 
 def parameters(cls: type[Any]) -> list[Parameter]:
-    """Return the parameters of a dataclass of `param` fields, in their order."""
+    """Return the parameters that the `param` fields of a dataclass declare, in their order."""
     hints = typing.get_type_hints(cls)
     return [
         Parameter(
@@ -100,11 +100,11 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 
 
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
-    """Read parameters from JSON or form strings; missing parameters take their defaults.
+    """Parse parameters from JSON or form strings; missing parameters get their defaults.
 
     A parameter may also be given by a deprecated name. Raises InvalidInput, with the parameter's
-    name as its `field`, if the parameter is unknown, given by two names, of the wrong type, or out
-    of bounds.
+    name as its `field`, if a parameter is unknown, given by two names, of the wrong type, or out of
+    bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
     current = deprecated_names(cls)
@@ -122,12 +122,12 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
 
 
 def deprecated_names(cls: type[Any]) -> dict[str, str]:
-    """Return a map from deprecated names of parameters to their current names."""
+    """Return a mapping from deprecated parameter names to current ones."""
     return {old: each.name for each in parameters(cls) for old in each.deprecated}
 
 
 def layers_named(params: Any) -> list[str]:
-    """Return the names of the declared layers that parameters refer to."""
+    """Return the names of the declared layers to which parameters refer."""
     names = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
     return [name for name in names if name]
 
@@ -136,8 +136,8 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
     """Fill in each empty layer name if the dataset has only one layer of its kind.
 
     `known` maps the names of the dataset's declared layers to their kinds. An empty optional name
-    stays empty. Raises InvalidInput, listing the layers of the right kind, for an undeclared name,
-    and for an empty name if the dataset has no such layer or several.
+    stays empty. Raises InvalidInput, which lists the layers of the right kind, for an undeclared
+    name, or for an empty name if the dataset has no such layer or several.
     """
     settled: dict[str, str] = {}
     for parameter in parameters(type(params)):
@@ -153,10 +153,10 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """Return a JSON Schema (draft 2020-12) of the parameters, which allows no other parameters.
+    """Return a JSON Schema (draft 2020-12) for the parameters, which allows no others.
 
-    For a parameter whose value is the name of a declared layer, `x-layer` is the layer's kind.
-    Former names are marked as deprecated.
+    Where the value is the name of a declared layer, `x-layer` is the layer's kind. Former names are
+    marked as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
     for parameter in parameters(cls):

@@ -16,6 +16,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.spend import Measured
+from dpgeo.core.totals import Totals
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -27,7 +28,7 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec stores it by the type annotations of its fields. Layers, range answers and special
+    The codec stores each field according to its type annotation. Layers, range answers and special
     wording are registered by the type of the content.
     """
 
@@ -45,9 +46,10 @@ class Content:
 class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
-    `counts` is int64 of the grid's shape: the noisy counts as drawn, which may be negative. Cells
-    that do not touch the study area are exactly 0, without noise, since they are publicly known to
-    be empty. If `threshold` is above 0, a second layer shows counts below the threshold as 0.
+    `counts` is an int64 array of the grid's shape with the noisy counts as drawn, which may be
+    negative. Cells that do not touch the study area are exactly 0, without noise, since they are
+    publicly known to be empty. If `threshold` is above 0, a second layer shows counts below the
+    threshold as 0.
     """
 
     grid: Grid
@@ -61,8 +63,8 @@ class SlicesRelease(Content):
     """A noisy count for every cell in every slice of local time.
 
     `counts` is int64 (s, rows, columns): for each of s slices, counts as in `GridRelease`. `keys`
-    (s,) are the names of the slices in files, `titles` (s,) their titles on pages, and `time_zone`
-    the time zone in which they are defined.
+    (s,) are the names of the slices in files, `titles` (s,) are their titles on pages, and
+    `time_zone` is the time zone in which the slices are defined.
     """
 
     grid: Grid
@@ -75,11 +77,11 @@ class SlicesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease(Content):
-    """Noisy counts of cells, and noisy totals of disjoint boxes chosen from them.
+    """Noisy counts of cells, and noisy totals of disjoint boxes chosen on the basis of them.
 
     `counts` is as in `GridRelease`. `boxes` is int32 (n, 4): first row, row after the last, first
     column, column after the last. Together the boxes cover the grid. `totals` is int64 (n,); a box
-    that does not touch the study area has total 0. `answers` is the method of estimating cells:
+    that does not touch the study area has the total 0. `answers` is the method of estimating cells:
     "uniform" or "least-squares".
     """
 
@@ -94,13 +96,13 @@ class PartitionRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeRelease(Content):
-    """Noisy counts of a tree of boxes, whose disjoint leaves cover the study area.
+    """Noisy counts for a tree of boxes, of which the disjoint leaves cover the study area.
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`; each box contains
     a cell that touches the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
-    (n,), the index of the parent node, -1 for a root. `measured`, bool (n,), marks the nodes that
-    have a noisy count of their own, as all leaves have. `counts` is int64 (n,), 0 for nodes that
-    were not measured. `noises` is the noise of each level's counts.
+    (n,), the index of the parent node, or -1 for a root. `measured`, bool (n,), marks the nodes
+    that have a noisy count of their own, as all leaves have. `counts` is int64 (n,), 0 for nodes
+    that were not measured. `noises` holds the noise for each level's counts.
     """
 
     grid: Grid
@@ -114,14 +116,14 @@ class TreeRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PhasedRelease(Content):
-    """Noisy counts of boxes in several phases, and a surface inferred from them.
+    """Noisy counts for boxes in several phases, and a surface inferred from them.
 
     The boxes of one phase are disjoint and cover all cells that touch the study area; each box
-    contains at least one such cell. The boxes of a phase were chosen by the counts of earlier
-    phases alone. `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` int32 (n,), ascending
-    from 0, and `counts` int64 (n,), as drawn. `noises` is the noise of each phase. `surface` is
-    float64 of the grid's shape: the expected count of each cell given all phases, 0 in cells that
-    do not touch the study area. It is stored instead of recomputed, so that a release does not
+    contains at least one such cell. The boxes of a phase were chosen from the counts of earlier
+    phases alone. `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` is int32 (n,), ascending
+    from 0, and `counts` is int64 (n,), as drawn. `noises` holds the noise for each phase. `surface`
+    is float64 of the grid's shape: the expected count for each cell given all phases, 0 in cells
+    that do not touch the study area. It is stored instead of recomputed, so that a release does not
     change when the inference method is improved.
     """
 
@@ -135,7 +137,7 @@ class PhasedRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SparseRelease(Content):
-    """The cells whose noisy counts reach a public threshold.
+    """The cells with noisy counts that reach a public threshold.
 
     `cells`, int64 (n,), are the indices, row * columns + column, of these cells in ascending order;
     all of them touch the study area. `counts`, int64 (n,), are their noisy counts, each at least
@@ -153,7 +155,7 @@ class SparseRelease(Content):
 class ClustersRelease(Content):
     """Cluster centres and the noisy number of records nearest to each.
 
-    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,), as drawn. Every
+    `longitude` and `latitude` are float64 (k,) in degrees; `counts` is int64 (k,), as drawn. Every
     record is counted once, at the centre nearest to it on the sphere.
     """
 
@@ -179,7 +181,8 @@ class ContourRelease(Content):
     `counts` is int64 of the grid's shape, as in `GridRelease`. `surface` is float64 of the same
     shape: expected counts, never negative, and 0 in cells that do not touch the study area. It is
     stored instead of recomputed, for the reason given in `PhasedRelease`. `lines`, float64 (m,),
-    are the densities of the contours, ascending, in people per square kilometre of ground.
+    holds the densities of the contours in ascending order, in people per square kilometre of
+    ground.
     """
 
     grid: Grid
@@ -190,7 +193,7 @@ class ContourRelease(Content):
 
 
 NO_TIME = -(1 << 63)
-"""Time of a report that has no time: the smallest int64."""
+"""Value that stands for the missing time of a report: the smallest int64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -200,9 +203,9 @@ class PointsRelease(Content):
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. All points are in the study
     area, sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since
     1970, rounded as declared, and NO_TIME for a report without a time; it is empty if times are
-    dropped. `prior` is the name of the public layer used for remapping, "" without remapping. If
+    dropped. `prior` is the name of the public layer used for remapping, or "" without remapping. If
     `padded` is not 0, padding reports were added so that every privacy unit has exactly `padded`
-    points. `attributes` are the published attributes with their declared values. `combination`,
+    points. `attributes` holds the published attributes with their declared values. `combination`,
     int32 (n,), is the index of each report's combination of values (`core.attributes.combine`); it
     is empty without attributes. `density` is float64 of the grid's shape and adds up to n;
     `updates` is the number of iterations that estimated it. The density is stored instead of
@@ -229,19 +232,21 @@ class PointsRelease(Content):
 class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts by unit and cluster.
 
-    Candidate places (m,), all public: `longitude` and `latitude`, float64, in degrees; `unit` and
-    `cluster`, int32, the indices of each place's unit and cluster. `levels` are the names of the
-    visible levels of the hierarchy. `unit_paths` gives, for each unit of the finest visible level,
-    the names of the units that contain it, the widest first, followed by its own name.
+    The candidate places (m,) are all public: `longitude` and `latitude`, float64, are in degrees;
+    `unit` and `cluster`, int32, are the indices of each place's unit and cluster. `levels` are the
+    names of the visible levels of the hierarchy. `unit_paths` gives, for each unit of the finest
+    visible level, the names of the units that contain it, the widest first, followed by its own
+    name.
 
-    Clusters (k,): `centre_longitude` and `centre_latitude`, float64, in degrees.
+    The clusters (k,) have `centre_longitude` and `centre_latitude`, float64, in degrees.
 
-    Bins (b,), one for each pair of a unit and a cluster that have a place in common: `bin_unit` and
-    `bin_cluster`, int32, are the indices of the pair, and `counts`, int64, the noisy numbers of
-    records, as drawn.
+    There is one bin (b,) for each pair of a unit and a cluster that have a place in common:
+    `bin_unit` and `bin_cluster`, int32, are the indices of the pair, and `counts`, int64, are the
+    noisy numbers of records, as drawn.
 
-    Draws (e,), one for each place drawn for a virtual user: `person`, int32, is the virtual user's
-    new label, from 0 to `people` - 1, ascending, and `place`, int32, the index of the place.
+    There is one draw (e,) for each place drawn for a virtual user: `person`, int32, is the virtual
+    user's new label, from 0 to `people` - 1, in ascending order, and `place`, int32, is the index
+    of the place.
     """
 
     product = "Synthetic data"
@@ -283,10 +288,11 @@ class Released:
     """The immutable result of one run of a mechanism.
 
     `bound` is the contribution bound: the most cells (if people are counted) or records (if visits
-    are counted) of one privacy unit that are counted. `bounding` is the method of choosing them for
-    a privacy unit that has more. `trace` lists the epsilons spent and the noise drawn for each.
-    `about` is the publisher's description (title, dataset, publisher, licence and so on); with it,
-    every file can be generated from this object alone.
+    are counted) that count for one privacy unit. `bounding` is the method of choosing them for a
+    privacy unit that has more. `trace` lists the epsilons spent and the noise drawn for each.
+    `totals` are the totals that were bought beside the map, or None. `about` is the publisher's
+    description (title, dataset, publisher, licence and so on); with it, every file can be generated
+    from this object alone.
     """
 
     mechanism: str
@@ -300,3 +306,4 @@ class Released:
     trace: tuple[Measured, ...]
     content: Content
     bounding: Bounding = Bounding.RANDOM
+    totals: Totals | None = None

@@ -1,4 +1,4 @@
-"""Spends, the declared measurements of a mechanism, and the trace of actual ones."""
+"""Spends, a mechanism's declared measurements, and the trace of actual ones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dpgeo.core.noise import Noise, noise_from_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """One declared measurement: a label, unique in its plan, and its epsilon.
+    """One declared measurement: its epsilon, and a label that is unique in its plan.
 
-    The epsilon of an `unallocated` spend is divided exactly among several measurements later, by
+    The epsilon of an `unallocated` spend is later divided exactly among several measurements, by
     fractions that may be computed from earlier noisy answers.
     """
 
@@ -30,9 +30,9 @@ class Spend:
 class Measured:
     """One line of the trace: an epsilon that was spent, and the noise that was drawn for it.
 
-    `noise` is None if there are no noisy counts or points: the epsilon was charged although it was
-    not used, or it paid for random decisions to split boxes (`splits`) or for random choices of
-    places (`choices`).
+    `noise` is None if there are no noisy counts or points: either the epsilon was charged but not
+    used, or it paid for random decisions to split boxes (`splits`) or for random choices of places
+    (`choices`).
     """
 
     label: str
@@ -42,7 +42,7 @@ class Measured:
     choices: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the line as a JSON object, with epsilon as an exact fraction."""
+        """Return the trace line as a JSON object, with epsilon as an exact fraction."""
         return {
             "label": self.label,
             "epsilon": str(self.epsilon),
@@ -53,7 +53,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the trace line that `document`, made by `to_json`, describes."""
         return cls(
             label=document["label"],
             epsilon=Fraction(document["epsilon"]),

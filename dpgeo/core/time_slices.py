@@ -14,9 +14,9 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class TimeSlices:
-    """Slices of the local week.
+    """A division of the local week into slices.
 
-    `keys` (s,) are the names of the slices in files, and `titles` (s,) their titles on pages.
+    `keys` (s,) are the names of the slices in files, and `titles` (s,) are their titles on pages.
     `of_hour` (168,) is the index of the slice of each hour of the week, from Monday 00:00 on, so
     every time is in exactly one slice. Raises ValueError if a slice has no hour, an hour has no
     slice, or the numbers of keys and titles differ.
@@ -42,7 +42,7 @@ class TimeSlices:
 class SlicedGrid:
     """The cells of a grid in every time slice, indexed slice by slice.
 
-    Slices are in local time of `time_zone`; a record without a time is in no slice.
+    Slices are in the local time of `time_zone`; a record without a time is in no slice.
     """
 
     grid: Grid
@@ -61,7 +61,7 @@ class SlicedGrid:
 
 
 def _hours(length: int) -> TimeSlices:
-    """Divide every day into slices of `length` hours."""
+    """Return the division of every day into slices of `length` hours."""
     starts = range(0, 24, length)
     return TimeSlices(
         tuple(f"{start:02}-{start + length:02}" for start in starts),
@@ -71,7 +71,10 @@ def _hours(length: int) -> TimeSlices:
 
 
 def _days(keys: tuple[str, ...], titles: tuple[str, ...], of: Callable[[int], int]) -> TimeSlices:
-    """Divide the week into whole days; `of` maps a day, from 0 for Monday, to its slice's index."""
+    """Return a division of the week into slices of whole days.
+
+    `of` maps a day, counted from 0 for Monday, to its slice's index.
+    """
     return TimeSlices(keys, titles, tuple(of(hour // 24) for hour in range(HOURS_A_WEEK)))
 
 

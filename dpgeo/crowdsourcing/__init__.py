@@ -1,1 +1,4 @@
-"""Django app of task campaigns, planned on public releases, never on private data."""
+"""Django app for task campaigns, planned on public releases only.
+
+It never reads private data.
+"""

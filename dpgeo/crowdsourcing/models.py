@@ -9,7 +9,7 @@ from dpgeo.releases.models import Release, make_public_id
 
 
 class Campaign(models.Model):
-    """Tasks to be planned on one release.
+    """A campaign: tasks to be planned on one release.
 
     `settings` and `tasks` are stored as the API received them, after validation. If the campaign is
     `shared`, anybody who knows its unguessable id may read it.

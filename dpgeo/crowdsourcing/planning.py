@@ -29,17 +29,23 @@ from dpgeo.releases.models import Release
 MOST_TASKS = 5_000
 
 MOST_GEOCASTS = 100
-"""Most tasks of a request with task regions: each may consist of hundreds of regions."""
+"""Most tasks in a request that asks for task regions, since each of these may consist of hundreds
+of map regions.
+"""
 
 MOST_SEARCHED = 10_000
-"""Most regions that may be searched for all tasks of a request: about 0.3 s of CPU time."""
+"""Most regions that may be searched for all tasks of a request, which takes about 0.3 s of CPU
+time.
+"""
 
 LONGEST_NAME = 200
 
 SQUARE_KILOMETRE = 1e6
 
 UNREADABLE_REWARD = -1.0
-"""Replaces an unreadable reward: it is below any minimum, so the plan says that it is too low."""
+"""Value that replaces an unreadable reward. It is below any minimum, so the plan says that it is
+too low.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,7 @@ def parse_plan_request(
     allocations: Sequence[str],
     geocast: bool = False,
 ) -> PlanRequest:
-    """Parse tasks and settings. Raises InvalidInput, with the field at fault.
+    """Parse tasks and settings. Raises InvalidInput, which names the field at fault.
 
     An unreadable task is not an error: the plan states the reason why it is not planned.
     """
@@ -87,14 +93,14 @@ def parse_plan_request(
     return PlanRequest(
         names=[_name(task, number) for number, task in enumerate(tasks, start=1)],
         tasks=_tasks(tasks),
-        settings=_settings(settings),
+        settings=parse_settings(settings),
         allocations=[Allocation(each) for each in allocations],
         geocast=geocast,
     )
 
 
 def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
-    """Return the plan of every allocation as a JSON document."""
+    """Return a JSON document with the plan for every allocation of the reward."""
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, request.tasks, request.settings, request.allocations)
     document = {
@@ -108,7 +114,8 @@ def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
     return document
 
 
-def _settings(values: Mapping[str, Any]) -> Settings:
+def parse_settings(values: Mapping[str, Any]) -> Settings:
+    """Parse the settings of a request. Raises InvalidInput, with the field at fault."""
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
         if values[name] not in [each.value for each in kind]:
@@ -129,7 +136,7 @@ def _tasks(given: Sequence[Any]) -> Tasks:
 
 
 def _number(value: Any) -> float:
-    """Return a finite number, or NaN for anything else."""
+    """Return `value` if it is a finite number, or NaN otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return math.nan
     try:
@@ -152,16 +159,17 @@ def _name(task: Any, number: int) -> str:
 
 
 def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """Return a JSON object for each task, with its plan by each allocation.
+    """Return a JSON object for each task, with its plan under each allocation.
 
-    Values are rounded by column, since rounding them one by one would be slow for many tasks.
+    Values are rounded a column at a time, since rounding them one by one would be slow for many
+    tasks.
     """
     ways = {plan.allocation.value: _planned(plan) for plan in plans}
     columns = zip(
         request.names,
-        _rounded(request.tasks.longitude, 7),
-        _rounded(request.tasks.latitude, 7),
-        _rounded(plans[0].density * SQUARE_KILOMETRE, 3),
+        rounded(request.tasks.longitude, 7),
+        rounded(request.tasks.latitude, 7),
+        rounded(plans[0].density * SQUARE_KILOMETRE, 3),
         *ways.values(),
         strict=True,
     )
@@ -180,12 +188,12 @@ def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
 def _planned(plan: Plan) -> list[dict[str, Any]]:
     codes = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
     columns = {
-        "reward": _rounded(plan.reward, 4),
-        "radius_metres": _rounded(plan.radius, 2),
-        "notified": _rounded(plan.notified, 3),
-        "notified_margin": _rounded(plan.margin, 3),
-        "acceptance": _rounded(plan.acceptance, 6),
-        "success": _rounded(plan.success, 6),
+        "reward": rounded(plan.reward, 4),
+        "radius_metres": rounded(plan.radius, 2),
+        "notified": rounded(plan.notified, 3),
+        "notified_margin": rounded(plan.margin, 3),
+        "acceptance": rounded(plan.acceptance, 6),
+        "success": rounded(plan.success, 6),
         "reason": [codes[reason][0] for reason in plan.reasons],
         "explanation": [codes[reason][1] for reason in plan.reasons],
     }
@@ -193,7 +201,7 @@ def _planned(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
-    """Return the number of tasks with and without a radius, and sums over those with one."""
+    """Return how many tasks have a radius and how many have none, and sums over the former."""
     planned = plan.planned
     return {
         "planned": int(planned.sum()),
@@ -205,7 +213,7 @@ def _totals(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
+def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
     """Round numbers (n,) for JSON; values that are not finite become None."""
     rounded = np.round(values, decimals).astype(object)
     rounded[~np.isfinite(values)] = None
@@ -217,7 +225,8 @@ def _add_geocasts(
 ) -> None:
     """Add each task's geocast, and sums over all geocasts, to the document.
 
-    Geocasts use the rewards of `plan`. The geocast of a task without a reward is None.
+    A geocast is the set of map regions that are notified of a task. Geocasts use the rewards of
+    `plan`. The geocast of a task without a reward is None.
     """
     casts = _geocasts(release, request, plan)
     for row, cast in zip(document["tasks"], casts, strict=True):
@@ -235,9 +244,9 @@ def _add_geocasts(
 
 
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
-    """Return the geocast of each task as a JSON object, or None for a task without a reward.
+    """Return each task's geocast (the regions notified) as a JSON object.
 
-    Raises InvalidInput if the search would take too long.
+    A task without a reward has None. Raises InvalidInput if the search would take too long.
     """
     partition = regions_of(release)
     documents: list[Any] = []

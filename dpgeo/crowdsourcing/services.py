@@ -1,4 +1,4 @@
-"""Changes of campaigns, by members of an organisation and their API keys."""
+"""Services that change campaigns, for an organisation's members and API keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Most campaigns of an organisation; with 5,000 tasks each, they take half a gigabyte."""
+"""Most campaigns per organisation. With 5,000 tasks each, they take half a gigabyte."""
 
 
 def campaign_create(
@@ -28,8 +28,8 @@ def campaign_create(
 ) -> Campaign:
     """Store a campaign.
 
-    Raises InvalidInput for invalid tasks, settings or names, or too many campaigns, and NotAllowed
-    if the user is not a member of the organisation.
+    Raises InvalidInput for invalid tasks, settings or names or for too many campaigns, or
+    NotAllowed if the user is not a member of the organisation.
     """
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed(
@@ -56,9 +56,9 @@ def campaign_create(
 
 
 def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) -> Campaign:
-    """Change the name of a campaign, and whether it is shared.
+    """Set the name of a campaign, and whether it is shared.
 
-    Raises InvalidInput for an invalid name, and NotAllowed if the user is not a member of the
+    Raises InvalidInput for an invalid name, or NotAllowed if the user is not a member of the
     campaign's organisation.
     """
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():

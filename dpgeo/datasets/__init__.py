@@ -1,1 +1,4 @@
-"""Datasets, uploads, erasure, public layers, and the same people in datasets (Django app)."""
+"""Django app for datasets, uploads, erasure and public layers.
+
+It also records which datasets are about the same people.
+"""

@@ -1,30 +1,44 @@
-"""Admin pages of datasets and uploads; their forms are on the data owner's desk."""
+"""Admin pages that declare datasets and upload files, with links to the desk."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import URLPattern, path
-from django.utils.html import format_html, format_html_join
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may
+from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.admin_forms import DatasetAddForm, ServiceForm, UploadAddForm
 from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.form_fields import KeywordsField, ThemesField
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_update
+from dpgeo.datasets.previews import upload_look
+from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.datasets.services import PERIOD, dataset_create, dataset_update
+from dpgeo.datasets.uploads import upload_receive
+from dpgeo.ingest.formats import SUFFIXES
 
-EDITABLE = ("title", "description", "licence", "attribution", "row_noun", "keep_raw")
+EDITABLE = (
+    *("title", "description", "licence", "attribution", "contact"),
+    *("keywords", "themes", "covers_from", "covers_until", "row_noun", "keep_raw"),
+)
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns", "public_attributes"),
@@ -32,10 +46,25 @@ FIXED_AFTER = (
 )
 
 
+if TYPE_CHECKING:
+    # ModelForm is generic for the type checker only.
+    DatasetModelForm: TypeAlias = ModelForm[Dataset]
+else:
+    DatasetModelForm = ModelForm
+
+
+class DatasetForm(DatasetModelForm):
+    """Admin form for the descriptive texts of a dataset."""
+
+    keywords = KeywordsField(help_text="Words by which portals find it, separated by commas.")
+    themes = ThemesField()
+
+
 @admin.register(Dataset)
 class DatasetAdmin(OrganisationScoped):
-    """Declared datasets, with links to upload a file and to request a release."""
+    """Admin page for datasets, with links to upload a file and to request a release."""
 
+    form = DatasetForm
     list_display = ["title", "organisation", "unit", "budget", "upload_link", "release_link"]
     list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "unit"]
     search_fields = ["title", "slug"]
@@ -45,29 +74,33 @@ class DatasetAdmin(OrganisationScoped):
 
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
-        """Return in words how much of each budget is left."""
+        """Return how much of each budget is left, in words."""
         ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
         return "; ".join(
             f"{each.amount(each.left_units)} of {each.words(each.lifetime_units)} left"
             for each in ledgers
         )
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Dataset | None = None) -> Any:
+        """Return the fields that cannot change, with the survey's days once they are fixed."""
+        return (*self.readonly_fields, *(PERIOD if obj and obj.frozen_at else ()))
+
     @admin.display(description="Upload")
     def upload_link(self, dataset: Dataset) -> SafeString | str:
-        """Link to the desk's upload page."""
-        return link(desk_url("desk-upload-new", dataset.slug), "Upload a file")
+        """Return a link to the form that uploads a file."""
+        return link(upload_address(dataset), "Upload a file")
 
     @admin.display(description="Release")
     def release_link(self, dataset: Dataset) -> SafeString | str:
-        """Link to the desk's request form."""
+        """Return a link to the desk's form for requesting a release."""
         return link(desk_url("desk-kind", dataset.slug), "New release")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let every member add datasets; the form for it is on the desk."""
+        """Return True for all members; the service decides which of them may set a budget."""
         return self.has_module_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
-        """Let stewards edit the descriptive texts; the frozen fields are read-only."""
+        """Return True for stewards, who edit the descriptive texts; frozen fields are read-only."""
         if obj is None:
             return self.has_module_permission(request)
         return may(request.user, obj, "edit")
@@ -75,14 +108,26 @@ class DatasetAdmin(OrganisationScoped):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Redirect to the desk, where the study area can be drawn."""
-        if url := desk_url("desk-where"):
-            return redirect(url)
-        messages.info(request, "Declare datasets with: python manage.py ingest FILE --create ...")
-        return redirect("admin:datasets_dataset_changelist")
+        """Declare a dataset through the service, then redirect to the upload of its first file."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = DatasetAddForm(request.POST or None, request.user)
+        if request.method == "POST" and (chosen := request.POST.get("organisation")):
+            _member_of(request, chosen)
+        if request.method == "POST" and form.is_valid():
+            try:
+                dataset = dataset_create(**form.facts(), created_by=cast(User, request.user))
+            except DpgeoError as refusal:
+                form.add_refusal(refusal)
+            else:
+                self.log_addition(request, dataset, [{"added": {}}])
+                messages.success(request, gettext("Declared. Now upload its file."))
+                address = reverse("admin:datasets_upload_add")
+                return redirect(f"{address}?dataset={dataset.pk}")
+        return _add_page(self, request, form, "admin/datasets/dataset/add_form.html")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the address of the erasure form to the admin's own."""
+        """Return the admin's URLs, preceded by that of the erasure form."""
         erase = self.admin_site.admin_view(require_POST(self.erase))
         name = "datasets_dataset_erase"
         return [path("<int:dataset_id>/erase/", erase, name=name), *super().get_urls()]
@@ -107,13 +152,14 @@ class DatasetAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Add the buttons and the erasure form to Django's page."""
+        """Show Django's page with the buttons and the erasure form added."""
         dataset = self.get_object(request, object_id)
         buttons = []
         if dataset is not None:
             buttons = [
-                (_("Upload a file"), desk_url("desk-upload-new", dataset.slug)),
+                (_("Upload a file"), upload_address(dataset)),
                 (_("New release"), desk_url("desk-kind", dataset.slug)),
+                (_("Ledger"), reverse("admin:budgets_ledger_change", args=[dataset.ledger_id])),
                 (_("On the desk"), desk_url("desk-dataset", dataset.slug)),
             ]
         context: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}
@@ -125,12 +171,13 @@ class DatasetAdmin(OrganisationScoped):
         self, request: HttpRequest, obj: Dataset, form: ModelForm[Dataset], change: bool
     ) -> None:
         """Save the changes through the service, which checks them."""
-        dataset_update(dataset=obj, changes={name: form.cleaned_data[name] for name in EDITABLE})
+        changes = {name: form.cleaned_data[name] for name in EDITABLE if name in form.cleaned_data}
+        dataset_update(dataset=obj, changes=changes)
 
 
 @admin.register(Upload)
 class UploadAdmin(OrganisationScoped):
-    """Uploaded files and their private reports."""
+    """Admin page for uploaded files and their private reports."""
 
     list_display = ["file_name", "dataset", "state", "created_at", "desk_link"]
     list_filter = ["state"]
@@ -139,37 +186,174 @@ class UploadAdmin(OrganisationScoped):
         "desk_link",
     )
     organisation_path = "dataset__organisation"
+    change_form_template = "admin/datasets/upload/change_form.html"
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True for members, who may upload files to their organisations' datasets."""
+        return self.has_module_permission(request)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the admin's URLs, preceded by that of the upload form.
+
+        The admin's own view must not get this URL, because it reads the body first.
+        """
+        add = self.admin_site.admin_view(csrf_exempt(self.receive))
+        return [path("add/", add, name="datasets_upload_add"), *super().get_urls()]
+
+    def receive(self, request: HttpRequest) -> HttpResponse:
+        """Receive a file, but refuse strangers and large files before reading the body.
+
+        Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
+        """
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if chosen := request.GET.get("dataset"):
+            _may_upload(request, chosen)
+        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DPGEO_MAX_UPLOAD_BYTES:
+            form = self._form(request)
+            gigabytes = f"{settings.DPGEO_MAX_UPLOAD_BYTES / 1024**3:.1f}"
+            words = gettext("The file is larger than {size} GiB; split it, or send Parquet.")
+            form.add_error("file", words.format(size=gigabytes))
+            return self._refuse(request, form, 413)
+        return self._received(request)
+
+    @method_decorator(csrf_protect)
+    def _received(self, request: HttpRequest) -> HttpResponse:
+        """Show the form, or store the submitted file and redirect to its columns."""
+        if request.method != "POST":
+            form = UploadAddForm(
+                initial={"dataset": request.GET.get("dataset")}, **self._options(request)
+            )
+            return _add_page(self, request, form, "admin/datasets/upload/add_form.html")
+        if chosen := request.POST.get("dataset"):
+            _may_upload(request, chosen)
+        form = UploadAddForm(request.POST, request.FILES, **self._options(request))
+        if form.is_valid():
+            file = form.cleaned_data["file"]
+            try:
+                upload = upload_receive(
+                    dataset=form.cleaned_data["dataset"],
+                    file=file,
+                    file_name=file.name,
+                    created_by=cast(User, request.user),
+                )
+                upload_look(upload=upload)
+            except DpgeoError as refusal:
+                form.add_error("file", refusal.phrase.render(gettext))
+            else:
+                self.log_addition(request, upload, [{"added": {}}])
+                address = desk_url("desk-upload", upload.pk) or reverse(
+                    "admin:datasets_upload_change", args=[upload.pk]
+                )
+                return (
+                    JsonResponse({"next": address}) if _wants_json(request) else redirect(address)
+                )
+        return self._refuse(request, form, 422)
+
+    def _options(self, request: HttpRequest) -> dict[str, Any]:
+        mine = datasets_visible_to(request.user).order_by("title")
+        return {"datasets": mine, "accept": ",".join((*SUFFIXES, ".gz", ".zip"))}
+
+    def _form(self, request: HttpRequest) -> UploadAddForm:
+        """Return an empty form that can show errors, without reading the body."""
+        form = UploadAddForm({}, {}, **self._options(request))
+        form.full_clean()
+        form.errors.clear()
+        return form
+
+    def _refuse(self, request: HttpRequest, form: UploadAddForm, status: int) -> HttpResponse:
+        if not _wants_json(request):
+            template = "admin/datasets/upload/add_form.html"
+            return _add_page(self, request, form, template, status)
+        errors = [str(error) for of_field in form.errors.values() for error in of_field]
+        return JsonResponse({"errors": errors}, status=status)
 
     @admin.display(description="Report (private)")
-    def rows(self, upload: Upload) -> SafeString | str:
-        """Return how many rows were accepted and, for each reason, refused."""
+    def rows(self, upload: Upload) -> str:
+        """Return whether the file was read, or why it was not."""
         if upload.state == UploadState.ERASED:
             return "Deleted with its file, because a person was erased."
         if upload.failure:
             return f"Cannot be read. {upload.failure}"
-        if not upload.report:
-            return "Not read."
-        refused = format_html_join(
-            "", "<li>{} refused: {}</li>", ((n, why) for why, n in upload.report["refused"].items())
-        )
-        return format_html(
-            "{} of {} rows accepted<ul>{}</ul>",
-            upload.report["accepted"],
-            upload.report["read"],
-            refused,
-        )
+        # Exact numbers are shown on the desk alone, which hides them beside a waiting draft.
+        return "Read. The desk has the report." if upload.report else "Not read."
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show Django's page with buttons added that lead to the desk."""
+        upload = self.get_object(request, object_id)
+        buttons = []
+        if upload is not None:
+            buttons = [
+                (_("Columns and report"), desk_url("desk-upload", upload.pk)),
+                (
+                    _("The dataset"),
+                    reverse("admin:datasets_dataset_change", args=[upload.dataset_id]),
+                ),
+            ]
+        context = {"buttons": [(label, url) for label, url in buttons if url]}
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     @admin.display(description="Desk")
     def desk_link(self, upload: Upload) -> SafeString | str:
-        """Link to the desk page on which the columns are confirmed."""
+        """Return a link to the desk page on which the columns are confirmed."""
         return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
 
 
 def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
-    """Whether this user may erase a person from the dataset."""
+    """Return whether this user may erase a person from the dataset."""
     return dataset.unit == Unit.PERSON and may(request.user, dataset, "upload")
 
 
 def link(url: str, label: str) -> SafeString | str:
     """Return a link, or the admin's dash if `url` is empty."""
     return format_html('<a href="{}">{}</a>', url, label) if url else "-"
+
+
+def upload_address(dataset: Dataset) -> str:
+    """Return the address of the form that uploads a file to a dataset."""
+    return f"{reverse('admin:datasets_upload_add')}?dataset={dataset.pk}"
+
+
+def _may_upload(request: HttpRequest, chosen: str) -> None:
+    """Raise PermissionDenied unless the user may upload to the dataset with the key `chosen`."""
+    dataset = Dataset.objects.filter(pk=chosen).first() if chosen.isdecimal() else None
+    if dataset is None or not may(request.user, dataset, "upload"):
+        raise PermissionDenied
+
+
+def _member_of(request: HttpRequest, chosen: str) -> None:
+    """Raise PermissionDenied unless the user belongs to the organisation with the key `chosen`."""
+    mine = organisations_of(request.user)
+    if not chosen.isdecimal() or not mine.filter(pk=chosen).exists():
+        raise PermissionDenied
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept") == "application/json"
+
+
+def _add_page(
+    model_admin: OrganisationScoped,
+    request: HttpRequest,
+    form: ServiceForm,
+    template: str,
+    status: int = 0,
+) -> HttpResponse:
+    """Return a page that shows a form in the admin's frame, with status 422 if it has errors."""
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.opts,
+        "adminform": form.in_admin(model_admin),
+        "errors": form.errors,
+        "add": True,
+        "has_view_permission": True,
+        "desk": desk_url("desk"),
+        "draw": desk_url("desk-where"),
+    }
+    return render(request, template, context, status=status or (422 if form.errors else 200))

@@ -1,4 +1,4 @@
-"""System checks of the key of the person hashes."""
+"""System checks for the key with which persons' identifiers are hashed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpgeo.datasets.person_keys import SHORTEST, problem_with_file
 
 @register()
 def check_person_key(**_: Any) -> list[CheckMessage]:
-    """Refuse a key that others may read, or that is too short."""
+    """Report an error if others may read the key, or if it is too short."""
     if settings.PERSON_KEY and len(settings.PERSON_KEY) < SHORTEST:
         problem = f"DPGEO_PERSON_KEY has fewer than {SHORTEST} characters; run openssl rand -hex 32"
         return [Error(problem, id="dpgeo.E001")]

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import unicodedata
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
-from dpgeo.phrases import Phrase, phrase_of
+from dpgeo.core.themes import THEMES
+from dpgeo.phrases import InvalidValue, Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
-"""Most corners of a study area; more would slow down every public page."""
+"""Most corners that a study area may have; more would slow down every public page."""
 
 MOST_VALUES = 1000
-"""Most values of one public attribute."""
+"""Most values that one public attribute may have."""
 
 LONGEST_NAME = 60
-"""Longest name of a public attribute, in characters."""
+"""Length in characters of the longest allowed name of a public attribute."""
 
 LONGEST_VALUE = 100
 
@@ -39,7 +45,7 @@ POSITIONS = frozenset(
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """Return a public text without surrounding blanks. Raises InvalidInput."""
+    """Return a public text without surrounding blanks. Raises InvalidInput if it is invalid."""
     text = str(value or "").strip()
     if required and not text:
         raise InvalidInput("Must not be empty; write a few words.", field=field)
@@ -55,8 +61,79 @@ def clean_text(value: object, *, field: str, longest: int, required: bool = Fals
     return text
 
 
+MOST_KEYWORDS = 20
+
+LONGEST_KEYWORD = 50
+
+
+def clean_keywords(words: object) -> list[str]:
+    """Return public keywords without duplicates. Raises InvalidInput for an invalid keyword."""
+    listed = _texts(words, field="keywords")
+    each = [clean_text(word, field="keywords", longest=LONGEST_KEYWORD) for word in listed]
+    unique = list({word.casefold(): word for word in reversed(each) if word}.values())[::-1]
+    if len(unique) > MOST_KEYWORDS:
+        raise InvalidInput(
+            "Has {count} keywords; keep the {most} that matter most.",
+            count=len(unique),
+            most=MOST_KEYWORDS,
+            field="keywords",
+        )
+    return unique
+
+
+def clean_themes(codes: object) -> list[str]:
+    """Return theme codes without duplicates, in the order of the vocabulary.
+
+    Raises InvalidInput for an unknown code.
+    """
+    chosen = {code.strip() for code in _texts(codes, field="themes")}
+    for code in sorted(chosen - set(THEMES)):
+        raise InvalidInput(
+            "{code!r} is not a theme; choose from {known}.",
+            code=code,
+            known=", ".join(THEMES),
+            field="themes",
+        )
+    return [code for code in THEMES if code in chosen]
+
+
+def clean_contact(address: object) -> str:
+    """Return an e-mail address, or "" for an empty one. Raises InvalidInput if it is invalid."""
+    text = clean_text(address, field="contact", longest=254)
+    try:
+        if text:
+            validate_email(text)
+    except ValidationError:
+        raise InvalidInput(
+            "{text!r} is not an e-mail address.", text=text, field="contact"
+        ) from None
+    return text
+
+
+def clean_day(day: object, *, field: str) -> datetime.date | None:
+    """Return a calendar day, such as "2026-03-31", or None if none is given.
+
+    Raises InvalidInput for an invalid day.
+    """
+    if day is None or isinstance(day, datetime.date):
+        return day
+    text = str(day).strip()
+    try:
+        return datetime.datetime.strptime(text, "%Y-%m-%d").date() if text else None
+    except ValueError:
+        raise InvalidInput("Must be a calendar day, such as 2026-03-31.", field=field) from None
+
+
+def _texts(values: object, *, field: str) -> list[str]:
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise InvalidInput("Must be a list of texts.", field=field)
+    if not all(isinstance(value, str) for value in values):
+        raise InvalidInput("Must be a list of texts.", field=field)
+    return list(values)
+
+
 def clean_area(geometry: object) -> dict[str, Any]:
-    """Validate a study area and return it as a GeoJSON geometry. Raises InvalidInput."""
+    """Return a study area as a GeoJSON geometry. Raises InvalidInput if it is invalid."""
     if not isinstance(geometry, Mapping):
         raise InvalidInput(
             "Must be a GeoJSON Polygon or MultiPolygon with longitude first.", field="study_area"
@@ -86,7 +163,7 @@ def time_zones() -> frozenset[str]:
 
 
 def clean_time_zone(name: object) -> str:
-    """Validate the name of an IANA time zone. Raises InvalidInput."""
+    """Return the name of an IANA time zone. Raises InvalidInput if there is none."""
     text = str(name or "").strip()
     if text not in time_zones():
         raise InvalidInput(
@@ -98,7 +175,7 @@ def clean_time_zone(name: object) -> str:
 
 
 def clean_unit(unit: object) -> str:
-    """Validate a privacy unit. Raises InvalidInput."""
+    """Return the privacy unit. Raises InvalidInput if it is unknown."""
     try:
         return Unit(str(unit)).value
     except ValueError:
@@ -110,7 +187,7 @@ def clean_unit(unit: object) -> str:
 
 
 def clean_row_noun(noun: object) -> str:
-    """Validate the owner's word for a row; "" leaves it open. Raises InvalidInput."""
+    """Return the owner's noun for a row, or "" if it is left open. Raises InvalidInput."""
     text = str(noun or "").strip()
     if text and text not in NOUNS:
         raise InvalidInput(
@@ -123,10 +200,10 @@ def clean_row_noun(noun: object) -> str:
 
 
 def clean_attributes(declared: object) -> list[dict[str, Any]]:
-    """Validate public attributes: [{"column": "...", "values": ["...", ...]}, ...].
+    """Return valid public attributes: [{"column": "...", "values": ["...", ...]}, ...].
 
     An attribute's name must not be the name of another column of the published points, and the
-    number of combinations of values is limited. Raises InvalidInput.
+    number of combinations of values is limited. Raises InvalidInput for invalid attributes.
     """
     if not isinstance(declared, Sequence) or isinstance(declared, str):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
@@ -162,7 +239,7 @@ NOT_ATTRIBUTES = 'Must be a list like [{"column": "device", "values": ["phone", 
 
 
 def _clean_attribute(declared: object) -> Attribute:
-    """Validate one public attribute. Raises InvalidInput."""
+    """Return one public attribute. Raises InvalidInput if it is invalid."""
     if not isinstance(declared, Mapping) or set(declared) != {"column", "values"}:
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
     listed = declared["values"]
@@ -195,7 +272,7 @@ def _clean_attribute(declared: object) -> Attribute:
 
 
 def _clean_line(text: Any, longest: int) -> str:
-    """Validate a text of one line. Raises InvalidInput."""
+    """Return a text of a single line. Raises InvalidInput if it is invalid."""
     line = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
     if len(line.splitlines()) > 1 or "\t" in line:
         raise InvalidInput(
@@ -205,7 +282,7 @@ def _clean_line(text: Any, longest: int) -> str:
 
 
 def clean_file_name(name: object) -> str:
-    """Return a file's name without folders: printable, at most 255 characters."""
+    """Return a file's name without folders, printable and at most 255 characters long."""
     last = str(name or "").replace("\\", "/").rsplit("/", 1)[-1]
     printable = "".join(sign for sign in last if sign.isprintable()).strip()
     return printable[-255:] or "upload"
@@ -215,3 +292,34 @@ def _count_corners(coordinates: Any) -> int:
     if coordinates and isinstance(coordinates[0], (int, float)):
         return 1
     return sum(_count_corners(part) for part in coordinates)
+
+
+def read_outline(text: str) -> StudyArea:
+    """Return a study area parsed from GeoJSON text. Raises ValueError if it is invalid."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
+    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
+        features = document.get("features")
+        if not isinstance(features, list) or len(features) != 1:
+            raise InvalidValue("A collection must hold exactly one feature: the outline.")
+        document = features[0]
+    if not isinstance(document, dict):
+        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
+    return StudyArea.from_geojson(document)
+
+
+def read_attribute(line: str) -> dict[str, Any]:
+    """Return a public attribute parsed from a line such as "app: 1.4, 2.0".
+
+    Raises ValueError if the line is invalid.
+    """
+    column, colon, values = line.rpartition(":")
+    if not colon:
+        raise InvalidValue(
+            "{line} has no colon; write a column and its values, like app: 1.4, 2.0.",
+            line=repr(line[:60]),
+        )
+    listed = [value.strip() for value in values.split(",")]
+    return {"column": column.strip(), "values": [value for value in listed if value]}

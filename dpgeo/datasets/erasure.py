@@ -1,9 +1,8 @@
 """Erasure of one person: a new version of the data without that person's rows.
 
 Older versions and their files are deleted. The keyed hash of the person's identifier stays with the
-dataset, and later uploads refuse the rows of that person. This rule looks at each row alone and
-changes nobody else's rows, so a release protects everybody else exactly as before (see
-`ingest.canonical`).
+dataset, and later uploads refuse that person's rows. This rule looks at each row alone and changes
+nobody else's rows, so a release protects everybody else exactly as before (see `ingest.canonical`).
 
 Earlier releases stay as they are: they hold no rows, hide each person as the budget states, and may
 have been copied anywhere.
@@ -35,16 +34,16 @@ from dpgeo.phrases import Phrase
 
 
 class DataChanged(Exception):
-    """A newer version of the data became ready meanwhile; the job restarts from it."""
+    """Raised if a newer version of the data became ready, from which the job then restarts."""
 
 
 def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
     """Queue a new version of the data without one person.
 
     `person` is the identifier as it stands in the uploaded files; only its keyed hash is stored.
-    From now on every upload refuses the rows of this person. `by` is None at the console. Raises
-    NotAllowed; InvalidInput for an invalid identifier; Conflict if the privacy unit is a record, if
-    there are no data, or while a file is being read.
+    From now on every upload refuses this person's rows. `by` is None if the operator calls this at
+    the console. Raises NotAllowed, InvalidInput for an invalid identifier, or Conflict if the
+    privacy unit is a record, if there are no data, or while a file is being read.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -71,16 +70,17 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
             job=job,
             erasing=digest,
             created_by=by,
+            invented=current.invented,
         )
         job_wake(job=job)
     return version
 
 
 def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
-    """Accept rows of an erased person in later uploads again.
+    """Let later uploads accept an erased person's rows again.
 
-    Corrects an erasure by a mistyped identifier. Returns False if the person was not erased. Raises
-    NotAllowed and InvalidInput.
+    This corrects an erasure that named a mistyped identifier. Returns False if the person was not
+    erased. Raises NotAllowed or InvalidInput.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -89,7 +89,7 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
 
 
 def erase(upload: Upload, lease: JobLease) -> None:
-    """Write the newest data without the person, then delete every older version."""
+    """Write a version of the newest data without the person, then delete all older versions."""
     lease.step(Phrase("Reading rows"))
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
@@ -112,10 +112,10 @@ def erase(upload: Upload, lease: JobLease) -> None:
 
 
 def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
-    """Replace all older versions by the new one; return their canonical files' names.
+    """Replace all older versions with the new one, and return their canonical files' names.
 
-    Releases without a committed draw use the new version: its rows are the old rows without the
-    person. A draw that was made from the old ones and not committed is not used (`releases.blobs`).
+    Releases without a committed draw use the new version, which has the old rows without the
+    person. A draw that was made from the old rows but not committed is not used (`releases.blobs`).
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -141,9 +141,9 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
 
 
 def _digest(dataset: Dataset, person: str) -> bytes:
-    """Return the keyed hash of an identifier, as in ingestion.
+    """Return the keyed hash of an identifier, as ingestion computes it.
 
-    Raises InvalidInput, and Conflict if the key of the hashes is missing.
+    Raises InvalidInput if the identifier is invalid, or Conflict if the hashing key is missing.
     """
     import pyarrow as pa
 

@@ -21,7 +21,10 @@ from dpgeo.phrases import Phrase
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Run an upload's job, ingestion or erasure; False if another process leases it."""
+    """Run an upload's job, which is an ingestion or an erasure.
+
+    Returns False if another process holds the lease on the job.
+    """
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
@@ -39,7 +42,7 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
 
 
 def _finish(upload: Upload) -> None:
-    """Delete the original file once it was read, unless it is to be kept.
+    """Delete the original file once it was read, unless the dataset keeps its files.
 
     A dataset from which somebody was erased keeps none, since a file may name that person even in a
     row that could not be read. If the job is interrupted here, its next attempt continues here.
@@ -84,10 +87,10 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
 def _make_ready(
     upload: Upload, lease: JobLease, comparison: Comparison, facts: dict[str, Any]
 ) -> bool | None:
-    """Make an upload ready, with its warnings.
+    """Mark an upload as ready, with its warnings.
 
-    Returns False if other datasets' files became ready meanwhile and have to be compared first, and
-    None if another worker was faster.
+    Returns False if other datasets' files became ready in the meantime and have to be compared
+    first, or None if another worker was faster.
     """
     with transaction.atomic():
         comparison.lock()

@@ -1,9 +1,9 @@
 """Public layers of a dataset: declaration, reading and removal.
 
 A layer is public geometry that the publisher chose from a map. It is stored in the form in which it
-is read again, never changes, and is clipped to the study area when it is used. It can be removed
-until a release uses it. From the dataset's first upload on, a layer needs a provenance: its
-publisher could have made it from the rows.
+is read again, and never changes. When it is used, it is clipped to the study area. It can be
+removed until a release uses it. After the dataset's first upload, a new layer needs a provenance,
+because its publisher could have made it from the rows.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from dpgeo.core import domain
 from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.layer_documents import read_document
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.phrases import InvalidValue, listed, phrase_of
+from dpgeo.ingest.layer_file import LayerChoices
+from dpgeo.phrases import listed, phrase_of
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.gazetteer import read_gazetteer
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
-"""Folder in the private storage: a layer becomes public with the first release that uses it."""
-
-MAX_BYTES = 32 * 1024 * 1024
-"""Largest file of a layer in bytes; the file is read into memory."""
+"""Folder for layers in the private storage; a layer becomes public with the first release that uses
+it.
+"""
 
 MOST_LAYERS = 100
-"""Most layers of one dataset, so that a looping program cannot fill the disk."""
+"""Most layers that one dataset may have, so that a looping program cannot fill the disk."""
 
 
 def public_layer_add(
@@ -57,33 +57,34 @@ def public_layer_add(
     key_property: str = "",
     name_property: str = "",
     levels: str = "",
+    file_layer: str = "",
+    file_crs: str = "",
     provenance: Provenance | None = None,
 ) -> PublicLayer:
-    """Declare a layer from a GeoJSON file, or places from a CSV table.
+    """Declare a layer from a file: see `layer_documents` for the formats.
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
     density layer the key is the expected number of people. `levels`, such as "country, city,
     street", are the properties that hold the units of places. If a layer of zones has the name of a
-    level, each place has to lie in the zone of its unit. `provenance` is required once a file has
-    been uploaded; only `releases.released_layers` gives a release. `created_by` is None for the
-    operator at the console. Raises NotAllowed; InvalidInput, which names the field; Conflict if
-    there are too many layers.
+    level, each place has to lie in the zone of its unit. `file_layer` is the layer of a GeoPackage,
+    and `file_crs` the coordinate system of a file that states none. `provenance` is required once a
+    file has been uploaded; only `releases.released_layers` gives a release. `created_by` is None
+    for the operator at the console. Raises NotAllowed; InvalidInput, which names the field;
+    Conflict if there are too many layers, or this machine is too busy.
     """
     _check_may(dataset, created_by)
     slug = _clean_name(dataset, name)
     clean_title = clean_text(title or slug, field="title", longest=200, required=True)
-    reader = _reader(kind)
-    try:
-        properties = {"key": key_property.strip(), "name": name_property.strip()}
-        document = _document(file, kind, properties)
-        if levels.strip() and kind == LayerKind.PLACES:
-            document["levels"] = [each.strip() for each in levels.split(",")]
-        layer = reader(document, **properties)
-        layer.within(dataset.area)
-        if isinstance(layer, Places):
-            _check_places(dataset, layer)
-    except ValueError as error:
-        raise InvalidInput(phrase_of(error), field="file") from None
+    choices = LayerChoices(
+        kind=_check_kind(kind),
+        bounds=dataset.area.bounds,
+        key=key_property.strip(),
+        name=name_property.strip(),
+        levels=_levels(levels, kind),
+        layer=file_layer.strip(),
+        crs=file_crs.strip(),
+    )
+    layer = _layer_of(dataset, file, choices)
     content = json.dumps(layer.to_geojson(), separators=(",", ":")).encode()
     storage = private_storage()
     stored = storage.save(f"{FOLDER}/{secrets.token_hex(16)}.geojson", ContentFile(content))
@@ -108,12 +109,32 @@ def public_layer_add(
         raise
 
 
+def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain.PublicLayer:
+    """Read a layer that lies in the study area. Raises InvalidInput and Conflict."""
+    try:
+        document = read_document(file, choices)
+        layer = READERS[choices.kind](document, key=choices.key, name=choices.name)
+        layer.within(dataset.area)
+        if isinstance(layer, Places):
+            _check_places(dataset, layer)
+    except ValueError as error:
+        raise InvalidInput(phrase_of(error), field="file") from None
+    return layer
+
+
+def _levels(levels: str, kind: str) -> tuple[str, ...]:
+    """Return the names of the levels of places; none stand for a guess."""
+    named = levels.strip() and kind == LayerKind.PLACES
+    return tuple(each.strip() for each in levels.split(",")) if named else ()
+
+
 def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
     """Return a new layer's provenance, and whether no file of these people was uploaded before.
 
-    Datasets that share a budget are about the same people, so their uploads count too. The locks on
-    the datasets' rows order the layer and a first upload, which waits for the same lock. Raises
-    InvalidInput if a file was uploaded and there is no provenance.
+    Datasets that share a budget are about the same people, so their uploads count too. This locks
+    the datasets' rows, and a first upload waits for the same lock, so it is certain which came
+    first, the layer or the upload. Raises InvalidInput if a file was uploaded and there is no
+    provenance.
     """
     list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
     before_upload = not may_follow_data(dataset)
@@ -137,21 +158,22 @@ def same_people(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def may_follow_data(dataset: Dataset) -> bool:
-    """Whether a layer that is declared now may follow an uploaded file of these people."""
+    """Return whether a layer declared now might be derived from a file of these people."""
     return same_people(dataset).filter(first_upload_at__isnull=False).exists()
 
 
 def declared_before_upload(layer: PublicLayer) -> bool | None:
-    """Whether a layer was declared before any file of these people was uploaded; None if unknown.
+    """Return whether a layer was declared before any upload about these people.
 
-    Budgets can be merged later, so uploads to a dataset that came to share the budget count too.
+    Returns None if that is unknown. Budgets can be merged later, so uploads to a dataset that only
+    later came to share the budget count too.
     """
     earlier = same_people(layer.dataset).filter(first_upload_at__lt=layer.created_at)
     return False if earlier.exists() else layer.before_upload
 
 
 def source_of(layer: PublicLayer) -> dict[str, str] | None:
-    """Return the public source that was named for a layer, as JSON; None without one."""
+    """Return the public source that was named for a layer as JSON, or None without one."""
     if layer.source_date is None:
         return None
     source = PublicSource(name=layer.source_name, url=layer.source_url, date=layer.source_date)
@@ -159,7 +181,10 @@ def source_of(layer: PublicLayer) -> dict[str, str] | None:
 
 
 def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
-    """Remove an unused layer. Raises NotAllowed and Conflict."""
+    """Remove an unused layer.
+
+    Raises NotAllowed, or Conflict if a release uses the layer.
+    """
     _check_may(layer.dataset, by)
     with transaction.atomic():
         stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
@@ -175,12 +200,12 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
 
 
 def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
-    """Return the names of a dataset's layers and their kinds."""
+    """Return a mapping from the names of a dataset's layers to their kinds."""
     return {name: LayerKind(kind) for name, kind in dataset.layers.values_list("name", "kind")}
 
 
 def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
-    """Return the public domain of a dataset for mechanisms.
+    """Return the public domain of a dataset, as mechanisms receive it.
 
     It holds the study area, the named layers clipped to it, the time zone if there is a time
     column, and the public attributes. Raises InvalidInput if a layer lies outside a study area that
@@ -197,10 +222,10 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
 
 @lru_cache(maxsize=16)
 def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
-    """Read a stored layer and clip it to an area; cached for request forms."""
+    """Read a stored layer and clip it to an area; the result is cached for request forms."""
     with private_storage().open(stored_name, "rb") as file:
         document = json.load(file)
-    layer = _reader(kind)(document, key="key", name="name")
+    layer = READERS[kind](document, key="key", name="name")
     try:
         return layer.within(StudyArea.from_geojson(json.loads(area)))
     except ValueError as error:
@@ -216,22 +241,21 @@ NO_SOURCE = (
 TAKEN = "There is a layer {name!r} already; choose another name."
 
 
-def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
-    """Return the function that reads a kind of layer from GeoJSON.
+READERS: Mapping[str, Callable[..., domain.PublicLayer]] = {
+    kind.value: layer.from_geojson for kind, layer in LAYER_TYPES.items()
+}
+"""The functions that read each kind of layer from GeoJSON."""
 
-    Raises InvalidInput.
-    """
-    readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
-        name.value: layer.from_geojson for name, layer in LAYER_TYPES.items()
-    }
-    if kind not in readers:
+
+def _check_kind(kind: str) -> str:
+    if kind not in READERS:
         raise InvalidInput(
             "{kind!r} is not a kind of layer; choose from {known}.",
             kind=kind[:40],
-            known=listed(readers),
+            known=listed(READERS),
             field="kind",
         )
-    return readers[kind]
+    return kind
 
 
 def _check_may(dataset: Dataset, by: User | None) -> None:
@@ -240,7 +264,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Validate a new layer's name. Raises InvalidInput, and Conflict if it is in use."""
+    """Return a new layer's name. Raises InvalidInput, or Conflict if the name is in use."""
     slug = name.strip()
     try:
         validate_slug(slug)
@@ -260,40 +284,8 @@ def _clean_name(dataset: Dataset, name: str) -> str:
 
 
 def _check_places(dataset: Dataset, places: Places) -> None:
-    """Raise ValueError for places outside the study area or outside the zone of their unit."""
+    """Raise ValueError if a place is outside the study area or outside its unit's zone."""
     places.check_covered(dataset.area)
     for layer in dataset.layers.filter(kind=LayerKind.ZONES, name__in=places.levels):
         zones = domain_of(dataset, [layer.name]).layer(layer.name, Zones)
         places.check_inside(layer.name, zones)
-
-
-def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, Any]:
-    """Read a GeoJSON file, or a CSV table of places, as GeoJSON. Raises ValueError.
-
-    `apart` are the key and name columns of a table, for `read_gazetteer`.
-    """
-    content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise InvalidValue(
-            "The file is larger than {most} MiB; simplify the outlines.",
-            most=MAX_BYTES // 1024**2,
-        )
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidValue("Is not UTF-8 text; export it again.") from None
-    if kind == LayerKind.PLACES and not text.lstrip().startswith(("{", "[")):
-        return read_gazetteer(text, **apart)
-    try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise InvalidValue("Is not GeoJSON: it is nested too deeply; export it again.") from None
-    except ValueError as error:
-        raise InvalidValue("Is not GeoJSON: {problem}.", problem=str(error)[:200]) from None
-    if not isinstance(document, dict):
-        raise InvalidValue("Must be a GeoJSON FeatureCollection.")
-    return document
-
-
-def _refuse_constant(name: str) -> None:
-    raise InvalidValue("{name} is no coordinate", name=name)

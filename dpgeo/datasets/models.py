@@ -24,14 +24,14 @@ class UnitChoice(models.TextChoices):
 
 
 class Dataset(models.Model):
-    """A private table of locations, described by public facts alone.
+    """A private table of locations that is described by public facts alone.
 
-    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). From
-    the first bytes on (`first_upload_at`, which stays even if the file is deleted, and passes to
-    datasets of the same budget), the study area can only be exchanged for a named place, and layers
-    need a provenance.
-    `west` to `north` are the sides of the study area's bounding box in degrees: an area has up to
-    20,000 corners, and lists and searches read none of them.
+    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). Once
+    the first bytes have arrived (`first_upload_at`), the study area can only be exchanged for a
+    named place, and layers need a provenance. `first_upload_at` stays even if the file is deleted,
+    and is copied to datasets that share the budget. `west` to `north` are the sides of the study
+    area's bounding box in degrees; they exist so that lists and searches need not read the area's
+    corners, of which there can be 20,000.
     """
 
     slug = models.SlugField(unique=True, max_length=80)
@@ -42,6 +42,21 @@ class Dataset(models.Model):
     description = models.TextField(blank=True)
     licence = models.CharField(max_length=100, default="CC BY 4.0")
     attribution = models.CharField(max_length=300, blank=True)
+    contact = models.EmailField(
+        blank=True, help_text="Where readers can write. Empty: to the organisation. Public."
+    )
+    keywords = models.JSONField(
+        default=list, blank=True, help_text="Words by which portals find it. Public."
+    )
+    themes = models.JSONField(
+        default=list, blank=True, help_text="Codes of the portals' themes, such as TRAN. Public."
+    )
+    covers_from = models.DateField(
+        null=True, blank=True, help_text="First day of the survey, not of its rows. Public."
+    )
+    covers_until = models.DateField(
+        null=True, blank=True, help_text="Last day of the survey, not of its rows. Public."
+    )
     unit = models.CharField(max_length=10, choices=UnitChoice.choices, default=UnitChoice.PERSON)
     row_noun = models.CharField(
         max_length=20,
@@ -72,6 +87,18 @@ class Dataset(models.Model):
         editable=False,
         help_text="The named place that the area was exchanged for after the first upload.",
     )
+    area_seen = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="How often members had opened files beside other areas before, and when last.",
+    )
+    area_choice = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="How the first study area was chosen: a named place, or drawn by hand.",
+    )
     first_upload_at = models.DateTimeField(null=True, blank=True, editable=False)
     frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -101,7 +128,13 @@ class Dataset(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(unit__in=UnitChoice.values), name="dataset_unit_is_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(covers_from=None)
+                | models.Q(covers_until=None)
+                | models.Q(covers_from__lte=models.F("covers_until")),
+                name="dataset_period_begins_before_it_ends",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -111,6 +144,11 @@ class Dataset(models.Model):
     def area(self) -> StudyArea:
         """Return the study area as geometry."""
         return StudyArea.from_geojson(self.study_area)
+
+    @property
+    def contact_address(self) -> str:
+        """Return the e-mail address for readers; "" if there is none."""
+        return self.contact or self.organisation.contact
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -124,7 +162,7 @@ class Dataset(models.Model):
 
 
 class UploadState(models.TextChoices):
-    """States of an upload: it waits for confirmed columns, then a job ingests it."""
+    """States of an upload: its columns wait to be confirmed, then a job ingests it."""
 
     RECEIVED = "received", "Waiting for its columns to be confirmed"
     QUEUED = "queued", "Queued"
@@ -134,11 +172,11 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One uploaded file; `raw_name` and `canonical_name` name private files.
+    """One uploaded file. `raw_name` and `canonical_name` name files in the private storage.
 
-    `report` is private: rows read, accepted, and refused by reason. `preview` holds rows; it is
-    JSON as text, because column names may contain characters that a database's JSON type refuses.
-    `key` is the API key that announced the file, if any.
+    `report` is private: it counts the rows that were read, accepted, and refused for each reason.
+    `preview` holds rows; it is JSON stored as text, because column names may contain characters
+    that a database's JSON type refuses. `key` is the API key that announced the file, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -172,6 +210,9 @@ class Upload(models.Model):
         null=True,
         editable=False,
         help_text="Keyed hash of the person whom this version leaves out, until it is made.",
+    )
+    invented = models.BooleanField(
+        default=False, editable=False, help_text="The file has invented people, to practise with."
     )
     job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -212,7 +253,7 @@ class Transfer(models.Model):
 
 
 class Piece(models.Model):
-    """Bytes of a transfer from `start` on; `stored_name` names a private file."""
+    """A run of a transfer's bytes from `start` on, stored in the private file `stored_name`."""
 
     transfer = models.ForeignKey(Transfer, on_delete=models.CASCADE, related_name="pieces")
     start = models.BigIntegerField()
@@ -230,7 +271,7 @@ class Piece(models.Model):
 
 
 class Suppression(models.Model):
-    """An erased person, whose rows every later upload of the dataset refuses.
+    """An erased person. Every later upload of the dataset refuses this person's rows.
 
     `person` is the keyed hash that ingestion computes from the identifier; the identifier is not
     stored.
@@ -260,9 +301,10 @@ class LayerKindChoice(models.TextChoices):
 class PublicLayer(models.Model):
     """Immutable public geometry in addition to the study area, such as wards.
 
-    `stored_name` names a private file: GeoJSON in the form in which it is read again, with its
-    `sha256` and the number of `features`. Its provenance is a public source that the publisher
-    named, or the published release that the software made it from (`source_release`), or neither.
+    `stored_name` names a private file: the GeoJSON from which the layer is read back, with its
+    `sha256` and the number of `features`. The layer comes from a public source that the publisher
+    named, or from a published release from which the software made it (`source_release`), or has no
+    stated provenance.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
@@ -297,10 +339,34 @@ class PublicLayer(models.Model):
         return self.title
 
 
-class PeopleAnswer(models.Model):
-    """An approver's answer to whether a dataset holds people of others; never changed.
+class ShownFile(models.Model):
+    """A study area beside which somebody opened a file's page, which shows its rows. Private.
 
-    A standing answer holds for later files, too.
+    It stays when the dataset is discarded, so that statements of later ones can say so. `dataset`
+    is the id of a dataset that may be gone, `area` a digest of its study area, and `on` the last
+    day. Nothing here depends on what is in a file (`shown_files`).
+    """
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    dataset = models.BigIntegerField()
+    area = models.CharField(max_length=64)
+    on = models.DateField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "dataset", "area"], name="shown_file_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Shown on {self.on}"
+
+
+class PeopleAnswer(models.Model):
+    """An approver's answer to whether a dataset holds people of other datasets; it never changes.
+
+    A standing answer also holds for later files.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_answers")
@@ -317,10 +383,11 @@ class PeopleAnswer(models.Model):
 
 
 class PeopleWarning(models.Model):
-    """Many of the same people were found in another dataset; without any number. Private.
+    """A private warning that another dataset holds many of the same people; it states no number.
 
-    `answer` is null until an approver has given a reason for a budget of its own, and again once
-    they are found in a later file, unless the answer is standing.
+    `answer` is null until an approver has given a reason why the dataset has a budget of its own.
+    It becomes null again when the same people are found in a later file, unless the answer is
+    standing.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_warnings")

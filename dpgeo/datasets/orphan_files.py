@@ -1,9 +1,10 @@
-"""Deletion of orphan files: killed processes left them, and no row names them.
+"""Deletion of orphan files, which killed processes left and no database row names.
 
-A file is stored before the row that names it, so a file without a row may be about to get one.
-Files younger than `SAFE_AGE` or than the oldest unfinished job are therefore kept: a machine that
-slept for a weekend continues in the middle of its work. Work folders say themselves whether their
-process lives, and are deleted within minutes of its end.
+A file is stored before the row that names it, so a file without a row may be about to get one. Two
+kinds of files are therefore kept: those younger than `SAFE_AGE`, and those younger than the oldest
+unfinished job, since a machine that slept for a weekend continues in the middle of its work. Work
+folders show by themselves whether their process is alive, and are deleted within minutes of its
+end.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def uploads_sweep() -> int:
 
 
 def work_sweep() -> int:
-    """Delete what killed processes of this machine left in work folders; return how many."""
+    """Delete the work folders that killed processes left on this machine; return how many."""
     folders = [path for base in _work_bases() for path in base.iterdir() if path.is_dir()]
     abandoned = [folder for folder in folders if is_abandoned(folder)]
     for folder in abandoned:
@@ -81,7 +82,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 
 def safe_time() -> datetime:
-    """Return the time before which no process that still runs can have written a file."""
+    """Return a time such that any file written before it comes from a process that has ended."""
     unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE
@@ -91,16 +92,16 @@ def safe_time() -> datetime:
 def _older(storage: Storage, name: str, before: datetime) -> bool:
     try:
         return storage.get_modified_time(name) < before
-    except FileNotFoundError:  # another reaper was faster
+    except FileNotFoundError:  # another process deleted it first
         return False
 
 
 def _sweep_local() -> int:
-    """Delete abandoned files in this machine's folders for work in progress."""
+    """Delete abandoned files in this machine's work folders and queue; return how many."""
     oldest = time.time() - SAFE_AGE.total_seconds()
     left = [path for base in _work_bases() for path in base.iterdir()]
-    # Add the embedded queue's messages that a killed worker had taken, or that a killed sender had
-    # not yet renamed.
+    # Add the embedded queue's messages that a worker took before it was killed, or that a sender
+    # had not yet renamed when it was killed.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
     abandoned = [path for path in left if _touched(path) < oldest]

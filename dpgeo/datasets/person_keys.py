@@ -1,13 +1,13 @@
-"""Secret keys of the person hashes, sealed with a key that lies apart from the database.
+"""Secret keys of the person hashes, sealed with a key kept outside the database.
 
-A person's hash protects nothing from somebody who has its key: the hashes of all likely
-identifiers can be computed. So the database holds each dataset's key encrypted (AES-256-GCM). The
-installation's own key comes from the setting DPGEO_PERSON_KEY or from a file that only the site's
-account may read, and opens them. Decryption also verifies: with another installation's key nothing
-is hashed, instead of hashes that no erasure would match.
+A person's hash offers no protection from somebody who has its key, since the hashes of all likely
+identifiers can be computed. So the database holds each dataset's key encrypted (AES-256-GCM). What
+decrypts these keys is the installation's own key, which comes from the setting DPGEO_PERSON_KEY or
+from a file that only the site's account may read. Decryption also verifies: with another
+installation's key nothing is hashed, instead of hashes being made that no erasure would match.
 
-The file is made when the first dataset is declared, or when an older database is migrated; never
-beside datasets whose keys an earlier file has sealed.
+The key file is made when the first dataset is declared, or when an older database is migrated. It
+is never made while there are datasets whose keys were sealed with an earlier file.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SHORTEST = 32
 """Fewest characters of the installation's key."""
 
 OTHERS = 0o077
-"""Permissions of a file for anybody but its owner."""
+"""Permission bits that let anybody but its owner use a file."""
 
 
 def new_sealed_key(*, first: bool) -> bytes:
-    """Return a fresh key for a dataset, sealed. `first` allows a new key file to be made.
+    """Return a fresh key for a dataset, sealed. If `first`, a new key file may be made.
 
     Raises Conflict if the installation's key is missing or cannot be used.
     """
@@ -56,7 +56,7 @@ def make_key_file() -> None:
             file.flush()
             os.fsync(descriptor)
         os.link(fresh, path)
-    except FileExistsError:  # another process was faster
+    except FileExistsError:  # another process made it first
         pass
     finally:
         fresh.unlink()
@@ -71,7 +71,8 @@ def seal(key: bytes) -> bytes:
 def unseal(sealed: bytes) -> bytes:
     """Decrypt a dataset's key.
 
-    Raises Conflict if the installation's key is missing, cannot be used or has not sealed this one.
+    Raises Conflict if the installation's key is missing or cannot be used, or if another one sealed
+    the dataset's key.
     """
     try:
         return _cipher().decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
@@ -83,7 +84,7 @@ def unseal(sealed: bytes) -> bytes:
 
 
 def problem_with_file() -> str:
-    """Return why an existing key file may not be used; "" if it may."""
+    """Return why the key file must not be used; "" if it is fine or not used at all."""
     path = Path(settings.PERSON_KEY_FILE)
     if settings.PERSON_KEY or not path.exists():
         return ""
@@ -93,7 +94,7 @@ def problem_with_file() -> str:
 
 
 def hashing_key(dataset: Dataset) -> bytes:
-    """Return the key of a dataset's person hashes, with the organisation's before it if layered.
+    """Return the key of a dataset's person hashes, preceded by the organisation's if layered.
 
     Raises Conflict, as `unseal` does.
     """

@@ -1,4 +1,4 @@
-"""Invented files to practise with: people that nobody is, in a dataset's own area."""
+"""Practice files about invented people in a dataset's own study area."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def upload_practice(*, dataset: Dataset, created_by: User | None) -> Upload:
         file=io.BytesIO(practice_table(dataset).encode()),
         file_name=FILE_NAME,
         created_by=created_by,
+        invented=True,
     )
 
 

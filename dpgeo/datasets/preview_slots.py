@@ -20,9 +20,9 @@ PAUSE_SECONDS = 0.1
 
 @contextmanager
 def preview_slot() -> Iterator[None]:
-    """Wait until fewer than AT_A_TIME previews are made here. Raises Conflict after a while.
+    """Hold one of AT_A_TIME slots for making previews. Raises Conflict if none is free in time.
 
-    A slot is a locked file, which the system unlocks when its process ends.
+    A slot is a locked file, which the operating system unlocks when its process ends.
     """
     folder = settings.VAR_DIR / "previews"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The promise to the people in a dataset, from its present ledgers."""
+"""Promise made to the people in a dataset: what may ever be spent on them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dpgeo.datasets.models import Dataset
 
 
 def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
-    """Return what may ever be spent on a dataset's people, with the words for it.
+    """Return the most that may ever be spent on a dataset's people, with the words that say so.
 
-    `unit` and `noun` are those of a release where it was drawn before they were changed.
+    `unit` and `noun` override the dataset's, for a release that was drawn before they changed.
     """
     points = points_ledger(dataset.ledger)
     total = (

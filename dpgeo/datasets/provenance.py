@@ -1,10 +1,11 @@
 """Provenance of public geometry: a named public source, or a published release.
 
-What is "public" is declared by a publisher, who holds the data. A density made of the rows' own
-places would undo the noise of remapped points, and an outline drawn around the rows shows where
-they end. The software cannot see where a publisher took a file from, but it knows two things: the
-order in which layers and uploads arrived, and which layers it made itself from a published release.
-Statements say these, repeat the source that the publisher names, and claim no more.
+A publisher declares what is "public", but the publisher also holds the private data. A density made
+from the rows' own places would undo the noise of remapped points, and an outline drawn around the
+rows would show where they end. The software cannot see where a publisher took a file from, but it
+does know two things: the order in which layers and uploads arrived, and which layers it made itself
+from a published release. Statements tell readers these two facts, repeat the source that the
+publisher names, and claim no more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LONGEST_URL = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
-    """A public source as its publisher names it: what it is, where it is, and of which day."""
+    """A public source as the publisher states it: its name, its address and its date."""
 
     name: str
     url: str
@@ -91,7 +92,7 @@ def _clean_date(text: str, field: str) -> datetime.date:
         raise InvalidInput(
             "{text!r} is not a date; write it like 2026-01-31.", text=text[:40], field=field
         ) from None
-    # A day later than in UTC is today's somewhere.
+    # Somewhere on Earth it may already be the day after the current UTC date.
     if date > timezone.now().date() + datetime.timedelta(days=1):
         raise InvalidInput("The date of the source lies in the future; correct it.", field=field)
     return date

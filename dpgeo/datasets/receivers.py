@@ -1,4 +1,4 @@
-"""Receivers of job signals, for instance from the reaper."""
+"""Receivers of signals about jobs, such as one that a job has failed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dpgeo.jobs.signals import job_failed
 
 
 def mark_failed(sender: object, job_id: UUID, **_: Any) -> None:
-    """Mark an upload as failed when its job has failed."""
+    """Mark the upload of a failed job as failed."""
     upload_mark_failed(job_id=job_id)
 
 
 def connect() -> None:
-    """Connect the receivers."""
+    """Connect the receivers in this module to the jobs' signals."""
     job_failed.connect(mark_failed, dispatch_uid="datasets.mark_failed")

@@ -1,8 +1,8 @@
 """Resumable uploads: files that arrive in pieces.
 
 Every piece is a file of its own in the private storage, and a row records its position. Any web
-process on any host may therefore take the next piece, and if two requests send the same bytes at
-once, the first row wins. If a sender disconnects, the bytes that arrived are kept.
+process on any host can therefore receive the next piece, and if two requests send the same bytes at
+once, the first row wins. If a sender disconnects, the bytes that have arrived are kept.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from dpgeo.accounts.models import ApiKey, User
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
+from dpgeo.datasets.selectors import is_erasure_hidden
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import record_first_upload, upload_receive
 
@@ -38,7 +39,7 @@ MAX_OPEN = 20
 """Most transfers that one API key or one member may have open at a time."""
 
 MOST_LISTED = 500
-"""Most open files that are listed of one dataset."""
+"""Largest number of open files that is listed for one dataset."""
 
 MAX_PIECES = 10_000
 
@@ -60,7 +61,7 @@ def transfer_begin(
         # Hold the lock until the transfer exists, so that a concurrent request counts it.
         User.objects.select_for_update().get(pk=by.pk)
         if transfer_id and (known := _announced(dataset, transfer_id)):
-            if (known.file_name, known.size) != (clean_name, size):
+            if (known.file_name, known.size, known.key_id) != (clean_name, size, key and key.pk):
                 raise Conflict(
                     "Another file of this dataset has this name; give each file its own.",
                     field="Idempotency-Key",
@@ -93,12 +94,15 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or wait for their columns, newest first.
 
     They are at most MOST_LISTED. For a `key` they are those that it announced: names and sizes of
-    the files that members send are private.
+    the files that members send are private. It is not told which of them cannot be read,
+    nor when an erasure deletes them.
     """
     announced = Q(key=key) if key else Q()
     arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]
-    waiting = dataset.uploads.filter(announced, state=UploadState.RECEIVED).order_by("-created_at")
-    found: list[Transfer | Upload] = [*arriving, *waiting[:MOST_LISTED]]
+    unread = Q(job=None) if key else Q(state=UploadState.RECEIVED)
+    waiting = dataset.uploads.filter(announced, unread).order_by("-created_at")[:MOST_LISTED]
+    shown = [each for each in waiting if each.raw_name or is_erasure_hidden(each)]
+    found: list[Transfer | Upload] = [*arriving, *shown]
     return found[:MOST_LISTED]
 
 
@@ -106,8 +110,8 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
     """Store up to `length` bytes at `offset` and return the new offset.
 
     Bytes that arrive before a connection breaks are kept. Raises Conflict if `offset` is not the
-    end of the stored bytes or another request was faster, and InvalidInput for bytes beyond the
-    announced size.
+    end of the stored bytes or if another request stored this piece first, or InvalidInput for bytes
+    beyond the announced size.
     """
     at = transfer.offset
     if offset != at:
@@ -154,7 +158,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
             upload_id=transfer.pk,
             key=transfer.key,
         )
-    except IntegrityError:  # another request was faster
+    except IntegrityError:  # another request did so first
         return Upload.objects.get(pk=transfer.pk)
     except FileNotFoundError:
         raise Conflict("Bytes of this file were lost; announce and send it again.") from None
@@ -179,7 +183,7 @@ def transfers_sweep(before: datetime) -> int:
 
 
 def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
-    """Record the position of stored bytes; of two equal requests, the first wins."""
+    """Record the position of stored bytes; of two requests for one position, the first wins."""
     try:
         with transaction.atomic():
             record_first_upload(transfer.dataset_id)
@@ -213,11 +217,11 @@ class _Joined(io.RawIOBase):
         self._file: Any = None
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, since the stream can be read."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read some of the next bytes; 0 at the end. Raises FileNotFoundError."""
+        """Read some of the next bytes; return how many, 0 at the end. Raises FileNotFoundError."""
         while True:
             if self._file is None:
                 if not self._names:

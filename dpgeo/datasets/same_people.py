@@ -1,15 +1,15 @@
 """Warnings that datasets on different budgets hold many of the same people.
 
 Every confirmed file is compared with the organisation's datasets on other budgets, as the last step
-of the job that reads it: by the persons' hashes, decrypted in memory (`ingest.same_people`), and by
-a keyed checksum of the file. A warning names the other dataset and no number. Members who may see
-private facts of both see it, and nobody else.
+of the job that reads the file. Two things are compared: the persons' hashes, decrypted in memory
+(`ingest.same_people`), and a keyed checksum of the file. A warning names the other dataset and
+states no number. Only members who may see the private facts of both datasets see it.
 
-What API keys see. A key that requests a release is refused until an approver has answered on the
-desk, always when a file was confirmed while the organisation had another budget, whatever was
-found. Both facts are known to keys. Members are refused only where something was found, in the same
-words. The comparison takes as long as the files of the organisation are large, no matter what they
-have in common.
+What API keys see. If a file was confirmed while the organisation had another budget, a key's
+requests for releases are refused until an approver has answered on the members' pages (the desk),
+whatever the comparison found. Keys know both facts anyway. Members are refused only if something
+was found, and in the same words. How long the comparison takes depends on the size of the
+organisation's files, not on what they have in common.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
-if TYPE_CHECKING:  # it imports heavy libraries, which the site starts without
+if TYPE_CHECKING:  # loads heavy libraries, which the site does not need
     from dpgeo.ingest.same_people import People
 
 logger = logging.getLogger(__name__)
@@ -56,15 +56,16 @@ def others_of(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def open_warnings(dataset: Dataset) -> QuerySet[PeopleWarning]:
-    """Return the warnings without an answer whose datasets still have different budgets."""
+    """Return unanswered warnings about datasets that still have another budget."""
     return dataset.people_warnings.filter(answer__isnull=True, other__in=others_of(dataset))
 
 
 def count_confirmation(upload: Upload) -> None:
-    """Count a confirmed file of an organisation with several budgets.
+    """Count the confirmation of a file if the organisation has several budgets.
 
-    Each confirmation asks whether two datasets have people in common; so their number is limited.
-    The operator at the console is not. Raises Conflict beyond the limit.
+    Each confirmation asks whether two datasets have people in common, so the number of
+    confirmations per hour is limited, except for the operator at the console. Raises Conflict
+    beyond the limit.
     """
     dataset = upload.dataset
     if upload.created_by_id is None or not others_of(dataset).exists():
@@ -79,13 +80,13 @@ def count_confirmation(upload: Upload) -> None:
 
 
 def people_ask(dataset: Dataset) -> bool:
-    """Whether a file that is confirmed now needs an answer before a key may request a release."""
+    """Return whether a file confirmed now needs an answer before a key may request a release."""
     standing = dataset.people_answers.filter(standing=True).exists()
     return others_of(dataset).exists() and not standing
 
 
 def check_answered(dataset: Dataset, by: User | None) -> None:
-    """Raise Conflict if an approver has to answer before `by` may request a release.
+    """Raise Conflict if an approver must answer before `by` may request a release.
 
     `by` is None at the console.
     """
@@ -101,11 +102,12 @@ def check_answered(dataset: Dataset, by: User | None) -> None:
 def people_answer(
     *, dataset: Dataset, by: User | None, reason: object = "", standing: bool = False
 ) -> PeopleAnswer:
-    """Record that an approver has looked at the warnings, with the reason why they may stand.
+    """Record that an approver has looked at the warnings, and why the warnings may stand.
 
-    A `standing` answer also holds for later files. `by` is None at the console. Raises NotAllowed
-    without the approver's role; InvalidInput for a missing or overlong reason, which is needed if
-    there is a warning or the answer is standing; and Conflict while a file is being read.
+    A `standing` answer also holds for later files. `by` is None at the console. A reason is
+    required if there is a warning or the answer is standing. Raises NotAllowed without the
+    approver's role, InvalidInput for a missing or overlong reason, or Conflict while a file is
+    being read.
     """
     if by is not None and (by.acting_key or not may(by, dataset, "publish")):
         raise NotAllowed("Only the approvers of this dataset may do this.")
@@ -150,7 +152,7 @@ class Comparison:
     def lock(self) -> None:
         """Lock the organisation until the transaction ends.
 
-        Of two files that are read at once, one is then compared with the other.
+        If two files are read at once, the later one is then compared with the earlier one.
         """
         rows = Organisation.objects.select_for_update(no_key=True)
         list(rows.filter(pk=self._dataset.organisation_id))
@@ -163,15 +165,15 @@ class Comparison:
     def compare(self, others: Iterable[Upload], rows: int) -> None:
         """Compare the file, of `rows` accepted rows, with other datasets' newest files.
 
-        Every comparison is made in full, whatever another one found, so that they take equally
-        long.
+        Every comparison is completed whatever the earlier ones found, so that the time taken does
+        not depend on the findings.
         """
         for other in others:
             self._lease.step(Phrase("Reading rows"))
             self._seen.add(other.pk)
             try:
                 same = (self._same_file(other, rows), self._same_people(other))
-            except (OSError, Conflict) as error:  # lost, or replaced by an erasure meanwhile
+            except (OSError, Conflict) as error:  # lost, or replaced by an erasure
                 logger.error(
                     "dataset %s: not compared with dataset %s: %s",
                     *(self._dataset.pk, other.dataset_id, type(error).__name__),
@@ -181,9 +183,10 @@ class Comparison:
                 self.found.add(other.dataset_id)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
-        """Whether the other dataset was given the same file, and it is not small."""
+        """Return whether the other dataset was given the same file and the file is not small."""
         checksum = self._upload.checksum
-        same = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum).exists()
+        known = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum)
+        same = known.exclude(state__in=(UploadState.RECEIVED, UploadState.FAILED)).exists()
         from dpgeo.ingest.same_people import FEWEST
 
         enough = self._size(rows) >= FEWEST
@@ -210,9 +213,9 @@ class Comparison:
         return self._own
 
     def warn(self) -> None:
-        """Store what was found; a standing answer is the answer to it at once.
+        """Store a warning for each dataset found; a standing answer answers it at once.
 
-        Any other answer was about earlier files: it stays on record, and the warning is open again.
+        Any other answer was about earlier files, so it stays on record and the warning is reopened.
         """
         standing = self._dataset.people_answers.filter(standing=True).first()
         for other in sorted(self.found):
@@ -229,7 +232,7 @@ class Comparison:
 
 
 def file_checksum(path: Path, dataset: Dataset) -> bytes:
-    """Return a checksum of a file, with a key of the organisation used for nothing else."""
+    """Return a keyed checksum of a file; the organisation's key for it has no other use."""
     key = organisation_key(b"files", dataset.organisation_id)
     digest = hashlib.blake2b(key=key, digest_size=16)
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Queries for the datasets and uploads that a user may see, and for their files."""
+"""Database queries for the datasets, uploads and files that a user may see."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def datasets_public() -> QuerySet[Dataset]:
 
 
 def near(box: Box, path: str = "") -> Q:
-    """Filter datasets whose study area's bounding box intersects a box.
+    """Return a filter for datasets whose study area has a bounding box that intersects `box`.
 
     `path` is the lookup from the filtered model to the dataset, such as "dataset__" for releases.
     """
@@ -45,7 +45,7 @@ def near(box: Box, path: str = "") -> Q:
 
 
 def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
-    """Return the entries of all ledgers, for counts and for points, of the datasets."""
+    """Return the entries of all of the datasets' ledgers, both for counts and for points."""
     paths = ("", "beside__", "merged_into__", "merged_into__beside__")
     theirs = [Q(**{f"ledger__{path}datasets__in": datasets}) for path in paths]
     return Entry.objects.filter(reduce(Q.__or__, theirs)).distinct().select_related("ledger")
@@ -70,7 +70,7 @@ def ready_upload(dataset: Dataset) -> Upload | None:
 
 
 def is_erasure_hidden(upload: Upload) -> bool:
-    """Whether an upload was deleted by an erasure whose end API keys may not know yet."""
+    """Return whether an erasure deleted the upload and API keys may not know yet of its end."""
     later = upload.dataset.uploads.filter(created_at__gt=upload.created_at).exclude(job=None)
     return upload.state == UploadState.ERASED and not all(
         each.job is None or each.job.is_end_shown for each in later.select_related("job")
@@ -78,10 +78,10 @@ def is_erasure_hidden(upload: Upload) -> bool:
 
 
 def rests_on_columns(dataset: Dataset) -> bool:
-    """Whether a release depends on the dataset's columns, which then stay fixed.
+    """Return whether a release depends on the dataset's columns, which must then not change.
 
-    Releases that wait, run or have drawn noise depend on them. Releases that were cancelled or
-    failed before noise was drawn do not: they measured nothing.
+    Releases that are queued, run or have drawn noise depend on them. Releases that were cancelled
+    or failed before noise was drawn do not, since they measured nothing.
     """
     nothing_drawn = Q(job__state__in=(JobState.CANCELLED, JobState.FAILED), job__drawing=False)
     return dataset.releases.exclude(nothing_drawn, blob_name="").exists()
@@ -89,7 +89,7 @@ def rests_on_columns(dataset: Dataset) -> bool:
 
 @contextmanager
 def canonical_path(upload: Upload) -> Iterator[Path]:
-    """Yield an upload's canonical file as a local path. Raises Conflict without one."""
+    """Yield a local path to an upload's canonical file. Raises Conflict if there is none."""
     if not upload.canonical_name or not private_storage().exists(upload.canonical_name):
         raise Conflict("The prepared data of this upload are gone; upload the file again.")
     with local_path(private_storage(), upload.canonical_name) as path:

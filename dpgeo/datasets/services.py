@@ -1,4 +1,4 @@
-"""Writes on datasets: declare, change, discard. For their files see `uploads.py`."""
+"""Declaring, changing and discarding datasets. For their files see `uploads.py`."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import may_administer, may_grant_budget
-from dpgeo.budgets.merging import ledger_lock, ledger_merge
+from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledger_set_total
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
-from dpgeo.datasets import declaration
+from dpgeo.datasets import declaration, dry_land
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.provenance import PublicSource
+from dpgeo.datasets.shown_files import seen_before
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
@@ -41,13 +42,19 @@ BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
 
 PLACE = "place"
-"""The named place that a study area is exchanged for once a file has been uploaded."""
+"""Name of the field with the place that replaces a study area after a file has been uploaded."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
-"""Letters and digits of a slug's random end: not easily confused, and without vowels."""
+"""Characters of the random end of a slug; none is a vowel or easily mistaken for another."""
 
 SIDES = ("west", "south", "east", "north")
-"""Sides of the study area's bounding box."""
+"""Field names for the sides of the study area's bounding box."""
+
+PERIOD = ("covers_from", "covers_until")
+"""First and last day of the survey, as its owner declares them.
+
+They are frozen, too: days that are set after a look at the rows could follow them.
+"""
 
 FROZEN = ("unit", "study_area", "time_zone", "public_attributes")
 """Declared facts that determine the meaning of every release."""
@@ -71,17 +78,26 @@ def dataset_create(
     keep_raw: bool = False,
     public_attributes: Sequence[object] = (),
     row_noun: str = "",
+    contact: str = "",
+    keywords: Sequence[str] = (),
+    themes: Sequence[str] = (),
+    covers_from: object = None,
+    covers_until: object = None,
     at_console: bool = False,
     budget_later: bool = False,
+    area_choice: Mapping[str, Any] | None = None,
+    leave_out_water: bool = False,
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
     for points is shared as well. With `budget_later` it has neither: nothing can be released of it
     until an administrator has given it a budget, or it shares one. `created_by` is None for the
-    operator at the console. Raises InvalidInput, which names the field; NotAllowed if a user
-    without the right to grant budgets asks for one; and Conflict if the key of the person hashes
-    is missing.
+    operator at the console. `area_choice` says how the study area was chosen: `place` is its name
+    and `source` the public source of its outline, or `drawn` is true. With `leave_out_water` the
+    sea and large lakes are subtracted from the area first. Raises InvalidInput, which names the
+    field; NotAllowed if a user without the right to grant budgets asks for one; and
+    Conflict if the key of the person hashes is missing.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -91,6 +107,8 @@ def dataset_create(
             scope=Scope.BUDGETS_GRANT,
             field="budget",
         )
+    if leave_out_water:
+        study_area, area_choice = dry_land.leave_out_water(study_area, area_choice)
     facts = _clean(
         {
             "title": title,
@@ -103,6 +121,11 @@ def dataset_create(
             "keep_raw": keep_raw,
             "public_attributes": public_attributes,
             "row_noun": row_noun,
+            "contact": contact,
+            "keywords": keywords,
+            "themes": themes,
+            "covers_from": covers_from,
+            "covers_until": covers_until,
         }
     )
     if (budget is None) == (ledger is None) and not (budget_later and budget is None):
@@ -117,10 +140,11 @@ def dataset_create(
         _check_unit(ledger, facts["unit"], field="ledger")
     total = None if budget is None else parse_epsilon(budget, field="budget")
     address = _free_slug(slug, facts["title"], organisation, exact=at_console)
+    _check_period(facts["covers_from"], facts["covers_until"])
     try:
         with transaction.atomic():
             own = (
-                ledger_lock(ledger)  # it may be merged into another one meanwhile
+                ledger_lock(ledger)  # another request may have merged it meanwhile
                 if ledger
                 else ledger_create(name=facts["title"], total=total)
             )
@@ -134,6 +158,8 @@ def dataset_create(
                 created_by=created_by,
                 sealed_person_key=new_sealed_key(first=not Dataset.objects.exists()),
                 layered=True,
+                area_choice=dict(area_choice or {}),
+                area_seen=seen_before(organisation.pk, facts["study_area"]),
             )
     except IntegrityError:
         raise InvalidInput(
@@ -144,24 +170,28 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared fields and budgets; after an error, none has changed.
+    """Change declared fields and budgets, either all of them or, after an error, none.
 
     Once a file has been uploaded, another study area needs a `place`: its name, and the public
-    source of its outline. Raises Conflict for a frozen field and for a budget that cannot be
-    changed as requested.
+    source of its outline. Raises Conflict for a frozen field or for a budget that cannot be changed
+    as requested.
     """
     others = (*BUDGETS, PLACE)
+    changes, choice = _left_out(dataset, changes)
     facts = _clean({name: value for name, value in changes.items() if name not in others})
     with transaction.atomic():
+        locked = ledgers_lock(dataset.ledger_id)
         stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
-        for name in FROZEN:
-            if stored.frozen_at and name in facts and facts[name] != getattr(stored, name):
-                raise Conflict(
-                    "This was fixed when the first upload was confirmed, because releases "
-                    "depend on it; declare a new dataset that shares this one's budget.",
-                    field=name,
-                )
+        if stored.ledger_id not in locked:
+            raise Conflict("The budget has changed meanwhile; try again.", field="budget")
+        _check_frozen(stored, facts)
+        period = [facts.get(name, getattr(stored, name)) for name in PERIOD]
+        _check_period(*period)
         facts |= _exchange_area(stored, facts, changes.get(PLACE))
+        if facts.get("study_area", stored.study_area) != stored.study_area:
+            facts["area_seen"] = seen_before(stored.organisation_id, facts["study_area"])
+            # Until a file is uploaded, another area is another first choice.
+            facts |= {} if stored.first_upload_at else {"area_choice": choice}
         if "unit" in facts:
             _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
         if "budget" in changes:
@@ -178,14 +208,54 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     return dataset
 
 
+def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
+    """Raise Conflict if a fact changes that the first confirmation has fixed."""
+    if not stored.frozen_at:
+        return
+    for name in (*FROZEN, *PERIOD):
+        if name not in facts or facts[name] == getattr(stored, name):
+            continue
+        if name in PERIOD:
+            raise Conflict(
+                "This was fixed when the first upload was confirmed, because what is public must "
+                "not follow the rows; declare a new dataset that shares this one's budget.",
+                field=name,
+            )
+        raise Conflict(
+            "This was fixed when the first upload was confirmed, because releases "
+            "depend on it; declare a new dataset that shares this one's budget.",
+            field=name,
+        )
+
+
+def _left_out(
+    dataset: Dataset, changes: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return changes with a study area without water, if that was asked for, and its choice.
+
+    Raises InvalidInput without a new area, and once a file has been uploaded.
+    """
+    rest = {name: value for name, value in changes.items() if name != dry_land.SWITCH}
+    if not changes.get(dry_land.SWITCH):
+        return rest, {}
+    if "study_area" not in rest or dataset.first_upload_at:
+        raise InvalidInput(
+            "Leave this out: only a study area that is declared before any file can lose its "
+            "water.",
+            field=dry_land.SWITCH,
+        )
+    rest["study_area"], choice = dry_land.leave_out_water(rest["study_area"])
+    return rest, choice
+
+
 def _exchange_area(
     stored: Dataset, facts: Mapping[str, Any], place: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what to record of an exchange of the study area; {} if there is none.
+    """Return what to record about an exchange of the study area; {} if it is not exchanged.
 
-    An outline drawn around the rows would show where they end. So from the first upload on an area
-    can only be exchanged for a place that has a name and whose outline is published elsewhere, and
-    statements say how often that was done. Raises InvalidInput for a missing or needless place.
+    An outline drawn around the rows would show where they end. So once a file has been uploaded,
+    the area can only be exchanged for a place that has a name and an outline published elsewhere,
+    and statements say how often that was done. Raises InvalidInput for a missing or needless place.
     """
     changed = "study_area" in facts and facts["study_area"] != stored.study_area
     if not changed or stored.first_upload_at is None:
@@ -206,7 +276,8 @@ def _exchange_area(
     times = stored.area_exchange.get("times", 0) + 1
     source = PublicSource.read(place, field=PLACE).to_json()
     on = timezone.now().astimezone(datetime.UTC).date().isoformat()
-    return {"area_exchange": {"place": named, "source": source, "on": on, "times": times}}
+    exchange = {"place": named, "source": source, "on": on, "times": times}
+    return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:
@@ -224,6 +295,7 @@ def dataset_discard(*, dataset: Dataset) -> None:
         *dataset.layers.values_list("stored_name", flat=True),
     ]
     with transaction.atomic():
+        ledgers_lock(dataset.ledger_id)
         _pass_on_first_upload(dataset)
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload has been confirmed, so the dataset stays on record.")
@@ -238,9 +310,10 @@ def dataset_discard(*, dataset: Dataset) -> None:
 
 
 def _pass_on_first_upload(dataset: Dataset) -> None:
-    """Copy the moment of a dataset's first upload to those that share its budget; earliest wins.
+    """Copy the time of a dataset's first upload to all that share its budget; the earliest wins.
 
-    They are about the same people. The locks are those under which layers are declared.
+    Those datasets are about the same people. The locks taken here are those under which layers are
+    declared.
     """
     sharing = list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
     for moment in (each.first_upload_at for each in sharing if each.pk == dataset.pk):
@@ -251,11 +324,13 @@ def _pass_on_first_upload(dataset: Dataset) -> None:
 
 
 def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
-    """Let a dataset that has no budget yet share that of a dataset about the same people.
+    """Make a dataset that has no budget share the budget of another one about the same people.
 
-    Raises Conflict if it has a budget by now, and InvalidInput for a budget of other people.
+    Raises Conflict if the dataset has got a budget meanwhile, or InvalidInput if the budget is one
+    for other people.
     """
     with transaction.atomic():
+        ledgers_lock(dataset.ledger_id, ledger.pk)
         own = ledger_lock(dataset.ledger)
         if own.total_units or points_ledger(own) or own.entries.exists():
             raise Conflict("This dataset has a budget of its own by now.", field="ledger")
@@ -274,9 +349,9 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
     """Merge another ledger about the same people into a dataset's, for good; return the latter.
 
-    All datasets of the other ledger draw on this one from then on. Ledgers are merged by those who
-    may set budgets, never by a key and never by the software. `by` is None at the console. Raises
-    NotAllowed, InvalidInput if the datasets protect different units, and Conflict.
+    All datasets of the other ledger draw on this one from then on. Only people who may set budgets
+    can merge ledgers; keys cannot, and the software never does so by itself. `by` is None at the
+    console. Raises NotAllowed, InvalidInput if the datasets protect different units, or Conflict.
     """
     organisation = dataset.organisation
     others = ledger.datasets.all()
@@ -314,6 +389,11 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "keep_raw": bool,
         "public_attributes": declaration.clean_attributes,
         "row_noun": declaration.clean_row_noun,
+        "contact": declaration.clean_contact,
+        "keywords": declaration.clean_keywords,
+        "themes": declaration.clean_themes,
+        "covers_from": lambda value: declaration.clean_day(value, field="covers_from"),
+        "covers_until": lambda value: declaration.clean_day(value, field="covers_until"),
     }
     for name in facts:
         if name not in readers:
@@ -325,11 +405,17 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
+def _check_period(first: datetime.date | None, last: datetime.date | None) -> None:
+    """Raise InvalidInput if a period ends before it begins."""
+    if first and last and last < first:
+        raise InvalidInput("Lies before the first day; swap them.", field="covers_until")
+
+
 def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:
-    """Raise InvalidInput if other datasets of a ledger have another privacy unit.
+    """Raise InvalidInput if other datasets on a ledger have another privacy unit.
 
     An epsilon per record and an epsilon per person do not add up: a person with k records loses k
-    times the epsilon per record, and a total of both would bound nobody's loss.
+    times the epsilon per record, so a total of both would bound nobody's loss.
     """
     others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
     other = others.exclude(unit=unit).first()
@@ -347,8 +433,8 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
 def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:
     """Return the requested slug, or one made from the title. Raises InvalidInput.
 
-    Unless `exact`, six random characters are appended: a slug that is refused because it exists, or
-    that can be guessed, would tell strangers what another organisation prepares.
+    Unless `exact`, six random characters are appended. Otherwise, strangers could guess a slug, or
+    see one refused because it exists, and so learn what another organisation prepares.
     """
     if slug:
         _check_slug(slug)

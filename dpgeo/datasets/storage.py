@@ -21,10 +21,10 @@ WORK_FOLDER = "work"
 """Folder beside the storages for files that are still being written."""
 
 LOCK = "lock"
-"""The file in a work folder that its process holds locked."""
+"""Name of the file that a process keeps locked in its work folder."""
 
 LOCKING_SECONDS = 30.0
-"""Time within which the lock of a new work folder is taken, with much to spare."""
+"""Time in seconds within which a new work folder is certain to be locked."""
 
 
 class LocalFile(File):  # type: ignore[type-arg]
@@ -62,10 +62,10 @@ def remove(storage: Storage, name: str) -> None:
 
 
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
-    """Open a stored file at byte `first`, to be read up to `last`.
+    """Open a stored file for reading from byte `first` to byte `last`.
 
-    An object store gets a request for this range alone, because Django's file object for it would
-    fetch the whole object. Raises FileNotFoundError.
+    An object store is asked for this range only, whereas Django's file object would fetch the whole
+    object. Raises FileNotFoundError.
     """
     file: Any = storage.open(name, "rb")
     remote = getattr(file, "obj", None)
@@ -87,7 +87,7 @@ def open_parts(storage: Storage, name: str) -> IO[bytes]:
 
 
 class _Remote(io.RawIOBase):
-    """A seekable object in an object store that fetches only the bytes that are read."""
+    """Seekable view of an object in an object store, of which only the bytes read are fetched."""
 
     def __init__(self, remote: Any) -> None:
         self._remote = remote
@@ -95,15 +95,15 @@ class _Remote(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True, since the object can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True."""
+        """Return True, since the position can be set."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position without reading."""
+        """Set the position, without reading anything, and return it."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = start + offset
         return self._at
@@ -125,8 +125,9 @@ class _Remote(io.RawIOBase):
 def work_folder(base: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder for this process, by default beside the storages.
 
-    The process holds a lock in it as long as it lives. The sweep deletes folders whose lock nobody
-    holds, so what a killed process leaves is gone within minutes.
+    The process holds a lock in the folder for as long as it lives. The periodic cleanup
+    (`orphan_files`) deletes folders with a lock that nobody holds, so what a killed process leaves
+    is gone within minutes.
     """
     base = base or Path(settings.VAR_DIR) / WORK_FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -141,10 +142,10 @@ def work_folder(base: Path | None = None) -> Iterator[Path]:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Whether the process that made a work folder has ended.
+    """Return whether the process that made a work folder has ended.
 
-    A folder without a lock, or with one that was made a moment ago, may be about to be locked. So
-    may all folders where files cannot be locked.
+    False for a folder without a lock file or with one that was made a moment ago, since it may be
+    about to be locked, and for all folders where files cannot be locked.
     """
     try:
         with (folder / LOCK).open("r+b") as lock:

@@ -1,4 +1,4 @@
-"""Celery tasks on datasets."""
+"""Celery task that ingests an uploaded file."""
 
 from __future__ import annotations
 

@@ -38,14 +38,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import CountedRegions, Popularity, RankTable, Regions
-from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured bytes per key that `min(key, bound)` reserves; it reserves `bound` keys per person."""
+"""Measured bytes per key that `min(key, bound)` reserves in memory, for `bound` keys per person."""
 
 LIST_BYTES = 40
 """Measured bytes per key of `list(key)`, including the sorted copy of the list."""
@@ -115,9 +115,9 @@ _PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# For counts of zones if records are the privacy unit. The person columns then hold the record's
-# index in the file (`zoned.write_zoned`). The hash must not use that index: the zones sampled for a
-# record would otherwise depend on the records before it in the file.
+# For zone counts if records are the privacy unit. The person columns then hold the record's index
+# in the file (`zoned.write_zoned`). The hash must not use that index; otherwise, the zones sampled
+# for a record would depend on the records before it in the file.
 _RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
@@ -162,6 +162,19 @@ GROUP BY cell"""
 _COUNT_ROWS = """
 SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
+# Each person is clipped alone, and only then are persons added up (`privacy.totals`).
+_TOTALS = """, places AS (
+    SELECT person_high, person_low, count(*) AS visits
+    FROM rows_inside GROUP BY person_high, person_low, cell
+), people AS (
+    SELECT count(*) AS sightings, sum(visits) AS visits
+    FROM places GROUP BY person_high, person_low
+)
+SELECT count(*),
+    coalesce(sum(least(sightings, $most_sightings)), 0)::BIGINT,
+    coalesce(sum(least(visits, $most_visits)), 0)::BIGINT
+FROM people"""
+
 _SIZES = """
 SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
 
@@ -170,7 +183,7 @@ SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_
 class Sampling:
     """Method of sampling, which affects time and memory but not the counts.
 
-    With `heap`, a person's smallest keys are kept in memory that is reserved in advance; otherwise
+    With `heap`, a person's smallest keys are kept in memory that is reserved in advance. Otherwise,
     all keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
     `passes` times, each time for a different part of the people.
     """
@@ -184,9 +197,9 @@ def choose_sampling(
 ) -> Sampling:
     """Choose the method of sampling and the number of passes that fit in half of `memory` bytes.
 
-    Every thread reserves its own heap for each person whose rows it reads. If people are counted,
-    the distinct pairs of a person and a cell are collected first; they take as much memory as a
-    list of all keys.
+    Every thread reserves a heap of its own for each person whose rows it reads. If people are
+    counted, the distinct pairs of a person and a cell are collected first, and these pairs take as
+    much memory as a list of all keys.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -198,15 +211,15 @@ def choose_sampling(
 class DuckDBView:
     """A `PrivateView` of the canonical file at `path`.
 
-    The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
-    metres) and time (int64 or null). `salt` is 16 secret bytes, new for each job and the same for
-    all measurements of a job. `progress(done, total)` is called after each pass. `threads` is the
-    number of processors if it is None, and `sampling` is chosen by the size of the file if it is
-    None. Data that do not fit in memory are spilled to `folder`, or to the system's temporary
-    folder if it is None.
+    The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator metres)
+    and time (int64 or null). `salt` is 16 secret bytes, drawn anew for each job and used for all of
+    its measurements. `progress(done, total)` is called after each pass. `threads` is the number of
+    processors if it is None, and `sampling` is chosen by the size of the file if it is None. Data
+    that do not fit in memory are spilled to `folder`, or to the system's temporary folder if it is
+    None.
 
     Raises InvalidInput (field "bound") for a bound below 1, or other than 1 if the privacy unit is
-    a record, and ValueError for a salt of another length.
+    a record, or ValueError for a salt of another length.
     """
 
     def __init__(
@@ -251,12 +264,15 @@ class DuckDBView:
 
     @property
     def domain(self) -> Domain:
-        """The public domain: the study area, which contains all positions, and its named layers."""
+        """The public domain, which consists of the study area and its named layers.
+
+        The study area contains all positions in the file.
+        """
         return self._domain
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit."""
+        """The privacy unit: a person or a record."""
         return self._unit
 
     @property
@@ -266,24 +282,25 @@ class DuckDBView:
 
     @property
     def bound(self) -> int:
-        """Contribution bound: the most cells or records of a privacy unit that are counted.
+        """Contribution bound: the most cells or records of one privacy unit that are counted.
 
-        It bounds the number of cells if distinct people are counted, of records if visits are.
+        It limits cells if distinct people are counted, and records if visits are counted.
         """
         return self._bound
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Count by cell; the counts have the grid's shape and the L1 sensitivity `bound`."""
+        """Return counts by cell, in the grid's shape, with L1 sensitivity `bound`."""
         counts = np.zeros(grid.size, dtype=np.int64)
         for cells, amounts in self._counted(grid):
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by time slice and cell, (s, rows, columns), with L1 sensitivity `bound`.
+        """Return counts (s, rows, columns) by time slice and cell, with L1 sensitivity `bound`.
 
-        Raises InvalidInput (field "slices") for a time zone that DuckDB does not know. This is
-        checked before any row is read, since an error must not reveal whether there are rows.
+        Raises InvalidInput (field "slices") for a time zone that DuckDB does not know. The time
+        zone is checked before any row is read, since an error must not reveal whether there are
+        rows.
         """
         self._check_zone(sliced.time_zone)
         counts = np.zeros(sliced.size, dtype=np.int64)
@@ -306,7 +323,7 @@ class DuckDBView:
                 ) from None
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count by cell, for occupied cells only, with L1 sensitivity `bound`."""
+        """Return counts of the occupied cells only, with L1 sensitivity `bound`."""
         passes = list(self._counted(grid))
         cells, index = np.unique(
             np.concatenate([cells for cells, _ in passes]), return_inverse=True
@@ -316,10 +333,10 @@ class DuckDBView:
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return pairs of a privacy unit and a cell, at most `bound` for each privacy unit.
+        """Return pairs of a privacy unit and a cell, at most `bound` pairs for each unit.
 
-        People are numbered in the order in which they are read. That order must not affect any
-        measurement.
+        People are numbered in the order in which their rows are read. That order must not affect
+        any measurement.
         """
         persons, cells, people = [], [], 0
         for person, cell in self._columns(grid, "person", "cell"):
@@ -337,10 +354,31 @@ class DuckDBView:
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
-    def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count privacy units by region, (n,), with L1 sensitivity 1.
+    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+        """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
 
-        Each privacy unit is counted once, at one of its places, chosen at random.
+        Raises PrivacyError if records are the privacy unit, or InvalidInput as `sliced_histogram`
+        does.
+        """
+        if self._unit is not Unit.PERSON:
+            raise PrivacyError("Totals are bought where persons are the privacy unit.")
+        if isinstance(regions, SlicedGrid):
+            self._check_zone(regions.time_zone)
+        limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
+        with self._file.scratch() as folder, self._file.connected(folder) as connection:
+            located, parameters = self._located(regions, folder)
+            parameters |= limits | {"passes": 1, "number": 0}
+            found = connection.execute(located + _TOTALS, parameters).fetchall()
+        people, seen, rows = (
+            PrivateCounts(np.array([total], dtype=np.int64), sensitivity=most)
+            for total, most in zip(found[0], (1, sightings, visits), strict=True)
+        )
+        return PrivateTotals(people=people, sightings=seen, visits=rows)
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        """Return numbers (n,) of privacy units by region, with L1 sensitivity 1.
+
+        Each privacy unit is counted once, at one of its places, which is chosen at random.
         """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
@@ -374,33 +412,40 @@ class DuckDBView:
     def _counted(
         self, regions: CountedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the indices of occupied regions and their bounded counts, pass by pass."""
+        """Yield, pass by pass, the indices of occupied regions and their bounded counts."""
         for columns in self._columns(regions, "cell", "amount"):
             yield columns[0], columns[1]
 
     def _columns(self, regions: CountedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield the named columns, each (n,), of the result of each pass over the file.
+        """Yield the named columns of each pass's result, each of shape (n,).
 
         `names` are "cell" and "amount", or "person" and "cell".
         """
         with self._file.scratch() as folder:
-            path = self._file.path
-            if isinstance(regions, Zones):
-                path = folder / "zoned.parquet"
-                write_zoned(self._file.path, path, regions, self._unit)
+            located, parameters = self._located(regions, folder)
             with self._file.connected(folder) as connection:
-                yield from self._passes(connection, regions, path, names)
+                yield from self._passes(connection, regions, located, parameters, names)
+
+    def _located(self, regions: CountedRegions, folder: Path) -> tuple[str, Parameters]:
+        """Return SQL for the rows inside regions, and its parameters except those of the pass."""
+        if isinstance(regions, Zones):
+            path = folder / "zoned.parquet"
+            write_zoned(self._file.path, path, regions, self._unit)
+            return _ZONED, {"path": as_pattern(path)}
+        located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
+        return located, {"path": as_pattern(self._file.path)} | _frame(regions)
 
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
         regions: CountedRegions,
-        path: Path,
+        located: str,
+        parameters: Parameters,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
-        parameters: Parameters = {"path": as_pattern(path)}
         by_person = "person" in columns
         query, passes = self._query(connection, regions, parameters, by_person=by_person)
+        query = located + query
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
             result = connection.execute(query, parameters).fetchnumpy()
@@ -416,22 +461,20 @@ class DuckDBView:
         *,
         by_person: bool,
     ) -> tuple[str, int]:
-        """Return the SQL query of a pass and the number of passes; add the query's `parameters`."""
-        located = _ZONED
-        if not isinstance(regions, Zones):
-            located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
+        """Return the SQL that follows that for the rows inside regions, and the number of passes.
+
+        Adds the query's own inputs to `parameters`.
+        """
         if self._unit == Unit.RECORD and not isinstance(regions, Zones):
-            parameters |= _frame(regions)
-            return located + (_PERSON_ROWS if by_person else _COUNT_ROWS), 1
+            return _PERSON_ROWS if by_person else _COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        parameters |= {} if isinstance(regions, Zones) else _frame(regions)
         items = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
         if self._unit == Unit.RECORD:
             items = _RECORDS
         keyed = self._keyed(connection, regions, parameters)
         sampled = _HEAP if sampling.heap else _LIST
         counted = _PERSON_SAMPLED if by_person else _COUNT_SAMPLED
-        return located + items + keyed + sampled + counted, sampling.passes
+        return items + keyed + sampled + counted, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
         (sizes,) = connection.execute(_SIZES, {"path": path}).fetchall()
@@ -448,7 +491,7 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """Return the SQL that computes the keys of items, and add its inputs to `parameters`.
+        """Return the SQL that computes the items' keys, and add its inputs to `parameters`.
 
         From its high bits to its low bits, a key consists of the popularity rank of the item's
         place (only with popular bounding), the hash, and the index of the cell or zone.

@@ -2,17 +2,17 @@
 
 A person's times are ordered by a hash of the salt, the person and the time. All reports of the
 first time are kept, then those of the second, and so on until the bound is reached. If not all
-reports of the last such time fit, those with the smallest random words are kept; every such report
-gets a new word from the operating system. Reports without a time count as reports of one time.
+reports of the last such time fit, those with the smallest random words are kept; the operating
+system draws a new word for every such report. Reports without a time count as reports of one time.
 
 So the choice never depends on positions, nor on the order of rows in the file, which may be sorted
-by position. Proof: take two datasets in which some reports have moved. Pair each report with its
-moved copy and give both the same word. Their times are equal, so the same reports are kept,
-whatever the words; and every assignment of words to rows is equally likely. The number of reports
-kept of a person is the smaller of the bound and the number of the person's reports.
+by position. Proof: take two datasets that differ only in the positions of some reports. Pair each
+report with its moved copy and give both the same word. Their times are equal, so the same reports
+are kept, whatever the words; and every assignment of words to rows is equally likely. The number of
+a person's reports that are kept is the smaller of the bound and the number of the person's reports.
 
-A person's shard follows from their keyed hash alone, so it is the same in every version of DuckDB.
-If records are the privacy unit, a record's shard follows from its index in the file.
+A person's shard depends on the person's keyed hash alone, so it is the same in every version of
+DuckDB. If records are the privacy unit, a record's shard depends on its index in the file.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _ORDER = """
 
 _SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
-# Selects the reports of the time at which a person exceeds the bound. RANGE counts reports of equal
-# time together, and treats reports without a time (NULL) as reports of one time.
+# Selects the reports at the time with which a person exceeds the bound. RANGE counts reports of
+# equal time together, and treats reports without a time (NULL) as reports of one time.
 _DIVIDED = f"""
 SELECT row FROM (
     SELECT file_row_number AS row,
@@ -75,10 +75,10 @@ REPORTS = 131_072
 
 
 class BoundedReports:
-    """At most `bound` reports of each privacy unit in `shard`; they can be read repeatedly.
+    """At most `bound` reports of each privacy unit in `shard`, which can be read repeatedly.
 
     Times are rounded down to multiples of `time_step` seconds, or left out if it is None. If
-    `attributes` is true, the indices of combinations of public attributes are included.
+    `attributes` is true, each report includes the index of its combination of public attributes.
     `progress(done, total)` is called after each chunk.
     """
 
@@ -130,9 +130,9 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random word for each report whose time does not decide whether it is kept.
+        """Return a random word for each report that its time alone does not keep or drop.
 
-        These are the reports of the times at which people exceed the bound. The words are drawn
+        These are the reports at the times with which people exceed the bound. The words are drawn
         only once, so that the same reports are kept each time the file is read.
         """
         import pyarrow as pa

@@ -1,8 +1,8 @@
 """Assignment of positions to declared zones.
 
 Rows are read in chunks, but each position is located on its own, so the output does not depend on
-the size of the chunks. To limit memory, chunks are smaller if many zones overlap; their size
-follows from the zones alone, which are public.
+the chunk size. To limit memory, chunks are smaller if many zones overlap. The chunk size depends on
+the zones alone, which are public.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ PAIRS = 500_000
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
     """Write to `target` a row for each pair of a position in `source` and a zone that contains it.
 
-    A row of `target` is the row of `source` with the zone's index in a new column "cell". If the
-    privacy unit is a record, the record's index in the file replaces the person. That index must
-    not affect any sampling, since it depends on the records before it.
+    Each row of `target` is the position's row in `source` with the zone's index in a new column
+    "cell". If the privacy unit is a record, the record's index in the file replaces the person.
+    That index must not affect any sampling, since it depends on the records before it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

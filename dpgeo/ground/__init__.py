@@ -1,4 +1,4 @@
-"""Named ground: streets, water and names that lie under maps, from OpenStreetMap extracts.
+"""Ground under maps: streets, water and names from OpenStreetMap extracts.
 
 Everything here is public, and none of it depends on a dataset.
 """

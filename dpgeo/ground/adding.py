@@ -1,4 +1,7 @@
-"""Adding ground to an installation: from tiles, or from an OpenStreetMap extract."""
+"""Adding ground (tiles and names) to an installation.
+
+The ground is read from a file of tiles or from an OpenStreetMap extract.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import archives, names, osm_names, osm_tiles
+from dpgeo.ground.osm_file import extract_date
 from dpgeo.ground.regions import (
     ATTRIBUTION,
     NAMES,
@@ -25,12 +29,20 @@ EXTRACT = ".osm.pbf"
 
 
 def ground_add(
-    folder: Path, file: Path, *, name: str, attribution: str = "", bounds: Bounds | None = None
+    folder: Path,
+    file: Path,
+    *,
+    name: str,
+    attribution: str = "",
+    bounds: Bounds | None = None,
+    extract: Path | None = None,
+    date: str = "",
 ) -> Region:
-    """Add the ground in a file, or replace that of the same name, and build its search.
+    """Add the ground in a file, or replace that of the same name, and build its name search.
 
-    `file` is a PMTiles or MBTiles file in the Shortbread schema or an extract (.osm.pbf), of which
-    `bounds` cut a part. Raises InvalidInput.
+    `file` is a PMTiles or MBTiles file in the Shortbread schema or an extract (.osm.pbf), and
+    `bounds` select a part of it. If tiles come with an `extract`, names are read from the extract,
+    and so is the day of the data unless `date` states it. Raises InvalidInput.
     """
     checked_name(name)
     if not file.is_file():
@@ -43,6 +55,8 @@ def ground_add(
             kept, metadata = archives.convert(file, tiles, bounds)
             given = str(metadata.get("attribution") or "")
         zooms = archives.zooms(tiles)
+        extract = file if file.name.endswith(EXTRACT) else extract
+        date = date or (extract_date(extract) if extract else "")
         key = store(folder, tiles)
     region = Region(
         name=name,
@@ -51,21 +65,24 @@ def ground_add(
         names="",
         bounds=kept,
         zooms=zooms,
+        date=date,
     )
-    region = _named(folder, region, file if file.name.endswith(EXTRACT) else None)
+    region = _named(folder, region, extract)
     region_save(folder, region)
     return region
 
 
 def search_build(folder: Path, name: str, extract: Path | None = None) -> Region:
-    """Build a region's search anew: from an extract, with outlines, or else from its tiles."""
+    """Rebuild a region's name search from an extract, with outlines, or else from its own tiles."""
     region = _named(folder, region_of(folder, name), extract)
+    if extract and not region.date:
+        region = replace(region, date=extract_date(extract))
     region_save(folder, region)
     return region
 
 
 def _named(folder: Path, region: Region, extract: Path | None) -> Region:
-    """Return a region with new names."""
+    """Return the region with a newly built file of names."""
     tiles = folder / f"{region.tiles}{TILES}"
     source = json.dumps({"region": region.name, "attribution": region.attribution})
     with new_file(folder, NAMES) as path:

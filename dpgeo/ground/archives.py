@@ -1,6 +1,7 @@
-"""PMTiles archives of vector tiles: checked, copied, converted from MBTiles, and read.
+"""PMTiles archives of vector tiles: checking, copying, conversion and reading.
 
-The tiles have the layers of the Shortbread schema 1.0 (https://shortbread-tiles.org, CC0).
+Archives can be converted from MBTiles. The tiles have the layers of the Shortbread schema 1.0
+(https://shortbread-tiles.org, CC0).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ Tile = tuple[tuple[int, int, int], bytes]
 def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[Bounds, Any]:
     """Write the tiles of a PMTiles or MBTiles file as PMTiles compressed by gzip.
 
-    Only tiles that touch `bounds` are kept. Returns the archive's bounds and its metadata. Raises
-    InvalidInput for files that are neither, and for tiles of another schema.
+    Only tiles that touch `bounds` are kept. Returns the new archive's bounds and metadata. Raises
+    InvalidInput for a file in neither format or with tiles in another schema.
     """
     with source.open("rb") as file:
         magic = file.read(16)
@@ -52,7 +53,7 @@ def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[B
 
 
 def write(tiles: Iterable[Tile], target: Path, bounds: Bounds, metadata: Any) -> int:
-    """Write an archive of tiles, which are compressed by gzip if they are not; return how many."""
+    """Write an archive of tiles, compressing those that are not gzip yet; return their number."""
     count = 0
     with target.open("wb") as file:
         writer = Writer(file)
@@ -67,7 +68,7 @@ def write(tiles: Iterable[Tile], target: Path, bounds: Bounds, metadata: Any) ->
 
 
 def _copy(file: Any, target: Path, bounds: Bounds | None) -> tuple[Bounds, Any]:
-    """Copy a PMTiles archive."""
+    """Copy a PMTiles archive to `target`; return its bounds and its metadata."""
     source = MmapSource(file)
     archive = Reader(source)
     try:
@@ -125,7 +126,7 @@ def _copy_rows(
 
 
 def layers_of(metadata: Any) -> list[str]:
-    """Return the names of an archive's layers, wherever its metadata list them."""
+    """Return the names of an archive's layers from whichever member of the metadata lists them."""
     listed = metadata.get("vector_layers")
     if listed is None:
         listed = json.loads(metadata.get("json") or "{}").get("vector_layers", [])
@@ -144,7 +145,7 @@ def _check_layers(metadata: Any) -> None:
 
 
 def _shared(whole: tuple[float, ...], wanted: Bounds | None) -> Bounds:
-    """Return the part that is wanted of an archive's bounds. Raises InvalidInput if none is."""
+    """Return the part of an archive's bounds that is wanted. Raises InvalidInput if it is empty."""
     west, south, east, north = wanted or WORLD
     shared = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])
     if shared[0] >= shared[2] or shared[1] >= shared[3]:
@@ -184,7 +185,7 @@ def _header(bounds: Bounds) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def _opened(path: Path, changed_ns: int) -> Any:
-    """Return a reader of an archive, mapped into memory once a process."""
+    """Return a reader of an archive, which each process maps into memory only once."""
     with path.open("rb") as file:
         return Reader(MmapSource(file))
 
@@ -202,5 +203,5 @@ def zooms(path: Path) -> tuple[int, int]:
 
 
 def metadata(path: Path) -> Any:
-    """Return what an archive says about itself."""
+    """Return the metadata that an archive stores about itself."""
     return _opened(path, path.stat().st_mtime_ns).metadata()

@@ -1,7 +1,7 @@
-"""Names of places in one SQLite file, found by their beginnings and with a typing error.
+"""Search index of place names in SQLite, by prefix and with one typing error.
 
-Rows are stored by descending rank, so that the first ones found are the most important ones. It is
-a file of its own beside any database, and only read once it is written.
+Rows are stored by descending rank, so that the first ones found are the most important ones. The
+file is separate from any database and is only read once it has been written.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import shapely
 
@@ -29,14 +29,21 @@ RANKS = {
         "town": 7.0,
         "municipality": 7.0,
     },
-    **{"village": 6.0, "suburb": 5.0, "quarter": 4.0, "island": 5.0, "hamlet": 4.0},
+    **{
+        "village": 6.0,
+        "district": 5.0,
+        "suburb": 5.0,
+        "quarter": 4.0,
+        "island": 5.0,
+        "hamlet": 4.0,
+    },
     **{"neighbourhood": 3.0, "station": 5.0, "halt": 4.0, "tram_stop": 2.0, "park": 3.0},
     **{"water": 3.0, "river": 4.0, "peak": 3.0, "street": 2.0, "locality": 1.0},
 }
-"""How important each kind of place is, beside its population's decimal logarithm."""
+"""How important each kind of place is; the decimal logarithm of its population is added."""
 
 MOST_SCORED = 500
-"""Most rows that a search compares with whole words, and as many with beginnings of words."""
+"""Most rows that a search compares with whole words, and again with beginnings of words."""
 
 MOST_NEAR = 4000
 """Most words that are compared with a word that may hold an error."""
@@ -47,7 +54,7 @@ MOST_SPELLINGS = 12
 MOST_WORDS = 8
 
 FEW = 5
-"""With fewer results than this, errors are looked for."""
+"""If a search finds fewer results than this, it also looks for words with typing errors."""
 
 SCHEMA = """
 CREATE TABLE place (
@@ -56,7 +63,7 @@ CREATE TABLE place (
     west REAL NOT NULL, south REAL NOT NULL, east REAL NOT NULL, north REAL NOT NULL, outline BLOB
 );
 CREATE VIRTUAL TABLE word USING fts5(
-    keys, content='', columnsize=0, detail=none, prefix='1 2 3', tokenize='unicode61'
+    keys, content='', columnsize=0, detail=none, prefix='1 2 3 4 5 6 7', tokenize='unicode61'
 );
 CREATE TABLE spelling (id INTEGER PRIMARY KEY, word TEXT NOT NULL);
 CREATE TABLE near (key INTEGER NOT NULL, spelling INTEGER NOT NULL, PRIMARY KEY (key, spelling))
@@ -65,12 +72,16 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
+Row: TypeAlias = tuple[Any, ...]
+"""A row of places: the fields of `Found` in their order, without the score."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A named place to be stored.
 
-    `others` are further names, `within` the municipality or country around it, and `outline` the
-    boundary of an area that may be chosen, None where there is none.
+    `others` are further names, and `within` is the municipality or country around the place.
+    `outline` is the boundary of an area that may be chosen, or None for any other place.
     """
 
     name: str
@@ -89,9 +100,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A place that was found; `box` is west, south, east and north in degrees.
+    """A place that a search has found; `box` is west, south, east and north in degrees.
 
-    `score` is higher the better the name answers the search.
+    The better the name answers the search, the higher `score` is.
     """
 
     id: int
@@ -107,7 +118,7 @@ class Found:
 
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
-    """Write a new file of names and return how many it has; `source` says where they are from."""
+    """Write a new file of names; return how many it holds. `source` says where they come from."""
     ranked = sorted(places, key=lambda place: -place.rank)
     words: dict[str, None] = {}
     with closing(sqlite3.connect(path)) as database:
@@ -133,9 +144,10 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
 
 
 def search(path: Path, text: str, most: int = 8) -> list[Found]:
-    """Return places whose names begin with the words of a text, the best first.
+    """Return places with names that begin with the words of a text, the best first.
 
-    With few results, words with one typing error are looked for as well. Raises FileNotFoundError.
+    If there are few results, words with one typing error are looked for as well. Raises
+    FileNotFoundError.
     """
     words = fold(text).split()[:MOST_WORDS]
     if not words:
@@ -146,8 +158,9 @@ def search(path: Path, text: str, most: int = 8) -> list[Found]:
     if len(found) < FEW:
         found |= _matching(database, [[word, *_near_words(database, word)] for word in words])
     key = " ".join(words)
-    scored = [replace(each, score=_score(each, key)) for each in found.values()]
-    return sorted(scored, key=lambda each: -each.score)[:most]
+    # Only the best become objects: hundreds may match.
+    best = sorted(((_score(row, key), row) for row in found.values()), key=lambda each: -each[0])
+    return [_found(row, score) for score, row in best[:most]]
 
 
 def outline(path: Path, number: int) -> shapely.Geometry | None:
@@ -155,6 +168,39 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
     database = _opened(path, path.stat().st_mtime_ns)
     row = database.one("SELECT outline FROM place WHERE id = ?", (number,))
     return shapely.from_wkb(row[0]) if row and row[0] else None
+
+
+def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
+    """Return how many places of each kind touch a box in degrees, with outlines and without."""
+    rows = _opened(path, path.stat().st_mtime_ns).all(
+        "SELECT kind, outline IS NOT NULL, count(*) FROM place "
+        "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? GROUP BY 1, 2",
+        _corners(box),
+    )
+    return {(kind, bool(outlined)): count for kind, outlined, count in rows}
+
+
+def places_within(
+    path: Path, box: Sequence[float], kinds: Sequence[str], *, outlined: bool
+) -> list[tuple[str, str, shapely.Geometry]]:
+    """Return the name, surroundings and shape of each place of some kinds that touches a box.
+
+    A shape is the place's outline if one is stored, or else a point.
+    """
+    rows = _opened(path, path.stat().st_mtime_ns).all(
+        "SELECT name, within, longitude, latitude, outline FROM place "
+        "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? "
+        "AND (outline IS NOT NULL) = ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (*_corners(box), outlined, json.dumps([*kinds])),
+    )
+    return [
+        (name, within, shapely.from_wkb(shape) if outlined else shapely.Point(longitude, latitude))
+        for name, within, longitude, latitude, shape in rows
+    ]
+
+
+def _corners(box: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(each) for each in box)
 
 
 class _Database:
@@ -172,7 +218,7 @@ class _Database:
             return self._connection.execute(query, values).fetchall()
 
     def one(self, query: str, values: Sequence[Any]) -> Any:
-        """Return the first row of a query, or None."""
+        """Return the first row of a query's result, or None if there is none."""
         return next(iter(self.all(query, values)), None)
 
 
@@ -199,10 +245,10 @@ def _near_rows(words: Iterable[str]) -> set[tuple[int, int]]:
 
 def _matching(
     database: _Database, words: Sequence[Sequence[str]], *, whole: bool = False
-) -> dict[int, Found]:
-    """Return the places that have, for each word, one of its spellings.
+) -> dict[int, Row]:
+    """Return the rows of places that have one of the spellings of each word.
 
-    A spelling may be the beginning of a word, unless only `whole` words count.
+    A spelling may also be the beginning of a word in the name, unless `whole` is true.
     """
     end = '"' if whole else '"*'
     groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)
@@ -213,20 +259,22 @@ def _matching(
         "(SELECT rowid FROM word WHERE word MATCH ? LIMIT ?)",
         (match, MOST_SCORED),
     )
-    return {
-        row[0]: Found(
-            id=row[0],
-            name=row[1],
-            kind=row[2],
-            within=row[3],
-            rank=row[4],
-            longitude=row[5],
-            latitude=row[6],
-            box=row[7:11],
-            has_outline=bool(row[11]),
-        )
-        for row in rows
-    }
+    return {row[0]: row for row in rows}
+
+
+def _found(row: Row, score: float) -> Found:
+    return Found(
+        id=row[0],
+        name=row[1],
+        kind=row[2],
+        within=row[3],
+        rank=row[4],
+        longitude=row[5],
+        latitude=row[6],
+        box=row[7:11],
+        has_outline=bool(row[11]),
+        score=score,
+    )
 
 
 def _near_words(database: _Database, typed: str) -> list[str]:
@@ -243,11 +291,12 @@ def _near_words(database: _Database, typed: str) -> list[str]:
     return sorted(near, key=lambda word: abs(len(word) - len(typed)) > 1)[:MOST_SPELLINGS]
 
 
-def _score(found: Found, key: str) -> float:
-    """Return how well a place answers a search: its own name counts before its rank."""
+def _score(row: Row, key: str) -> float:
+    """Return how well a place answers a search: the match of its name counts more than its rank."""
+    title, rank = row[1], row[4]
     first = key.partition(" ")[0]
     best = 0.0
-    for name in spellings(found.name):
+    for name in spellings(title):
         if name == key:
             best = max(best, 8.0)
         elif name.startswith(key):
@@ -256,4 +305,4 @@ def _score(found: Found, key: str) -> float:
             best = max(best, 3.0 if abs(len(name) - len(key)) <= 1 else 1.5)
         elif name.startswith(first):
             best = max(best, 1.0)
-    return best + found.rank - len(found.name) / 1000
+    return float(best + rank - len(title) / 1000)

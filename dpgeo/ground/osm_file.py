@@ -1,10 +1,12 @@
 """OpenStreetMap extracts (.osm.pbf), read with GDAL.
 
-An extract is the operator's own file, given at the console; uploaded files are never read this way.
+An extract is the operator's own file, named at the console; uploaded files are never read this way.
 """
 
 from __future__ import annotations
 
+import zlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,60 @@ def read_layer(path: Path, layer: str, where: str) -> Any:
     return pyogrio.read_dataframe(path, layer=layer, where=where)
 
 
+def extract_date(path: Path) -> str:
+    """Return the day of an extract's data (ISO 8601) as its header tells it, "" if it does not."""
+    try:
+        with path.open("rb") as file:
+            head = _fields(file.read(int.from_bytes(file.read(4))))
+            blob = _fields(file.read(int(head[DATA_SIZE])))
+        packed = blob.get(PACKED)
+        header = _fields(zlib.decompress(packed) if isinstance(packed, bytes) else b"")
+        moment = int(header.get(TIMESTAMP, 0))
+    except (KeyError, IndexError, ValueError, TypeError, OverflowError, zlib.error):
+        return ""
+    return datetime.fromtimestamp(moment, UTC).date().isoformat() if moment else ""
+
+
+DATA_SIZE, PACKED, TIMESTAMP = 3, 3, 32
+"""Protocol Buffers field numbers: a blob's size in its header, its packed bytes, the
+data's time.
+"""
+
+
+def _fields(message: bytes) -> dict[int, int | bytes]:
+    """Return the last value of each field of a Protocol Buffers message."""
+    found: dict[int, int | bytes] = {}
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        key = varint()
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            found[number] = varint()
+        elif kind == 2:
+            size = varint()
+            found[number] = message[at : at + size]
+            at += size
+        else:
+            raise ValueError(kind)
+    return found
+
+
 def sea(coast: NDArray[np.object_], frame: shapely.Geometry) -> shapely.Geometry:
     """Return the sea in a frame, from coastlines that have the land on their left.
 
-    Empty where a coastline ends inside the frame, so that no side of it is closed.
+    The result is empty if a coastline ends inside the frame, so that neither side of it is closed.
     """
     lines = shapely.line_merge(shapely.union_all(shapely.intersection(coast, frame)), directed=True)
     edges = shapely.union_all([shapely.boundary(frame), lines])

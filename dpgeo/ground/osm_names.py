@@ -1,4 +1,4 @@
-"""Names of an OpenStreetMap extract, or of vector tiles where the extract is not at hand."""
+"""Place names from an OpenStreetMap extract, or from vector tiles without one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER_NAMES = (
 OUTLINE_TOLERANCE = 2e-5
 """How far an outline may be from its source, in degrees; about 2 m."""
 
-COUNTRY_LEVEL, COUNTY_LEVEL = 2, 6
+COUNTRY_LEVEL, COUNTY_LEVEL, MUNICIPALITY_LEVEL = 2, 6, 8
 
 
 def extract_names(extract: Path) -> Iterator[Place]:
@@ -78,7 +78,7 @@ def tile_names(path: Path, metadata: Any) -> Iterator[Place]:
 
 
 class _Around:
-    """The municipalities of an extract, to say where something is."""
+    """Municipalities of an extract, used to say in which one a place lies."""
 
     def __init__(self, areas: Any, kinds: list[str]) -> None:
         chosen = np.asarray(kinds) == "municipality"
@@ -100,7 +100,8 @@ def _area_kinds(areas: Any) -> list[str]:
         elif level <= COUNTRY_LEVEL:
             kinds.append("country")
         else:
-            kinds.append("county" if level <= COUNTY_LEVEL else "municipality")
+            municipal = "municipality" if level <= MUNICIPALITY_LEVEL else "district"
+            kinds.append("county" if level <= COUNTY_LEVEL else municipal)
     return kinds
 
 
@@ -141,7 +142,7 @@ def _lines(extract: Path, around: _Around) -> Iterator[Place]:
 
 
 def _text(value: object) -> str:
-    """Return a text, "" for what GeoPandas puts where there is none."""
+    """Return `value` if it is text, or "" for the placeholder that GeoPandas uses for none."""
     return value if isinstance(value, str) else ""
 
 
@@ -151,6 +152,6 @@ def _others(row: dict[str, Any]) -> list[str]:
 
 
 def _tenths(shapes: Any) -> Any:
-    """Return a number for each square of a tenth of a degree, so that streets are told apart."""
+    """Return a number for each shape's square of 0.1 degrees, to tell streets of one name apart."""
     middle = shapes.representative_point()
     return np.floor(middle.x * 10) * 10_000 + np.floor(middle.y * 10)

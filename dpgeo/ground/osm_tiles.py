@@ -1,7 +1,8 @@
-"""Vector tiles of an OpenStreetMap extract, in a subset of the Shortbread schema 1.0.
+"""Vector tiles made from an OpenStreetMap extract, in the Shortbread schema 1.0.
 
-GDAL writes one layer a call. The layers of a tile are protobuf fields in a row, so tiles of several
-calls are joined by joining their bytes; zooms of one layer must not overlap between calls.
+The tiles have a subset of that schema's layers. GDAL writes one layer per call. The layers of a
+tile are consecutive protobuf fields, so the tiles of several calls are joined by concatenating
+their bytes. The zooms of one layer must not overlap between calls.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ GDAL_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The features of a layer from one zoom to another."""
+    """Features of one layer for a range of zooms."""
 
     layer: str
     features: Any
@@ -88,7 +89,9 @@ def build_tiles(extract: Path, target: Path, bounds: Bounds | None = None) -> Bo
     frame = shapely.box(*kept)
     parts: dict[int, list[bytes]] = defaultdict(list)
     layers: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    # The folder lies beside the result, since containers have little room for temporary files
+    # elsewhere.
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
         for number, band in enumerate(_bands(extract, lines, frame)):
             features = band.features
             shown = features[features.geometry.notna() & features.geometry.intersects(frame)]

@@ -1,7 +1,8 @@
 """Regions of an installation: vector tiles and names, side by side in one folder.
 
-A region is a JSON file that names its tiles and names by their checksums. It is replaced in one
-step, and superseded files stay for some days, so that open pages keep their ground.
+A region is a JSON file that refers to its tiles and its names by their checksums. It is replaced in
+one step. Superseded files are kept for some days, so that pages already open can still load their
+ground.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from pathlib import Path
 from dpgeo.core.errors import InvalidInput
 
 KEY_LENGTH = 12
-"""Hexadecimal digits of a file's SHA-256 that address it."""
+"""Number of hexadecimal digits of a file's SHA-256 that serve as its address."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 TILES, NAMES = ".pmtiles", ".sqlite"
 
 KEPT_SECONDS = 3 * 24 * 60 * 60
-"""How long a superseded file is still served; pages and their outlines are cached for a day."""
+"""Seconds for which a superseded file is still served; pages and outlines are cached for a day."""
 
 ATTRIBUTION = "© OpenStreetMap contributors"
 
@@ -36,10 +37,11 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """A piece of ground.
+    """A piece of ground: the tiles and names of one area.
 
-    `tiles` and `names` are the addresses of its files, `names` is "" where it has none. `bounds`
-    are west, south, east and north in degrees; `zooms` the lowest and highest zoom of the tiles.
+    `tiles` and `names` are the addresses of its files; `names` is "" if it has none. `bounds` are
+    west, south, east and north in degrees, and `zooms` the lowest and highest zoom of the tiles.
+    `date` is the day of the data (ISO 8601), or "" if it is not known.
     """
 
     name: str
@@ -48,15 +50,16 @@ class Region:
     names: str
     bounds: Bounds
     zooms: tuple[int, int]
+    date: str = ""
 
 
 def regions(folder: Path) -> list[Region]:
-    """Return all regions, in order of their names."""
+    """Return all regions, ordered by name."""
     return [_read(path) for path in sorted(folder.glob("*.json"))]
 
 
 def region_of(folder: Path, name: str) -> Region:
-    """Return a region. Raises InvalidInput if there is none of that name."""
+    """Return the region with a name. Raises InvalidInput if there is none."""
     path = folder / f"{checked_name(name)}.json"
     if not path.exists():
         raise InvalidInput("There is no ground called {name!r}.", field="name", name=name)
@@ -73,7 +76,7 @@ def region_save(folder: Path, region: Region) -> None:
 
 
 def region_remove(folder: Path, name: str) -> None:
-    """Remove a region. Raises InvalidInput if there is none of that name."""
+    """Remove the region with a name. Raises InvalidInput if there is none."""
     region_of(folder, name)
     (folder / f"{name}.json").unlink()
     sweep(folder)
@@ -102,7 +105,7 @@ def store(folder: Path, path: Path) -> str:
 
 @contextmanager
 def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield a path in the folder; what is still there at the end is deleted."""
+    """Yield a path for a new file in the folder; delete what is still there at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=folder)
     os.close(handle)
@@ -113,7 +116,7 @@ def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def checked_name(name: str) -> str:
-    """Return a region's name. Raises InvalidInput if it cannot be one."""
+    """Return `name` if it can name a region; raise InvalidInput otherwise."""
     if not NAME.fullmatch(name):
         raise InvalidInput(
             "Use 1 to 60 small letters a to z, digits and hyphens, such as liechtenstein.",

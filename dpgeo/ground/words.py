@@ -1,4 +1,7 @@
-"""Words as people type them: without case and accents, in several spellings, with one error."""
+"""Matching of words as people type them, with variant spellings and one error.
+
+Case and accents are ignored.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
 """How letters are typed where a keyboard lacks them."""
 
 SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
-"""Abbreviations that are searched for in full, too."""
+"""Abbreviations for which the full word is searched as well."""
 
 WORD = re.compile(r"[^\W_]+")
 
 COMPARED = 7
-"""Letters at the beginning of a word in which errors are looked up."""
+"""Number of letters at the beginning of a word in which a typing error may be."""
 
 LEAST_FORGIVEN = 4
-"""Shortest word in which an error is forgiven."""
+"""Length of the shortest word in which a typing error is forgiven."""
 
 
 def fold(text: str) -> str:
-    """Return small letters without marks, words divided by single blanks."""
+    """Return a text in lower case without marks, its words separated by single spaces."""
     bare = text.casefold()
     if not bare.isascii():
         plain = unicodedata.normalize("NFKD", bare.translate(LETTERS))
@@ -37,7 +40,7 @@ def fold(text: str) -> str:
 
 
 def spellings(text: str) -> set[str]:
-    """Return the ways in which a name is typed, each folded."""
+    """Return the ways in which people may type a name, each of them folded."""
     found = {fold(text)}
     if not text.isascii():
         found.add(fold(text.casefold().translate(UMLAUTS)))
@@ -49,9 +52,9 @@ def spellings(text: str) -> set[str]:
 
 
 def is_near(typed: str, word: str) -> bool:
-    """Return whether `typed` is the word, or a beginning of it, with at most one error.
+    """Return whether `typed` is the word or a beginning of it, with at most one error.
 
-    An error is a letter that is missing, added or replaced, or two neighbours exchanged.
+    An error is one letter missing, added or replaced, or two neighbouring letters exchanged.
     """
     length = len(typed)
     at = next((n for n in range(min(length, len(word))) if typed[n] != word[n]), None)
@@ -69,9 +72,9 @@ def is_near(typed: str, word: str) -> bool:
 
 
 def error_keys(word: str) -> set[int]:
-    """Return numbers of which words that differ by one error share at least one.
+    """Return keys of a word; two words that differ by one error have at least one in common.
 
-    They are checksums of the word's beginning, whole and with each letter left out (symmetric
+    The keys are checksums of the word's beginning, whole and with each letter left out (symmetric
     deletion, W. Garbe 2012).
     """
     return {zlib.crc32(each.encode()) for each in _shortened(word[:COMPARED])}

@@ -1,1 +1,1 @@
-"""Ingestion of uploaded files into canonical files: schema, readers, writer. No noise."""
+"""Ingestion of uploaded files into canonical files; no noise is added here."""

@@ -17,17 +17,17 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """Return the number of each row's combination of attribute values (n,).
+    """Return numbers (n,) of the combination of attribute values in each row.
 
-    No row is refused. Values are compared as text, without surrounding blanks and in Unicode's
-    composed form.
+    No row is refused. Values are compared as text in Unicode's composed form, without surrounding
+    blanks.
     """
     codes = [_codes(batch.fields[attribute_key(each)], each) for each in attributes]
     return combine(codes, attributes)
 
 
 def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """Return each value's index (n,) in the declared values; that of OTHER is last."""
+    """Return indices (n,) of values among the declared ones; the last index stands for OTHER."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     declared = pa.array(attribute.values, pa.string())
     index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)

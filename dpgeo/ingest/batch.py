@@ -23,8 +23,8 @@ PREVIEW_ROWS = 200
 class Batch:
     """Rows from a reader.
 
-    `rows` int64 (n,) are row numbers, by which examples of refused rows are listed. `fields` holds
-    a pyarrow array (n,) for each column of `Schema.wanted`, as text if the format has only text.
+    `rows` int64 (n,) are row numbers, which identify examples of refused rows. `fields` holds a
+    pyarrow array (n,) for each column of `Schema.wanted`, as text if the format has only text.
     `done` and `total` are the reader's progress.
     """
 
@@ -39,8 +39,10 @@ class Head:
     """The first rows of a file as text, and its geometry metadata ("" for none).
 
     `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
-    later features can have properties that the first ones lack. `layout` is how the names were
-    read, by the file's first line alone, and `likely` the layout that suits its first rows, too.
+    later features can have properties that the first ones lack. `layout` is the layout with which
+    the names were read, which the file's first line alone determines, and `likely` is the layout
+    that suits the first rows as well. `file_format` is the code of the format in which the file was
+    read (`forms`).
     """
 
     names: list[str]
@@ -50,6 +52,7 @@ class Head:
     complete: bool = True
     layout: Layout = PLAIN
     likely: Layout = PLAIN
+    file_format: str = ""
 
 
 class ReadRows(Protocol):
@@ -66,11 +69,11 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A format's reader: `read` gives all rows, `head` the first PREVIEW_ROWS as text.
+    """A format's reader: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
 
     Both raise InvalidInput. One row must never affect how another is read. `sample`, if there is
-    one, gives rows of all parts of a long file, in small batches. Where `has_layouts`, all of them
-    also take the declared layout, `head` None for a layout to be guessed.
+    one, yields rows from all parts of a long file, in small batches. If `has_layouts`, all three
+    also receive the declared layout; `head` receives None for a layout that it has to guess.
     """
 
     read: ReadRows
@@ -85,11 +88,11 @@ class Reader:
     def sample_rows(
         self, path: Path, wanted: Wanted, tally: Tally, columns: Columns
     ) -> Iterator[Batch]:
-        """Yield rows of all parts of the file if it is a long one, else all rows."""
+        """Yield rows from all parts of a long file, or all rows if the format has no sampling."""
         return self._call(self.sample or self.read, path, wanted, tally, columns)
 
     def first_rows(self, path: Path, layout: Layout | None = None) -> Head:
-        """Return the head, in the declared layout or a guess at it."""
+        """Return the file's first rows, read in the declared layout or in a guessed one."""
         return self.head(path, layout) if self.has_layouts else self.head(path)
 
     def _call(
@@ -101,7 +104,7 @@ class Reader:
 
 
 class Sieve:
-    """Tracks which rows of a batch are accepted; a row is refused only once."""
+    """Record of which rows in a batch are accepted; each row is refused at most once."""
 
     def __init__(self, rows: NDArray[np.int64], tally: Tally) -> None:
         self.kept: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)

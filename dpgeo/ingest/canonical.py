@@ -1,12 +1,13 @@
-"""Canonical rows, and the one file they are written to.
+"""Canonical rows, and the one file to which they are written.
 
 Privacy argument for all of `ingest`. Every function between an upload's row and its canonical row
-uses that row, the declared schema, the dataset's secret key and the list of persons erased from it,
-and nothing else: types are declared, not inferred; no decision depends on the whole file; and a row
-that cannot be used does not affect any other. Removing one person's rows from an upload therefore
-removes exactly that person's rows from the canonical file. The contribution bound, and with it
-every later guarantee, rests on this. The list of erased persons is the same with and without that
-person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
+uses that row, the declared schema, the dataset's secret key and the list of persons erased from the
+dataset, and nothing else: types are declared, not inferred; no decision depends on the whole file;
+and a row that cannot be used does not affect any other. Removing one person's rows from an upload
+therefore removes exactly that person's rows from the canonical file. The contribution bound, and
+with it every later guarantee, depends on this property. The list of erased persons is the same with
+and without that person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for
+byte.)
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
 from dpgeo.ingest.persons import erased_among, hash_persons
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
-from dpgeo.ingest.times import seconds
+from dpgeo.ingest.times import seconds, with_clock
 from dpgeo.spatial.projection import to_mercator
 
 CANONICAL = pa.schema(
@@ -53,10 +54,11 @@ CANONICAL = pa.schema(
         pa.field("attributes", pa.int32()),
     ]
 )
-"""Person: halves of a 128-bit keyed hash, 0 in datasets whose privacy unit is a record. Position:
-Web Mercator metres. Time: seconds since 1970 in UTC, null where no time column is declared.
-Attributes: the number of the public attributes' values (`core.attributes`), null where none is
-declared."""
+"""Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
+Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
+the number of the public attributes' combination of values (`core.attributes`), null if no attribute
+is declared.
+"""
 
 ROW_GROUP = 262_144
 
@@ -71,9 +73,9 @@ def canonical_rows(
 ) -> pa.RecordBatch:
     """Return the accepted rows of a batch in schema `CANONICAL`; tally the others.
 
-    Rows of persons whose hashes are in `erased` are refused. A row's result does not depend on the
-    other entries of that list, or on the other rows. `see` is called with the readable positions,
-    longitudes and latitudes, inside the study area and outside.
+    Rows of persons with hashes in `erased` are refused. A row's result does not depend on the other
+    entries of that list, or on the other rows. `see` is called with the longitudes and latitudes of
+    all readable positions, inside the study area and outside.
     """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
@@ -90,7 +92,10 @@ def canonical_rows(
     time = None
     if Role.TIME in batch.fields:
         formats = split_time_formats(schema.columns.time_format)
-        time = seconds(batch.fields[Role.TIME], schema.time_zone, sieve, formats)
+        written = batch.fields[Role.TIME]
+        if Role.CLOCK in batch.fields:
+            written = with_clock(written, batch.fields[Role.CLOCK])
+        time = seconds(written, schema.time_zone, sieve, formats)
     kept = sieve.kept
     x, y = to_mercator(longitude[kept], latitude[kept])
     times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])
@@ -104,14 +109,15 @@ def canonical_rows(
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
-    """Return longitudes and latitudes, float64 (n,), without meaning for refused rows."""
+    """Return longitudes and latitudes, float64 (n,); the values of refused rows have no meaning."""
     crs, form = schema.columns.crs, schema.columns.position_format
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
         declared = PointsAs(x_axis, y_axis, crs, form)
         pair = points(batch.fields[Role.GEOMETRY], declared, sieve)
     else:
-        # A format that splits one column into two leaves nothing to convert in GeoJSON's points.
+        # In GeoJSON points, formats that split one text column into two numbers have nothing to
+        # convert.
         form = "" if form in PAIRS else form
         y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve, form)
         pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve, form), y
@@ -119,7 +125,7 @@ def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
 
 
 class _Positions:
-    """Positions as text, formatted only when one becomes an example."""
+    """Positions that are formatted as text only when one becomes an example of a refused row."""
 
     def __init__(self, longitude: np.ndarray, latitude: np.ndarray) -> None:
         self._longitude, self._latitude = longitude, latitude
@@ -137,7 +143,7 @@ class CanonicalWriter:
         self._rows = 0
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows, writing complete row groups to the file."""
+        """Add rows, and write every row group that is complete."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         if self._rows >= ROW_GROUP:
@@ -150,7 +156,7 @@ class CanonicalWriter:
             self._rows -= whole
 
     def flush(self) -> None:
-        """Write the remaining rows."""
+        """Write the remaining rows as the last row group."""
         if self._rows:
             table = pa.Table.from_batches(self._waiting, CANONICAL).combine_chunks()
             self._writer.write_table(table, row_group_size=ROW_GROUP)
@@ -158,9 +164,10 @@ class CanonicalWriter:
 
 @contextmanager
 def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
-    """Open a writer of `target`, which appears only if the block succeeds.
+    """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    Several writers of one target do not interfere: each has its own temporary file beside it.
+    Several writers with the same target do not interfere, since each has its own temporary file
+    beside it.
     """
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
     os.close(handle)

@@ -1,6 +1,6 @@
-"""Suggested columns, from their names, and warnings about the first rows.
+"""Suggested columns, derived from names, and warnings about the first rows.
 
-Suggestions are shown to the owner before the schema is declared and have no effect by themselves.
+Suggestions are shown to the owner before the schema is declared, and have no effect by themselves.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,13 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.core.number_text import number_text
-from dpgeo.ingest.column_words import COLUMN_WORDS
+from dpgeo.ingest.column_words import COLUMN_WORDS, LINKS, NUMBER_WORDS
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.format_guess import guess_pair, guess_time
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.times import read_formats
+from dpgeo.ingest.times import MIDNIGHT, read_formats
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
+
+CLOCK = re.compile(r"[0-2]?[0-9][:.h][0-5][0-9]([:.][0-5][0-9](\.[0-9]+)?)?( ?[aApP]\.?[mM]\.?)?")
+"""Matches a time of day."""
 
 EARLY_NUMBER = 315_532_800
 """Seconds from 1970 to 1980; smaller numbers in a time column are rarely seconds since 1970."""
@@ -37,6 +41,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     people can read and check coordinates.
     """
     columns = {role: _likeliest(names, words.split()) for role, words in COLUMN_WORDS.items()}
+    columns["person"] = columns["person"] or _compound(names, set(COLUMN_WORDS["person"].split()))
     columns["geometry"] = geometry or columns["geometry"]
     if columns["longitude"] and columns["latitude"]:
         columns["geometry"] = ""
@@ -46,10 +51,11 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
-    """Return the first name that contains a word of `words`; earlier words come first.
+    """Return the first name that contains a word of `words`, where earlier words take precedence.
 
-    A word of a single Latin letter must be the whole name. Chinese and Japanese do not divide
-    words, so there a part of the name is enough. Returns "" if no name contains any of them.
+    A word of a single Latin letter must be the whole name. Chinese and Japanese do not separate
+    words, so in these languages a part of the name is enough. Returns "" if no name contains any of
+    the words.
     """
     parts = [_words(name) for name in names]
     for word in words:
@@ -59,6 +65,24 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
             if word in own and (len(word) > 1 or name.lower() == word):
                 return name
     return ""
+
+
+def _compound(names: Sequence[str], persons: set[str]) -> str:
+    """Return the first name that compounds a word for a person with one for a number."""
+    for name in names:
+        stems = {stem for word in _words(name) for stem in _stems(word)}
+        if stems & persons:
+            return name
+    return ""
+
+
+def _stems(word: str) -> Iterator[str]:
+    """Yield what is left of a word without its "number" part: kundennr gives kunden and kunde."""
+    for part in NUMBER_WORDS.split():
+        rests = [word.removesuffix(part)] if word.endswith(part) else []
+        rests += [word.removeprefix(part)] if word.startswith(part) else []
+        for rest in filter(None, rests):
+            yield from (rest[: len(rest) - len(link)] for link in LINKS if rest.endswith(link))
 
 
 def _words(name: str) -> set[str]:
@@ -75,12 +99,37 @@ def _words(name: str) -> set[str]:
     return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}
 
 
-def suggest_by_values(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
-    """Return the likeliest columns of a file without a header, by its first rows.
+def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
+    """Complete a suggestion for a file that has dates and times of day in two columns.
 
-    The first two columns of fractional numbers that can be degrees are taken for the position, the
-    latitude first unless only the other order is possible; one of dates for the time; and one of
-    the others, in which values recur, for the person.
+    The columns' values decide.
+    """
+    values = {name: [row[index] for row in rows if row[index]] for index, name in enumerate(names)}
+    free = [name for name in names if name and name not in set(asdict(columns).values())]
+    clocks = [name for name in (columns.time, *free) if name and _are_clocks(values[name])]
+    if not clocks:
+        return columns
+    dates = [name for name in (columns.time, *free) if name and name not in clocks]
+    dates = [name for name in dates if _are_days(values[name])]
+    return replace(columns, time=dates[0], clock=clocks[0]) if dates else columns
+
+
+def _are_clocks(texts: Sequence[str]) -> bool:
+    return bool(texts) and all(map(CLOCK.fullmatch, texts))
+
+
+def _are_days(texts: Sequence[str]) -> bool:
+    """Return whether the values are dates without a time of day."""
+    plain = [re.sub(MIDNIGHT, "", text) for text in texts]
+    return bool(plain) and not any(":" in text for text in plain) and _are_times(pa.array(plain))
+
+
+def suggest_by_values(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
+    """Return the likeliest columns of a file without a header, judged by its first rows.
+
+    The position is taken from the first two columns of fractional numbers that can be degrees, with
+    the latitude first unless only the other order is possible. The time is a column of dates, and
+    the person is one of the other columns in which values recur.
     """
     values = [pa.array([row[index] for row in rows], pa.string()) for index in range(len(names))]
     left = dict(zip(names, values, strict=True))
@@ -116,7 +165,7 @@ def _is_geometry(texts: pa.Array) -> bool:
 
 
 def _are_times(texts: pa.Array) -> bool:
-    """Whether most values are dates, or numbers that only count seconds or parts of them."""
+    """Return whether most values are dates, or numbers that count seconds or fractions of them."""
     guess = guess_time(texts)
     if not len(texts) or guess.declared == "excel":
         return False
@@ -129,7 +178,7 @@ def _are_times(texts: pa.Array) -> bool:
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[Phrase]:
-    """Return warnings about the header and the positions and times in the first rows."""
+    """Return warnings about the positions and times in a file's first rows."""
     if not rows:
         return []
     sentences = []
@@ -174,9 +223,9 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Whether longitude and latitude look swapped.
+    """Return whether longitude and latitude look swapped.
 
-    They do if only swapping makes them valid, or puts most of them into the study area.
+    They do if only swapping makes them valid, or if it puts most of them into the study area.
     """
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())

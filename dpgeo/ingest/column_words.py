@@ -1,8 +1,17 @@
-"""Words by which columns are recognised, in lower case and without accents.
+"""Words that identify columns, in lower case and without accents.
 
-English, then German, French, Spanish, Italian, Portuguese, Dutch, Danish and Swedish, Polish,
-Czech, Hungarian, Chinese and Japanese. Earlier words win.
+The words are English, then German, French, Spanish, Italian, Portuguese, Dutch, Danish and Swedish,
+Polish, Czech, Hungarian, Chinese and Japanese. Earlier words take precedence.
 """
+
+NUMBER_WORDS = (
+    "nummern nummer nummers number num numero nro nr no id ids code kode kennung kennzeichen "
+    "schlussel schluessel token hash key name"
+)
+"""Parts of compounds that mean "number", as in Kundennr and idcliente."""
+
+LINKS = ("", "e", "en", "n", "s", "es", "er")
+"""Letters that join the two parts of a compound."""
 
 COLUMN_WORDS = {
     "latitude": (

@@ -1,4 +1,4 @@
-"""What a dataset has declared, for trials of the files that are sent to it."""
+"""Declared facts of a dataset against which new files are tried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.spatial.area import StudyArea
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the dataset has declared: a file is tried against it. No `area`: anywhere is inside."""
+    """A dataset's declared facts, for trying a file. Without an `area`, any place is inside."""
 
     unit: Unit = Unit.RECORD
     area: StudyArea | None = None
@@ -21,7 +21,7 @@ class Context:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the context that `to_json` wrote."""
         area = document["area"] and StudyArea(shapely.from_wkb(document["area"]))
         return cls(Unit(document["unit"]), area, document["time_zone"])
 
@@ -32,4 +32,4 @@ class Context:
 
 
 ANYWHERE = Context()
-"""The context of a file that no dataset waits for."""
+"""The context of a file that belongs to no dataset."""

@@ -1,4 +1,4 @@
-"""Coordinates parsed from numbers, text or points."""
+"""Parsing of coordinates from numbers, text or points."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 
 
 def numbers(values: Any, axis: Axis, sieve: Sieve, form: str = "") -> NDArray[np.float64]:
-    """Parse coordinates as float64 (n,); values of refused rows have no meaning.
+    """Parse coordinates as float64 (n,); the values of refused rows have no meaning.
 
-    Text must be a number in the declared format (`position_formats`), by default a plain decimal
-    number with a point. It is rounded to the nearest double, so a number and its shortest text give
-    the same position.
+    Text must be a number in the declared format (`position_formats`), which is by default a plain
+    decimal number with a point. It is rounded to the nearest double, so a number and its shortest
+    text give the same position.
     """
     parsed = _parsed(values, axis, sieve, form) if is_text(values.type) else values
     result: NDArray[np.float64] = (
@@ -88,7 +88,7 @@ def numbers(values: Any, axis: Axis, sieve: Sieve, form: str = "") -> NDArray[np
 
 
 def _parsed(values: Any, axis: Axis, sieve: Sieve, form: str) -> Any:
-    """Parse text as float64; null where it is missing or refused."""
+    """Parse text as float64, with null for values that are missing or refused."""
     written = text = readable_text(values, sieve)
     if form and form not in SCALES:
         text = decimals(written, form, axis.limit)
@@ -115,7 +115,7 @@ class PointsAs:
 def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     """Parse points to coordinates, float64 (n,) each.
 
-    A column of text is read as WKT, or as two numbers where that is declared; a column of bytes is
+    A column of text is read as WKT, or as two numbers if that is declared. A column of bytes is
     read as WKB. The values of refused rows have no meaning.
     """
     if declared.form in PAIRS and is_text(values.type):

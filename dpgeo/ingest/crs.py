@@ -1,10 +1,10 @@
 """Declared projection of an upload's coordinates, and conversion to WGS84.
 
-A projection is declared by its code in a public register and by nothing else: definitions as text
-could name files on this machine. There may be several transformations between two datums. One is
-chosen, by the code and the study area, and used for all rows. PROJ by itself would try the next
-transformation for a position where the first fails. That too would depend on single rows alone, but
-it would leave a seam where two transformations meet.
+A projection is declared by its code in a public register and in no other way, because definitions
+as text could name files on this machine. There may be several transformations between two datums.
+One of them is chosen, by the code and the study area, and used for all rows. Left to itself, PROJ
+would try the next transformation for each position where the first one fails. That would still
+treat every row on its own, but it would leave a seam where two transformations meet.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def suggested_code(stated: str) -> str:
 
 
 def has_limits(crs: str) -> bool:
-    """Return whether the system's coordinates are degrees, -180 to 180 and -90 to 90."""
+    """Return whether the system's coordinates are limited to -180 to 180 and -90 to 90 degrees."""
     return crs in IN_DEGREES or bool(_system(crs).is_geographic)
 
 
 def check_crs(crs: str, bounds: Bounds) -> None:
-    """Raise InvalidInput (field "columns.crs") if positions cannot become degrees."""
+    """Raise InvalidInput (field "columns.crs") unless positions can be converted to degrees."""
     if crs in IN_DEGREES:
         return
     system = _system(crs) if CODE.fullmatch(crs) else None
@@ -86,7 +86,7 @@ def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: B
 
 
 def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
-    """Raise InvalidInput if a file states another coordinate system than declared.
+    """Raise InvalidInput if a file states another coordinate system than the declared one.
 
     `stated` is the code of the system that the file states, its name if the file gives no code, or
     "" if it states none.
@@ -111,7 +111,7 @@ def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
 
 
 def crs_name(code: str) -> Phrase:
-    """Return what people call a coordinate system."""
+    """Return the name that people know a coordinate system by."""
     if code in IN_DEGREES:
         return Phrase("longitude and latitude in degrees")
     system = _system(code) if CODE.fullmatch(code) else None
@@ -119,7 +119,7 @@ def crs_name(code: str) -> Phrase:
 
 
 def likely_systems(bounds: Bounds) -> list[str]:
-    """Return codes of projected systems whose use covers an area, most particular first."""
+    """Return codes of projected systems used throughout an area, those of smallest use first."""
     from pyproj.aoi import AreaOfInterest
     from pyproj.database import query_crs_info
     from pyproj.enums import PJType
@@ -168,10 +168,10 @@ def _way(crs: str, bounds: Bounds) -> Any:
     set_network_enabled(False)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings that the network has a better grid
+            warnings.simplefilter("ignore")  # PROJ warns that the network has a better grid
             group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers
-    except (ProjError, IndexError):  # the library's IndexError, where a system has no way at all
+    except (ProjError, IndexError):  # pyproj raises IndexError if there is no transformation
         return None
     return group[0] if group else None

@@ -15,14 +15,15 @@ LINES_LOOKED_AT = 50
 VALUE = re.compile(
     r"[+-]?[0-9][0-9.,:/ TZ+-]*|[0-9a-f]{8}-[0-9a-f-]{20,}|POINT ?\(.*|[NSEW] ?[0-9][^a-z]*"
 )
-"""What stands in rows and hardly ever names a column: numbers, times, identifiers, positions."""
+"""Matches what stands in rows and hardly ever names a column: numbers, times, ids, positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutGuess:
-    """The layout that the first line suggests, and the one that suits the next ones as well.
+    """The layout that the first line suggests, and the one that suits the following lines too.
 
-    They differ in the encoding alone. API keys may see the former: it tells nothing of the rows.
+    They differ only in the encoding. API keys may see the former, since it reveals nothing about
+    the rows.
     """
 
     by_header: Layout
@@ -38,7 +39,9 @@ def guess_layout(path: Path) -> LayoutGuess:
     if not encoding and lines and not _decodes(lines[0]):
         encoding = "latin-1"
     likely = encoding
-    if not encoding and _mostly_undecodable(lines[1:-1] or lines[1:]):
+    # A header with letters beyond ASCII tells the encoding, so that no row decides its names.
+    plain = not encoding and bool(lines) and lines[0].isascii()
+    if plain and _mostly_undecodable(lines[1:-1] or lines[1:]):
         likely = "latin-1"
     texts = [line.decode(ENCODINGS[encoding], errors="replace") for line in lines]
     texts = [text.lstrip("\ufeff").strip("\r\n") for text in texts]
@@ -48,7 +51,7 @@ def guess_layout(path: Path) -> LayoutGuess:
 
 
 def marked_encoding(raw: bytes) -> str:
-    """Return UTF-16 for a file that begins with its mark, or with plain letters in it."""
+    """Return the UTF-16 codec of a file that starts with its mark or with ASCII in it, else ""."""
     for mark, order in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if raw.startswith(mark):
             return order
@@ -77,7 +80,7 @@ def _decodes(line: bytes) -> bool:
 
 
 def _mostly_undecodable(lines: list[bytes]) -> bool:
-    """Whether of the lines that are not plain ASCII most are not UTF-8."""
+    """Return whether most of the lines that are not plain ASCII are invalid UTF-8."""
     odd = [line for line in lines if not line.isascii()]
     return sum(not _decodes(line) for line in odd) * 2 > len(odd)
 
@@ -85,14 +88,17 @@ def _mostly_undecodable(lines: list[bytes]) -> bool:
 def _columns(first: str) -> Layout:
     """Guess the separator and the header from the first line.
 
-    It is a row, and not a header, if most of its fields look like values: whether it names the
-    columns is seen from it alone.
+    The line is taken for a row instead of a header if at least half of its fields look like values.
+    Only the line itself decides whether it names the columns.
     """
     delimiter = best_delimiter(first)
+    if not _width(first, delimiter):
+        return PLAIN  # the reader says what is wrong with the header
     fields = split_line(first, delimiter)
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)
-        # A single name may consist of words; several columns of blanks hold numbers or short names.
+        # A single name may consist of several words, whereas several columns separated by blanks
+        # hold numbers or short names.
         if len(blanks) >= 3 or any(map(is_value, blanks)):
             delimiter, fields = BLANKS, blanks
     values = sum(map(is_value, fields))
@@ -102,12 +108,12 @@ def _columns(first: str) -> Layout:
 
 
 def is_value(field: str) -> bool:
-    """Whether a field looks like a value rather than a column's name."""
+    """Return whether a field looks like a value rather than a column's name."""
     return VALUE.fullmatch(field.strip()) is not None
 
 
 def best_delimiter(text: str) -> str:
-    """Return the one of comma, semicolon, tab and bar that gives a line the most columns."""
+    """Return the separator (comma, semicolon, tab or bar) that splits a line into most columns."""
     return max(DELIMITERS, key=lambda mark: _width(text, mark))
 
 

@@ -3,11 +3,13 @@
 One line is one row. CSV libraries let a quoted field span several lines, so a single stray
 quotation mark can absorb the rows of other people into a field, and removing one person's row could
 change everyone's. Here quotation marks have a meaning only within their own line, and a line that
-leaves a quotation open is refused alone. The cost is that line breaks inside quotes are not
-supported; nothing a map needs contains one.
+leaves a quotation open is refused alone. The price is that line breaks inside quotes are not
+supported, which nothing that a map needs contains.
 
 A line ends at LF, CRLF or CR. Empty lines are not rows. Within a line, a field may be quoted as a
-whole and then contain delimiters, and doubled quotation marks (RFC 4180).
+whole; it may then contain delimiters and doubled quotation marks (RFC 4180). In a line where no
+field begins with a quotation mark, all quotation marks are plain characters, such as those for
+seconds: 52°30'15"N.
 
 Whole blocks of bytes are processed with NumPy.
 """
@@ -33,8 +35,8 @@ Positions = NDArray[np.int64]
 class Lines:
     """Lines of a block of bytes.
 
-    `starts` and `ends` (n,) are byte positions in `block`, and `numbers` (n,) the lines' numbers in
-    the file. `done` is the number of bytes of the file read so far. A line longer than
+    `starts` and `ends` (n,) are byte positions in `block`, and `numbers` (n,) are the lines'
+    numbers in the file. `done` is the number of the file's bytes read so far. A line longer than
     `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
     """
 
@@ -53,13 +55,13 @@ class Bytes(Protocol):
         """Return about `size` bytes, none at the end."""
 
     def tell(self) -> int:
-        """Return how much was read."""
+        """Return how many bytes have been read."""
 
 
 def read_lines(file: Bytes, block_bytes: int = BLOCK_BYTES, *, first: int = 1) -> Iterator[Lines]:
     """Yield the lines of `file` from its position on, numbered from `first`.
 
-    At most one block and one line are in memory, however long a line is.
+    Memory holds at most one block and one line, however long the line is.
     """
     remainder, after_cr = b"", False
     while True:
@@ -87,7 +89,7 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
     counted = np.ones(len(ends), dtype=np.int64)
     if returns or after_cr:
         before = np.where(ends > 0, data[ends - 1], CR if after_cr else 0)
-        counted[(data[ends] == LF) & (before == CR)] = 0  # the LF of a CRLF does not count
+        counted[(data[ends] == LF) & (before == CR)] = 0  # the LF of a CRLF ends no further line
     numbers = first + np.cumsum(counted) - 1
     after_cr = bool(data[-1] == CR) if len(data) else after_cr
     first += int(counted.sum())
@@ -100,7 +102,7 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
 
 
 def undecodable(lines: Lines) -> NDArray[np.bool_]:
-    """Return which lines are not UTF-8."""
+    """Return a mask (n,) of the lines that are not valid UTF-8."""
     bad = np.zeros(len(lines.starts), dtype=bool)
     if lines.block.isascii() or _decodes(lines.block):
         return bad
@@ -123,9 +125,9 @@ def _decodes(text: bytes) -> bool:
 class Split:
     """The positions of fields in a block of lines.
 
-    `delimiters` are the positions of all delimiters outside quotes in the block. Of these, line i
-    has `count[i]`, beginning at index `first[i]`. `unclosed` and `stray` (n,) mark lines with a
-    quotation mark that is never closed or is out of place.
+    `delimiters` are the positions of all delimiters outside quotes in the block. Line i has
+    `count[i]` of them, beginning at index `first[i]`. `unclosed` and `stray` (n,) mark the lines
+    that have a quotation mark that is never closed, or that is out of place.
     """
 
     delimiters: Positions
@@ -135,7 +137,7 @@ class Split:
     stray: NDArray[np.bool_]
 
     def field(self, lines: Lines, which: Positions, index: int) -> tuple[Positions, Positions]:
-        """Return start and end of field `index` in lines `which`, which must all have it."""
+        """Return starts and ends of field `index` in lines `which`, each of which must have it."""
         start = lines.starts[which]
         if index:
             start = self.delimiters[self.first[which] + index - 1] + 1
@@ -152,7 +154,7 @@ def split(lines: Lines, delimiter: int | None) -> Split:
     delimiters = _blanks(data) if delimiter is None else np.flatnonzero(data == delimiter)
     unclosed = stray = np.zeros(len(lines.starts), dtype=bool)
     if b'"' in lines.block:
-        quotes = np.flatnonzero(data == QUOTE)
+        quotes = _quoting(data, np.flatnonzero(data == QUOTE), lines, delimiter)
         before = np.searchsorted(quotes, lines.starts)
         unclosed = (np.searchsorted(quotes, lines.ends) - before) % 2 == 1
         stray = _stray(data, quotes, lines, before, delimiter)
@@ -163,8 +165,32 @@ def split(lines: Lines, delimiter: int | None) -> Split:
     return Split(delimiters, first, count, unclosed, stray)
 
 
+def _quoting(
+    data: NDArray[np.uint8], quotes: Positions, lines: Lines, delimiter: int | None
+) -> Positions:
+    """Return the quotation marks in lines where one of them begins a field, maybe after blanks."""
+    line = np.searchsorted(lines.ends, quotes)
+    previous = quotes - 1
+    if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
+        place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
+        # A quotation mark at the very beginning of the block has nothing before it.
+        nearest = np.maximum.accumulate(place)
+        previous = np.where(previous < 0, -1, nearest[previous])
+    begins = previous < lines.starts[line]
+    if delimiter is None:
+        begins |= previous < quotes - 1
+    else:
+        begins |= data[previous] == delimiter
+    quoted = np.zeros(len(lines.starts), dtype=bool)
+    quoted[line[begins]] = True
+    return quotes[quoted[line]]
+
+
 def _blanks(data: NDArray[np.uint8]) -> Positions:
-    """Return the last of each run of spaces and tabs between two other signs of a line."""
+    """Return the last position of each run of spaces and tabs inside a line.
+
+    Runs at the beginning or end of a line are left out.
+    """
     blank = (data == SPACE) | (data == TAB)
     signs = np.flatnonzero(~blank)
     if not len(signs):
@@ -183,7 +209,7 @@ def _stray(
     before: Positions,
     delimiter: int | None,
 ) -> NDArray[np.bool_]:
-    """Return which lines have a quotation mark out of place."""
+    """Return a mask (n,) of the lines that have a quotation mark out of place."""
     if delimiter is None:
         data, delimiter = np.where(data == TAB, np.uint8(SPACE), data), SPACE
     line = np.searchsorted(lines.ends, quotes)

@@ -1,6 +1,6 @@
 """CSV reader for delimited text with a header.
 
-Only the header, a single public line, is read by a CSV library; `csv_lines` explains why rows are
+Only the header, a single public line, is read by a CSV library. `csv_lines` explains why rows are
 not.
 """
 
@@ -62,8 +62,8 @@ def read_csv(
     """Yield the rows of a text file in batches; fields are pyarrow string arrays.
 
     A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines with more or
-    fewer fields than the header are refused. Raises InvalidInput when the header is unusable or
-    lacks a declared column.
+    fewer fields than the header are refused. Raises InvalidInput if the header is unusable or lacks
+    a declared column.
     """
     with open_text(path, layout.encoding) as file:
         header = read_header(file, layout)
@@ -75,7 +75,7 @@ def read_csv(
 def sample_csv(
     path: Path, wanted: Wanted, tally: Tally, *, crs: str = WGS84, layout: Layout = PLAIN
 ) -> Iterator[Batch]:
-    """Yield rows of the head of a text file, and of blocks that are spread over the rest."""
+    """Yield rows from the start of a text file, and from blocks spread over the rest of it."""
     with open_text(path, layout.encoding) as file:
         header = read_header(file, layout)
         where = positions(wanted, header.names)
@@ -95,19 +95,22 @@ def sample_csv(
 
 
 def _line_end(text: bytes, *, last: bool = False) -> int:
-    """Return where the first or the last line of a text ends."""
+    """Return the position where the first or, if `last`, the last line of a text ends."""
     ends = [text.rfind(mark) if last else text.find(mark) for mark in (b"\n", b"\r")]
     found = [end + 1 for end in ends if end >= 0]
     return (max if last else min)(found, default=0)
 
 
 def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
-    """Read the header, the first line that is not blank, leaving `file` after it.
+    """Read the header, which is the first line that is not blank, and leave `file` after it.
 
-    The delimiter is the declared one, else the one of comma, semicolon, tab and bar that gives the
-    most columns. Of a file that is declared to have no header, nothing is read. Raises InvalidInput
-    (field "file") when there is no usable header.
+    The delimiter is the declared one, or else whichever of comma, semicolon, tab and bar gives the
+    most columns. Nothing is read from a file that is declared to have no header. Raises
+    InvalidInput (field "file") if there is no usable header.
     """
+    if layout.unnamed:
+        _skip_mark(file)
+        return Header(unnamed_columns(layout.columns), layout.separator or ",", 1)
     head = file.read(USUAL_HEADER_BYTES)
     if not _line_end(head.lstrip()):
         head += file.read(MAX_HEADER_BYTES + 1)
@@ -128,14 +131,16 @@ def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
             "position and time.",
             field="file",
         )
-    if layout.unnamed:
-        file.rewind(start)
-        return Header(unnamed_columns(layout.columns), layout.separator or ",", 1)
     file.rewind(position)
     text = _header_text(line)
     delimiter, names = _columns(text, layout.separator)
     check_names(names)
     return Header(names, delimiter, number + 1)
+
+
+def _skip_mark(file: TextBytes) -> None:
+    """Move past a byte order mark, if any; without a header, no other line is skipped."""
+    file.rewind(len(BYTE_ORDER_MARK) if file.read(4).startswith(BYTE_ORDER_MARK) else 0)
 
 
 def _header_text(line: bytes) -> str:
@@ -168,7 +173,7 @@ def read_head(path: Path, layout: Layout | None = None) -> Head:
 
 
 def _columns(text: str, declared: str) -> tuple[str, list[str]]:
-    """Return the delimiter and the columns' names."""
+    """Return the delimiter and the column names of a header line."""
     delimiter = declared or best_delimiter(text)
     try:
         names = split_line(text, delimiter, strict=True)
@@ -209,11 +214,12 @@ def _batch(
 def _strings(block: bytes, start: Positions, end: Positions) -> Any:
     """Return the unquoted fields from `start` to `end` as a pyarrow string array.
 
-    To avoid a copy, one Arrow array is laid over the block's own bytes. Its elements are
-    alternately a gap between fields and a field, so every second element is a field.
+    To avoid a copy, one Arrow array is laid over the block's own bytes. Its elements alternate
+    between a gap between fields and a field, so every second element is a field.
     """
     if not len(start):
         return pa.array([], pa.string())
+    quoted = np.zeros(len(start), dtype=bool)
     if b'"' in block:
         quoted = np.frombuffer(block, dtype=np.uint8)[start] == csv_lines.QUOTE
         start, end = start + quoted, end - quoted
@@ -223,12 +229,13 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
     )
     values = tiles.take(pa.array(np.arange(0, len(offsets), 2)))
     if b'""' in block:
-        values = pc.replace_substring(values, '""', '"')
+        single = pc.replace_substring(values, '""', '"')
+        values = pc.if_else(pa.array(quoted), single, values)
     return values
 
 
 class _LineStarts:
-    """Beginnings of lines, cut out only when one becomes an example."""
+    """Beginnings of lines, cut out only when a line becomes an example of a refused row."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines

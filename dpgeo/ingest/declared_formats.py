@@ -1,4 +1,4 @@
-"""Codes of the formats in which times and positions can be declared, and their names."""
+"""Codes and names of the formats that times and positions can be declared in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dpgeo.phrases import Phrase, listed
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 NUMERIC = {*TICKS, "excel"}
-"""Formats of plain numbers."""
+"""Time formats that are plain numbers."""
 
 USUAL = ("iso", "s")
-"""The formats of a column for which none is declared."""
+"""The time formats of a column without a declared format."""
 
 TIME_SENTENCES = {
     "iso": Phrase("year-month-day (ISO 8601)"),
@@ -25,13 +25,13 @@ TIME_SENTENCES = {
     "ns": Phrase("nanoseconds since 1970"),
     "excel": Phrase("days as spreadsheets count them"),
 }
-"""What people call each format."""
+"""Names of the time formats, as people know them."""
 
 USUAL_TIMES = Phrase("year-month-day (ISO 8601), or seconds since 1970")
-"""What people call the formats of USUAL."""
+"""Name of the formats in USUAL, as people know them."""
 
 SCALES = {"e7": 1e7, "e6": 1e6}
-"""Whole numbers of ten millionths or millionths of a degree."""
+"""Formats of whole numbers that count ten-millionths or millionths of a degree."""
 
 POSITION_SENTENCES = {
     "": Phrase("decimal numbers"),
@@ -43,7 +43,7 @@ POSITION_SENTENCES = {
     "lat-lon": Phrase("latitude and longitude in one column"),
     "lon-lat": Phrase("longitude and latitude in one column"),
 }
-"""What people call each format."""
+"""Names of the position formats, as people know them."""
 
 PAIRS = {"lat-lon", "lon-lat"}
 """Formats of a geometry column that holds both coordinates as text."""

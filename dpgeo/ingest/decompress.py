@@ -1,10 +1,11 @@
-"""Decompression of uploads packed with gzip, or as files of one kind in a zip archive.
+"""Decompression of uploads packed with gzip or in a zip archive.
 
-The output is bounded by an absolute size and by its ratio to the input. Names in an archive are
-never used for writing, and nothing inside is unpacked again.
+The files in a zip archive must be of one kind. The output is bounded by an absolute size and by its
+ratio to the input. Names in an archive are never used for writing, and nothing inside is unpacked
+again.
 
 A file beyond these limits, or with a checksum error at its end, is refused as a whole: it is one
-text, of which no part can be trusted alone (see `geojson_reader` for the argument).
+text, and no part of it can be trusted alone (see `geojson_reader` for the argument).
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ FREE_BYTES = 64 << 20
 
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
 MAX_PARTS = 1_000
-"""Files that one archive may hold."""
+"""Largest number of files that one archive may hold."""
 
 SHAPEFILE = {".shp", ".shx", ".dbf", ".prj", ".cpg"}
 BESIDE = {".md", ".pdf", ".html", ".htm", ".png", ".jpg", ".jpeg"}
-"""Suffixes of files that accompany others."""
+"""Suffixes of files that only accompany others in an archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,20 @@ def is_packed(path: Path) -> bool:
     return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
 
 
+def packing_of(path: Path) -> str:
+    """Return how a file is packed, as a suggestion: "gz", "zip" or "". Spreadsheets count as "".
+
+    Raises InvalidInput (field "file") for an archive that cannot be opened.
+    """
+    head = _head(path)
+    if head.startswith(GZIP):
+        return "gz"
+    if head not in (ZIP, EMPTY_ZIP):
+        return ""
+    with _readable(), zipfile.ZipFile(path) as archive:
+        return "" if is_sheet(archive) else "zip"
+
+
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(4)
@@ -64,26 +79,29 @@ def unpack(
     folder: Path,
     tick: Callable[[], None],
     *,
+    packing: str | None = None,
     enough: int = MAX_BYTES,
     most: int = MAX_PARTS,
+    largest: int = 64 << 30,
 ) -> list[Part]:
     """Return the files to read, unpacked if necessary; several if an archive holds several.
 
+    `packing` is the declared one ("gz", "zip" or ""); None stands for the one that is recognised.
     A packed file is unpacked into `folder`, up to about `enough` bytes of each of the first `most`
-    files; `tick` is called after each chunk. A spreadsheet stays packed, for its reader. Raises
-    InvalidInput (field "file") for files that are not packed properly.
+    files; `tick` is called after each chunk. All files together may have `largest` bytes. A
+    spreadsheet stays packed, for its reader. Raises InvalidInput (field "file") for files that are
+    not packed properly.
     """
-    head = _head(path)
-    if head.startswith(GZIP):
+    if packing is None:
+        packing = packing_of(path)
+    if packing == "gz":
         target = folder / "unpacked"
         with _readable(), path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as content:
-            _copy(content, target, lambda: _limit(packed.tell()), tick, enough)
+            _copy(content, target, lambda: _limit(packed.tell(), largest), tick, enough, largest)
         return [Part(target, file_name.removesuffix(".gz"))]
-    if head not in (ZIP, EMPTY_ZIP):
+    if not packing:
         return [Part(path, file_name)]
     with _readable(), zipfile.ZipFile(path) as archive:
-        if is_sheet(archive):
-            return [Part(path, file_name)]
         members = _members(archive)
         outlines = [each for each in members if _suffix(each) == ".shp"]
         chosen = members if outlines else members[:most]
@@ -92,10 +110,10 @@ def unpack(
         written = packed_bytes = 0
         for number, member in enumerate(chosen):
             packed_bytes = min(packed_bytes + member.compress_size, size)
-            room = _limit(packed_bytes) - written
+            room = _limit(packed_bytes, largest) - written
             target = folder / _target(number if len(chosen) > 1 else None, member)
             with archive.open(member) as content:
-                written += _copy(content, target, partial(int, room), tick, enough)
+                written += _copy(content, target, partial(int, room), tick, enough, largest)
             parts.append(Part(target, member.filename.rpartition("/")[2]))
     return [each for each in parts if each.path.suffix == ".shp"] if outlines else parts
 
@@ -108,13 +126,13 @@ def _target(number: int | None, member: zipfile.ZipInfo) -> str:
     return "unpacked" if number is None else f"part-{number}"
 
 
-def _limit(packed_bytes: int) -> int:
-    """Return how many bytes may come out of packed ones, of an archive altogether."""
-    return min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * packed_bytes))
+def _limit(packed_bytes: int, largest: int) -> int:
+    """Return how many bytes may be unpacked in total from `packed_bytes` bytes of an archive."""
+    return min(MAX_BYTES, largest, max(FREE_BYTES, MAX_RATIO * packed_bytes))
 
 
 def is_sheet(archive: zipfile.ZipFile) -> bool:
-    """Whether an archive is itself a spreadsheet."""
+    """Return whether an archive is itself a spreadsheet."""
     names = set(archive.namelist())
     if any(name.startswith("xl/workbook.") for name in names):
         return True
@@ -135,7 +153,7 @@ def _readable() -> Iterator[None]:
     except OSError as error:
         if error.errno != errno.EINVAL and not isinstance(error, gzip.BadGzipFile):
             raise
-        raise _damaged() from error  # a place in the archive that cannot be
+        raise _damaged() from error  # the archive names a position that cannot exist
     except (EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise _damaged() from error
     except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:
@@ -148,8 +166,8 @@ def _readable() -> Iterator[None]:
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """Return the files in an archive: one, several of one kind, or those of one shapefile.
 
-    Files that only accompany others, such as metadata that macOS adds and texts about the data, are
-    ignored.
+    Files that only accompany others are ignored, such as metadata added by macOS and texts about
+    the data.
     """
     infos = archive.infolist()
     for info in infos:
@@ -231,10 +249,11 @@ def _copy(
     limit: Callable[[], int],
     tick: Callable[[], None],
     enough: int,
+    largest: int,
 ) -> int:
-    """Unpack into `target` until `enough` bytes are written; return how many were.
+    """Unpack into `target` until `enough` bytes are written; return how many bytes were written.
 
-    `limit()` returns how many are allowed by now. Raises InvalidInput beyond it.
+    `limit()` returns how many bytes are allowed so far. Raises InvalidInput beyond it.
     """
     written = 0
     with target.open("wb") as file:
@@ -244,7 +263,7 @@ def _copy(
                 raise InvalidInput(
                     "The compressed file unpacks to more than {size} GiB or {most} times its "
                     "size; upload it unpacked, or as Parquet.",
-                    size=MAX_BYTES >> 30,
+                    size=min(MAX_BYTES, largest) >> 30,
                     most=MAX_RATIO,
                     field="file",
                 )

@@ -1,14 +1,14 @@
-"""Guesses at the formats of a file's times and positions, for its owner to confirm.
+"""Guesses at the formats of times and positions, for the file's owner to confirm.
 
 Privacy argument. A guess is made from the values, so it must not take effect by itself: if the rows
-chose how rows are read, one person's row could decide how others' are. A guess is therefore only
-ever *shown*, to the owner alone, beside what it would make of the first rows. The owner declares a
-format by confirming it, as he declares which column is the time, and the declaration is recorded
-and fixed with the columns. From then on a row is read by the declaration and itself alone
-(`canonical`), and a later file of the same dataset is read by the same declaration whatever is in
-it. What the declaration tells ("days come before months") is a public parameter like the names of
-the columns: it describes how the file was written, not who is in it. API keys see guesses from the
-header alone.
+decided how rows are read, one person's row could change how others' rows are read. A guess is
+therefore only ever *shown*, to the owner alone, together with the way in which it would read the
+first rows. The owner declares a format by confirming it, just as the owner declares which column is
+the time, and the declaration is recorded and fixed with the columns. From then on, how a row is
+read depends on the declaration and the row alone (`canonical`), and a later file of the same
+dataset is read by the same declaration whatever the file contains. What the declaration tells
+("days come before months") is a public parameter like the column names: it describes how the file
+was written, not who is in it. API keys see only guesses made from the header.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
 ORDERS = ("dmy", "mdy", "ymd")
 CALENDARS = ("iso", "compact", *ORDERS, "words")
 EPOCHS = ((2e4, 8e4, "excel"), (3e8, 5e9, "s"), (3e11, 5e12, "ms"), (3e14, 5e15, "us"))
-"""Between which numbers the median of a column lies, for each way of counting time."""
+"""Range that the median of a column lies in, for each way of counting time."""
 
 NANOSECONDS = 3e17
 LARGEST_METRES = 18e6
-"""Projected coordinates are smaller; degrees in ten millionths or millionths mostly larger."""
+"""Limit below which all projected coordinates lie; scaled degrees (e7, e6) are mostly larger."""
 
 LEAST = 0.005
-"""The share of values below which a further format of a column is not suggested."""
+"""Smallest share of values for which a further format of a column is suggested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def guess_time(texts: pa.Array) -> TimeGuess:
 def _rivals(
     chosen: Sequence[str], first: str, fitting: dict[str, NDArray[np.bool_]]
 ) -> tuple[str, ...]:
-    """Return declarations with another order of day, month and year that fit all the same."""
+    """Return declarations with another order of day, month and year that fit equally well."""
     if not first:
         return ()
     return tuple(
@@ -93,7 +93,7 @@ def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
 
 
 def _epoch(texts: pa.Array) -> str:
-    """Return how a column that is mostly of numbers counts time, "" if it is not or cannot."""
+    """Return how a column of mostly numbers counts time, or "" if it cannot be a time."""
     numeric = mask(pc.match_substring_regex(texts, r"^[0-9]+(?:\.[0-9]+)?$"))
     if numeric.sum() * 100 < len(texts):
         return ""
@@ -128,7 +128,7 @@ def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float)
 
 
 def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
-    """Return "e7" or "e6" for whole numbers that only so scaled are degrees."""
+    """Return "e7" or "e6" for whole numbers that become degrees only with that scale, else ""."""
     pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
     if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
         return ""
@@ -139,9 +139,9 @@ def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
 
 
 def guess_pair(texts: pa.Array) -> str:
-    """Guess whether a column of text holds two numbers, and which comes first.
+    """Guess whether a column of text holds two numbers, and which of them comes first.
 
-    Latitude comes first, as is usual, unless only the other order makes degrees.
+    Latitude comes first, as is usual, unless only the other order gives valid degrees.
     """
     first, second = split_pairs(texts)
     if first.null_count * 2 > len(texts):

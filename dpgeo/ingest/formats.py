@@ -1,11 +1,12 @@
-"""Registry of upload formats; readers are imported when used.
+"""Registry of upload formats, with readers that are imported when first used.
 
-A new format takes one module, which holds its reader, and one line of `FORMATS`.
+To add a format, write one module, which holds its reader, and add one line to `FORMATS`.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import zipfile
 from collections.abc import Callable
@@ -44,16 +45,20 @@ class Start:
 class InputFormat:
     """An upload format: name, reader, suffixes, and how its files are recognised.
 
+    `code` is what owners declare (`forms`), and `names` are further suffixes that tell the format.
     `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. A `sandboxed` format is read
     in a process of its own (`sandbox`). The others are read in this process, by our own code, from
-    beginning to end.
+    beginning to end. A format that `has_header` names its columns apart from the rows.
     """
 
     title: str
+    code: str
     reader: str
     suffixes: tuple[str, ...]
     matches: Callable[[Start], bool]
     sandboxed: bool
+    names: tuple[str, ...] = ()
+    has_header: bool = False
 
     def load_reader(self) -> Reader:
         """Import and return the reader."""
@@ -71,7 +76,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def _is_sheet(start: Start) -> bool:
-    """Recognise spreadsheets, of which the newer ones are zip archives."""
+    """Return whether a file is a spreadsheet; the newer kinds are zip archives."""
     if not start.head.startswith(b"PK\x03\x04"):
         return start.head.startswith(OLE)
     try:
@@ -82,7 +87,7 @@ def _is_sheet(start: Start) -> bool:
 
 
 def _is_xml(name: bytes) -> Callable[[Start], bool]:
-    """Recognise a document of XML by its outermost element, after comments and the like."""
+    """Return a test for XML documents by their outermost element, which may follow comments."""
 
     def matches(start: Start) -> bool:
         bare = re.sub(rb"<[?!].*?>", b"", start.text, flags=re.DOTALL).lstrip()
@@ -92,8 +97,23 @@ def _is_xml(name: bytes) -> Callable[[Start], bool]:
 
 
 def _is_trips(start: Start) -> bool:
-    """Recognise a document with a list of trips, of the Mobility Data Specification."""
-    return _is_json(start) and start.suffix not in SEQUENCE_NAMES and _has_list(start)
+    """Return whether a file is a Mobility Data Specification document with a list of trips."""
+    if not _is_json(start) or start.suffix in SEQUENCE_NAMES or _has_rows_by_line(start):
+        return False
+    return _has_list(start)
+
+
+def _has_rows_by_line(start: Start) -> bool:
+    """Return whether each of the first two lines that are not blank is a whole object."""
+    lines = [line for line in start.text.splitlines() if line.strip()][:2]
+    return len(lines) == 2 and all(map(_is_object, lines))
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_list(start: Start) -> bool:
@@ -108,8 +128,9 @@ def _has_list(start: Start) -> bool:
 
 
 def _is_json_rows(start: Start) -> bool:
-    """Recognise lines of plain objects by the file's name; a row may not decide how others are
-    read.
+    """Return whether a JSON file has plain objects as lines, judged by the file's name.
+
+    Its rows do not decide, because a row may not decide how others are read.
     """
     return start.suffix in ROW_NAMES and _is_json(start)
 
@@ -119,9 +140,10 @@ def _is_json(start: Start) -> bool:
 
 
 def _is_json_sequence(start: Start) -> bool:
-    """Recognise newline-delimited JSON by its name, or by the lack of a feature list.
+    """Return whether a file is newline-delimited JSON.
 
-    A name with a suffix of newline-delimited files decides, whatever the file's first line holds.
+    It must start like JSON. A suffix in SEQUENCE_NAMES then settles the matter, whatever the first
+    line holds; with any other name, the file is newline-delimited if it has no feature list.
     """
     from dpgeo.ingest.geojson_reader import read_preamble
 
@@ -140,34 +162,43 @@ def _is_anything(start: Start) -> bool:
 FORMATS = (
     InputFormat(
         title="(Geo)Parquet",
+        code="parquet",
         reader="parquet_reader.READER",
         suffixes=(".parquet", ".geoparquet"),
         matches=_begins_with(b"PAR1"),
         sandboxed=True,
+        has_header=True,
     ),
     InputFormat(
         title="GeoPackage",
+        code="gpkg",
         reader="geopackage_reader.READER",
         suffixes=(".gpkg",),
         matches=_begins_with(b"SQLite format 3\x00"),
         sandboxed=True,
+        has_header=True,
     ),
     InputFormat(
         title="Excel",
+        code="excel",
         reader="sheet_reader.READER",
         suffixes=(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
         matches=_is_sheet,
         sandboxed=True,
+        has_header=True,
     ),
     InputFormat(
         title="Shapefile",
+        code="shp",
         reader="shapefile_reader.READER",
         suffixes=(".shp",),
         matches=_begins_with(b"\x00\x00\x27\x0a"),
         sandboxed=True,
+        has_header=True,
     ),
     InputFormat(
         title="GPX",
+        code="gpx",
         reader="xml_reader.GPX_READER",
         suffixes=(".gpx",),
         matches=_is_xml(b"gpx"),
@@ -175,6 +206,7 @@ FORMATS = (
     ),
     InputFormat(
         title="KML",
+        code="kml",
         reader="xml_reader.KML_READER",
         suffixes=(".kml", ".kmz"),
         matches=_is_xml(b"kml"),
@@ -182,6 +214,7 @@ FORMATS = (
     ),
     InputFormat(
         title="MDS",
+        code="mds",
         reader="json_records.TRIPS_READER",
         suffixes=(),
         matches=_is_trips,
@@ -189,6 +222,7 @@ FORMATS = (
     ),
     InputFormat(
         title="NDJSON",
+        code="ndjson",
         reader="json_records.LINES_READER",
         suffixes=(".jsonl", ".ndjson"),
         matches=_is_json_rows,
@@ -196,6 +230,7 @@ FORMATS = (
     ),
     InputFormat(
         title="JSON",
+        code="json",
         reader="json_records.LIST_READER",
         suffixes=(),
         matches=_is_list,
@@ -203,13 +238,16 @@ FORMATS = (
     ),
     InputFormat(
         title="GeoJSONSeq",
+        code="geojsonl",
         reader="geojson_reader.SEQUENCE_READER",
         suffixes=(".geojsonl",),
+        names=(".geojsons", ".geojsonseq", ".ndgeojson"),
         matches=_is_json_sequence,
         sandboxed=False,
     ),
     InputFormat(
         title="GeoJSON",
+        code="geojson",
         reader="geojson_reader.DOCUMENT_READER",
         suffixes=(".geojson", ".json"),
         matches=_is_json,
@@ -217,10 +255,12 @@ FORMATS = (
     ),
     InputFormat(
         title="CSV",
+        code="csv",
         reader="csv_reader.READER",
         suffixes=(".csv", ".tsv", ".txt"),
         matches=_is_anything,
         sandboxed=False,
+        has_header=True,
     ),
 )
 """The upload formats, in the order in which they are tried; CSV, which takes any text, is last."""

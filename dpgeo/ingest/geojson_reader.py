@@ -2,8 +2,8 @@
 
 In newline-delimited files one line is one row, as in CSV: a line that is not JSON is refused alone.
 
-A document is one text, and where one feature ends and the next begins is known only while it is
-well-formed. How should a broken one be handled? Suppose that one person's record is broken, and
+A document is one text, and only while it is well-formed is it known where one feature ends and the
+next begins. How should a broken one be handled? Suppose that one person's record is broken, and
 compare the same upload without that person:
 
 - Keeping the features before the break would drop everybody after it: one person would decide over
@@ -16,10 +16,10 @@ compare the same upload without that person:
   exactly their rows from the canonical file.
 
 So a broken document is refused as a whole. What remains is that a release from a document reveals
-that no record in it was malformed; programs that write JSON produce no such records, and where
-records are assembled by hand the newline-delimited form, without this exception, is advised. A
-well-formed element that is no usable point (null, a line, a huge or odd feature) is a row refused
-by itself in both forms.
+that no record in it was malformed. Programs that write JSON produce no malformed records; for
+records assembled by hand, the newline-delimited form is advised, because it has no such exception.
+A well-formed element that is not a usable point (null, a line, a huge or odd feature) is refused
+alone in both forms.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """What precedes a document's features: the offset where they begin, and the stated CRS."""
+    """What precedes a document's features: the stated CRS, and the offset where features begin."""
 
     begins: int
     crs: str
@@ -73,8 +73,8 @@ class Feature:
 class Records:
     """Texts that should each be a feature.
 
-    `too_long` (n,) marks texts that are too long; of these there may be only the beginning, or only
-    blanks. `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
+    `too_long` (n,) marks texts that are too long, of which only the beginning, or only blanks, may
+    be present. `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
     """
 
     texts: Sequence[bytes]
@@ -167,7 +167,10 @@ def read_head(path: Path, *, document: bool) -> Head:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name can be shown and declared: a JSON escape may be half a character."""
+    """Return whether a name can be shown and declared.
+
+    Some cannot, because a JSON escape may encode half a character.
+    """
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
@@ -186,7 +189,7 @@ def sequence_records(file: IO[bytes], block_bytes: int) -> Iterator[Records]:
 
 
 def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> Iterator[Records]:
-    """Yield elements of the list of features, as texts."""
+    """Yield the texts of the elements in a document's list of features."""
     file.seek(preamble.begins)
     read = 0
     for elements in json_array.read_elements(file, block_bytes):
@@ -227,7 +230,7 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
 
 
 def _members(text: str, members: dict[str, Any]) -> int | None:
-    """Read the members before "features"; return where its elements begin, if any.
+    """Read the members before "features"; return where that list's elements begin, or None.
 
     Bytes are decoded as Latin-1, so that positions in the text are positions in the file.
     """
@@ -257,7 +260,7 @@ def _after(text: str, place: int, mark: str) -> int | None:
 
 
 def _stated(member: Any) -> str:
-    """Return the code in a "crs" member (GeoJSON of 2008), else its name; "" without one."""
+    """Return the code or else the name in a "crs" member (GeoJSON of 2008); "" without one."""
     if member is None:
         return ""
     try:
@@ -271,7 +274,7 @@ def _stated(member: Any) -> str:
 
 
 def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
-    """Check the declared name and system of the geometry. Raises InvalidInput."""
+    """Raise InvalidInput unless the geometry's declared name and coordinate system are right."""
     if Role.GEOMETRY not in wanted:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
@@ -285,7 +288,7 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
-    """Parse JSON, and return whether it is UTF-8. Raises ValueError."""
+    """Return parsed JSON, and whether its text is valid UTF-8. Raises ValueError."""
     try:
         decoded, decodes = text.decode(), True
     except UnicodeDecodeError:
@@ -299,8 +302,8 @@ def parse(text: bytes) -> tuple[Any, bool]:
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
     """Parse a record as a feature.
 
-    Raises Unusable for a record that is refused alone, and ValueError for a record that is not JSON
-    and for which the whole document is refused.
+    Raises Unusable for a record that is refused alone, or ValueError for a record that is not JSON
+    and because of which the whole document is refused.
     """
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)
@@ -345,7 +348,7 @@ def _batch(
 
 
 def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature]:
-    """Parse the records' features; refused records become empty features."""
+    """Parse records as features; a refused record becomes an empty feature."""
     parsed, refused = [], Refusals()
     for index, text in enumerate(records.texts):
         try:
@@ -363,7 +366,7 @@ def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature
 
 
 def _points(features: Sequence[Feature], sieve: Sieve) -> list[tuple[float, float]]:
-    """Return both coordinates of every feature; NaN where the row is refused."""
+    """Return the two coordinates of each feature, NaN for refused rows."""
     coordinates, refused = [], Refusals()
     for index, one in enumerate(features):
         try:

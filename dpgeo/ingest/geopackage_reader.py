@@ -1,12 +1,12 @@
 """GeoPackage reader for the file's one layer of points, using SQLite itself.
 
-A row is what SQLite stores under one row id, each value with its stored type (`typed_values`
+A row is what SQLite stores under one row id, and each value has its stored type (`typed_values`
 explains why GDAL is not used). A value beyond `MAX_VALUE_BYTES` refuses its row alone.
 
-The file is an untrusted database, so it is opened read-only and without its journal, its schema is
-not trusted, and an authorizer lets queries read only the layer and the three catalogue tables, if
-they are real tables: no view, virtual table, trigger, attached file or function, even where the
-schema would introduce one.
+The file is an untrusted database. It is therefore opened read-only and without its journal, and its
+schema is not trusted. An authorizer lets queries read only the layer and the three catalogue
+tables, provided that they are real tables. No view, virtual table, trigger, attached file or
+function is used, even where the schema would introduce one.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def read_geopackage(
     crs: str = WGS84,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Batch]:
-    """Yield the rows of the layer in batches, by row id, numbered from 1.
+    """Yield the layer's rows in batches, ordered by row id and numbered from 1.
 
-    Raises InvalidInput when the file is damaged, does not have exactly one layer of points, lacks a
-    declared column or is in another coordinate system than declared.
+    Raises InvalidInput if the file is damaged, does not have exactly one layer of points, lacks a
+    declared column or is in another coordinate system than the declared one.
     """
     with opened(path) as connection, readable():
         layer = find_layer(connection)
@@ -92,7 +92,7 @@ def read_head(path: Path) -> Head:
 
 
 def _shown_geometry(value: object) -> str:
-    """Convert a GeoPackage value to text."""
+    """Return the text that shows a GeoPackage value in a preview."""
     if not isinstance(value, bytes) or not value.startswith(b"GP"):
         return shorten(value)
     try:
@@ -116,7 +116,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a truncated file, which SQLite would fill up with zeros."""
+    """Refuse a truncated file; SQLite would read the missing part as zeros."""
     with path.open("rb") as file:
         header = file.read(100)
         size = file.seek(0, 2)
@@ -251,7 +251,7 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """Return one of SQLite's names for the row id that no column has, else ""."""
+    """Return a name of SQLite's row id that no column bears, or "" if all are taken."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 
@@ -310,8 +310,8 @@ def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
 def well_known_binary(value: object) -> bytes:
     """Return a geometry's well-known binary, without the header that GeoPackage adds.
 
-    It is cut just beyond MAX_FIELD_BYTES, so that a longer one is still refused as too long. Raises
-    Unusable for a missing or unreadable geometry.
+    The result is cut just beyond MAX_FIELD_BYTES, so that a longer one is still refused as too
+    long. Raises Unusable for a missing or unreadable geometry.
     """
     if not isinstance(value, bytes) or len(value) < 8 or value[:2] != b"GP":
         raise Unusable(Reason.GEOMETRY_UNREADABLE)

@@ -14,9 +14,9 @@ MAX_COLUMNS = 10_000
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise InvalidInput (field "file") for too many columns, no or repeated names.
+    """Raise InvalidInput (field "file") for too many columns, no names, or repeated names.
 
-    Any number of columns may be unnamed, since nothing can be declared to be in them.
+    Any number of columns may be unnamed, since no role can be declared for them.
     """
     if len(names) > MAX_COLUMNS:
         raise InvalidInput(
@@ -66,5 +66,5 @@ def _advice(name: str, names: Sequence[str]) -> Phrase:
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Quote names, each cut to a readable length."""
+    """Return names in quotation marks, each cut to a readable length."""
     return ", ".join(repr(name if len(name) <= 60 else name[:59] + "…") for name in names)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from dpgeo.ingest import sandbox
-from dpgeo.ingest.decompress import Part, is_packed
+from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.forms import form_of
 from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
-from dpgeo.ingest.sniff import sniff
+from dpgeo.ingest.sniff import is_sandboxed
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -26,21 +27,23 @@ def ingest(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Write the usable rows of `source` to `target`; report on the others.
+    """Write the usable rows of `source` to `target`, and report on the others.
 
-    Compressed and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes)
-    is the dataset's secret for the persons' hashes, and `erased` has the hashes (16 bytes) of
-    persons whose rows are refused. `progress(done, total)` is called a few times a second and at
-    the end, in bytes for text formats and in rows for binary ones; an exception from it stops the
-    work. Memory does not grow with the file. `target` appears complete or not at all. A file with
-    no usable row gives an empty canonical file.
+    The file is read in the format that `schema.columns` declares, whatever the file begins with. If
+    the declaration dates from before formats were declared, the format is recognised. Compressed
+    and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes) is the
+    dataset's secret for the persons' hashes, and `erased` holds the hashes (16 bytes) of persons
+    whose rows are refused. `progress(done, total)` is called a few times a second and at the end,
+    in bytes for text formats and in rows for binary ones; if it raises an exception, the work
+    stops. Memory does not grow with the file. `target` appears complete or not at all. A file
+    without any usable row gives an empty canonical file.
 
-    Raises InvalidInput for problems that do not concern single rows: not a table, no header, a
-    declared column missing or of an impossible type.
+    Raises InvalidInput for problems that do not concern single rows: the file is not a table or has
+    no header, or a declared column is missing or of an impossible type.
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
-    if not is_packed(source) and not sniff(source, file_name).sandboxed:
+    if not is_sandboxed(source, file_name, schema.columns.file_format):
         return ingest_here(source, file_name, schema, key, target, progress, erased)
 
     request = {
@@ -81,7 +84,9 @@ def ingest_parts(
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
 
     tally = Tally()
-    batches = reader_of(parts).rows(parts[0].path, schema.wanted, tally, schema.columns)
+    declared = schema.columns.file_format
+    reader = reader_of(parts, form_of(declared).format if declared else None)
+    batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:

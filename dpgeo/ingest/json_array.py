@@ -1,10 +1,10 @@
 """Scanner for the elements of one long JSON array in a document of any length.
 
-The document is never in memory or parsed as a whole: whole blocks of bytes are searched with NumPy
-for the commas between elements, which are those outside of strings and of deeper brackets. Each
-element is returned as its text. The end of an element depends on the text before it, so this is
-only sound for a document that is JSON throughout; `geojson_reader` checks each element, and refuses
-the document otherwise.
+The document is never held in memory or parsed as a whole. Instead, whole blocks of bytes are
+searched with NumPy for the commas between elements, that is, outside strings and deeper brackets.
+Each element is returned as its text. Where an element ends depends on the text before it, so this
+is only sound for a document that is JSON throughout. `geojson_reader` checks each element and
+refuses the document otherwise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Elements:
 
 
 class _Scanner:
-    """The scanner's state between two blocks."""
+    """State that the scanner keeps from one block to the next."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -78,7 +78,7 @@ class _Scanner:
     def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the positions of quotation marks that no backslash escapes.
 
-        An even number of backslashes before a quotation mark leaves it unescaped.
+        A quotation mark after an even number of backslashes is not escaped.
         """
         quotes: NDArray[np.int64] = np.flatnonzero(data == QUOTE)
         if not self.escapes and b"\\" not in block:
@@ -95,8 +95,9 @@ class _Scanner:
 def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[Elements]:
     """Yield the elements of the array whose opening bracket was just read from `file`.
 
-    Leaves `file` after the closing bracket. Raises InvalidInput (field "file") when the document
-    ends first, an element is longer than `MAX_ELEMENT_BYTES` or nested deeper than `MAX_DEPTH`.
+    Leaves `file` after the closing bracket. Raises InvalidInput (field "file") if the document ends
+    before that, or if an element is longer than `MAX_ELEMENT_BYTES` or nested deeper than
+    `MAX_DEPTH`.
     """
     scanner, pending = _Scanner(), bytearray()
     while scanner.ended_at is None:
@@ -131,7 +132,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
     """Return the document's members after the array. Raises InvalidInput.
 
-    `before` stands for all that precedes the rest, with the brackets that it closes.
+    `before` stands in for all that precedes the rest, so that the brackets match.
     """
     trailing = file.read(MAX_REST_BYTES + 1)
     try:

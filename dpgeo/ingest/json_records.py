@@ -1,10 +1,10 @@
-"""Plain JSON objects as rows: one a line, a list of them, or the trips of an MDS document.
+"""Plain JSON objects as rows: one per line, in a list, or as the trips of MDS.
 
-The members of an object are the columns; those of objects within it are named "place.lat", and
-the elements of short lists "place.0". In a list, or in the trips of the Mobility Data
-Specification, an element never affects another; a document that is not JSON throughout is refused
-as a whole, for the reason that `geojson_reader` gives. A trip becomes a row for each of its points:
-those of its route, or else its start and its end.
+The members of an object are the columns. Members of objects inside it are named like "place.lat",
+and the elements of short lists like "place.0". In a list, or in the trips of the Mobility Data
+Specification (MDS), an element never affects another. A document that is not JSON throughout is
+refused as a whole, for the reason that `geojson_reader` gives. A trip becomes one row for each of
+its points, which are those of its route or else its start and its end.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ TRIP_NAMES = [
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Where a list begins, and the opening brackets that its end leaves to be closed."""
+    """Where a list begins, and the brackets still open after its end."""
 
     offset: int
     before: bytes
 
 
 def find_list(file: IO[bytes]) -> Begin | None:
-    """Find a document's list of rows or trips; None if it has none where it can be."""
+    """Find a document's list of rows or trips; return None if no usual place has one."""
     file.seek(0)
     raw = file.read(MAX_PREAMBLE_BYTES)
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
@@ -92,7 +92,7 @@ def _skip(text: str, place: int, signs: str) -> int:
 
 @contextmanager
 def open_lines(path: Path, layout: Layout | None) -> Iterator[Table]:
-    """Open newline-delimited JSON."""
+    """Open newline-delimited JSON as a table of records."""
     total = path.stat().st_size
     with path.open("rb") as file:
         yield Table(None, _line_records(file), file.tell, total)
@@ -127,7 +127,7 @@ def open_list(
     rows: Callable[[bytes], Iterator[Record]],
     names: list[str] | None = None,
 ) -> Iterator[Table]:
-    """Open a document with a list. Raises InvalidInput."""
+    """Open a JSON document's list as a table of records. Raises InvalidInput."""
     total = path.stat().st_size
     with path.open("rb") as file:
         begin = find_list(file)
@@ -167,7 +167,7 @@ def _element_row(text: bytes) -> Iterator[Record]:
 
 
 def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object's members by their dotted names; deeper or longer ones are left out."""
+    """Return an object's members by their dotted names, without those too deep or too long."""
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Any, int]] = [("", value, 0)]
     while waiting and len(flat) < MAX_MEMBERS:
@@ -184,7 +184,10 @@ def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a name can be shown and declared: a JSON escape may be half a character."""
+    """Return whether a name can be shown and declared.
+
+    Some cannot, because a JSON escape may encode half a character.
+    """
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 

@@ -1,4 +1,4 @@
-"""Declared layout of a file: encoding, separator, header, and which of its parts is read."""
+"""Declared layout of a file: encoding, separator, header and part to read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from dpgeo.core.errors import InvalidInput
 
 ENCODINGS = {"": "utf-8", "latin-1": "cp1252", "utf-16-le": "utf-16-le", "utf-16-be": "utf-16-be"}
-"""Python's codecs for the declared encodings; Latin-1 is read as its superset of Windows."""
+"""Python's codecs for the declared encodings; "latin-1" is read as Windows-1252, its superset."""
 
 DELIMITERS = ",;\t|"
 BLANKS = " "
-"""Stands for any number of spaces or tabs between two columns."""
+"""Stands for one or more spaces or tabs between two columns."""
 
 SEPARATORS = {
     "": "",
@@ -28,11 +28,11 @@ MAX_UNNAMED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the bytes of a file become rows and columns; "" is the usual of each.
+    """How the bytes of a file become rows and columns; "" means the usual choice of each member.
 
-    `encoding` is a key of ENCODINGS. `delimiter` is a key of SEPARATORS, "" for the one that
-    divides the header into most columns. `unnamed` is the number of columns of a text file without
-    a header. `sheet` names the sheet, table or kind of record to read, where a file has several.
+    `encoding` is a key of ENCODINGS. `delimiter` is a key of SEPARATORS, or "" for the one that
+    divides the header into most columns. `unnamed` is the number of columns in a text file without
+    a header. `sheet` names the sheet, table or kind of record to read if the file has several.
     """
 
     encoding: str = ""
@@ -70,7 +70,7 @@ class Layout:
 
     @property
     def separator(self) -> str:
-        """Return the sign between two columns; "" for that of the header."""
+        """Return the character between two columns, or "" for the one that the header suggests."""
         return SEPARATORS[self.delimiter]
 
     def to_json(self) -> dict[str, str]:
@@ -82,5 +82,5 @@ PLAIN = Layout()
 
 
 def unnamed_columns(number: int) -> list[str]:
-    """Return the names by which the columns of a file without a header are declared."""
+    """Return the names by which columns are declared in a file without a header."""
     return [f"column {index + 1}" for index in range(number)]

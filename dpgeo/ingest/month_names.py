@@ -1,4 +1,4 @@
-"""Names of the months in the common European languages, and their usual abbreviations."""
+"""Names and usual abbreviations of the months in the common European languages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORTEST = 3
 
 
 def _spellings() -> dict[str, int]:
-    """Return the month of every beginning of a name, where all languages agree on it."""
+    """Return the month for every beginning of a month's name on which all languages agree."""
     months: dict[str, set[int]] = defaultdict(set)
     for line in NAMES.strip().splitlines():
         for number, name in enumerate(line.split(), start=1):

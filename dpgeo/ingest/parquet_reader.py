@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet reader, by batches of the declared columns."""
+"""Reader of Parquet and GeoParquet, in batches of the declared columns."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def read_parquet(
 ) -> Iterator[Batch]:
     """Yield the rows of a Parquet file in batches of pyarrow arrays.
 
-    Raises InvalidInput when the file cannot be read, lacks a declared column, or has a column whose
-    type does not suit its role.
+    Raises InvalidInput if the file cannot be read, lacks a declared column, or has a column with a
+    type that does not suit its role.
     """
     names = list(wanted.values())
     with open_parquet(path) as file:
@@ -92,7 +92,7 @@ def sample_parquet(
 def read_head(path: Path) -> Head:
     """Return the first rows, read a few columns at a time to save memory.
 
-    Cells of columns without a name are empty: the library finds columns by their names.
+    Cells of unnamed columns are empty, because pyarrow finds columns by their names.
     """
     cells: dict[str, list[str]] = {}
     with open_parquet(path) as file, readable():
@@ -114,9 +114,9 @@ def read_head(path: Path) -> Head:
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open the file and check its column names. Raises InvalidInput.
 
-    Text is read as dictionaries, so that one long value repeated in many rows is stored once. The
-    library lets a dictionary grow to the end of its row group, so where a row group has a lot of
-    text, it is read without dictionaries.
+    Text is read as dictionaries, so that one long value repeated in many rows is stored once.
+    However, pyarrow lets a dictionary grow until its row group ends. A file in which a row group
+    has a lot of text is therefore read without dictionaries.
     """
     _check_footer(path)
     with readable():
@@ -155,9 +155,10 @@ def readable() -> Iterator[None]:
 
 
 def _batches(file: pq.ParquetFile, size: int, names: list[str]) -> Iterator[Any]:
-    """Yield the rows of one row group after the other.
+    """Yield batches of rows, one row group after the other.
 
-    Read across row groups, the library keeps the dictionaries of all of them to the end.
+    If a batch ran across row groups, pyarrow would keep the dictionaries of all groups until the
+    end.
     """
     for group in range(file.num_row_groups):
         yield from file.iter_batches(batch_size=size, columns=names, row_groups=[group])
@@ -196,7 +197,8 @@ def _check_footer(path: Path) -> None:
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
     """Return the stated unpacked bytes and the number of rows of each row group.
 
-    Sizes of single columns are not read: with a damaged footer, reading them ends the process.
+    The sizes of single columns are not read: if the footer is damaged, reading them ends the
+    process.
     """
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return [(group.total_byte_size, group.num_rows) for group in groups]
@@ -209,7 +211,7 @@ def _affordable_rows(metadata: Any) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without extension types; only text stays a dictionary."""
+    """Return a column without extension types; of dictionaries, only those of text are kept."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -263,6 +265,7 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.LATITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.PERSON: (*NUMERIC, _is_whole_decimal, is_text),
+    Role.CLOCK: (pa.types.is_time, is_text),
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
     Role.GEOMETRY: (is_text,),
 }
@@ -270,15 +273,16 @@ REMEDY: dict[str, Phrase] = {
     Role.LONGITUDE: Phrase("write it as a number of degrees"),
     Role.LATITUDE: Phrase("write it as a number of degrees"),
     Role.PERSON: Phrase("write it as text or as a whole number"),
+    Role.CLOCK: Phrase("write it as a time or as text, such as 14:05"),
     Role.TIME: Phrase("write it as a timestamp, as ISO 8601 text or as seconds since 1970"),
     Role.GEOMETRY: Phrase("write it as points in well-known binary (WKB) or text (WKT)"),
 }
 
 
 def primary_geometry(schema: Any) -> tuple[str, str]:
-    """Return the geometry column in GeoParquet's metadata, and its coordinate system.
+    """Return the geometry column that GeoParquet's metadata name, and its coordinate system.
 
-    Each is "" if the metadata do not give it.
+    Each is "" if the metadata do not state it.
     """
     try:
         document = json.loads((schema.metadata or {})[b"geo"])
@@ -290,7 +294,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """Return the code of a column's stated coordinate system, else its name, else ""."""
+    """Return the code or else the name of a column's stated coordinate system; "" without one."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -301,13 +305,13 @@ def _stated(column: Mapping[str, Any]) -> str:
 
 
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
-    """Refuse a geometry column whose metadata contradict WKB in the declared system.
+    """Refuse a geometry column with metadata that contradict WKB in the declared system.
 
-    GeoParquet metadata must describe the column. Without "crs" there, the column is in OGC:CRS84,
-    the default of GeoParquet. A "crs" of null states nothing, so the declared system is assumed. A
-    file without GeoParquet metadata is not checked at all. If the points of a file
-    that states no system are in another system than declared, they usually lie outside the study
-    area and are refused for that.
+    GeoParquet metadata must describe the column. If they have no "crs", the column is in OGC:CRS84,
+    GeoParquet's default. If "crs" is null, nothing is stated, and the declared system is assumed. A
+    file without GeoParquet metadata is not checked at all. If a file states no system and its
+    points are in another system than the declared one, the points usually lie outside the study
+    area and are refused for that reason.
     """
     if b"geo" not in metadata:
         return

@@ -1,9 +1,9 @@
 """Uploads of one file, or of several files of one form in an archive.
 
 The files of an archive are read one after the other, under one declaration. The name of a row's
-file is a column of its own, since it often says whose rows these are. A file without a byte has no
-rows; otherwise all must be of one format, and all must have the declared columns, which depends on
-their headers and not on their rows.
+file becomes a column of its own, since it often says whose rows these are. An empty file has no
+rows. All other files are read in the declared format, and all of them must have the declared
+columns; whether they do depends on their headers and not on their rows.
 """
 
 from __future__ import annotations
@@ -17,38 +17,60 @@ import pyarrow as pa
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.batch import Batch, Head, Reader
 from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.formats import InputFormat
 from dpgeo.ingest.layout import PLAIN, Layout
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Wanted
 from dpgeo.ingest.sniff import sniff
 
 FILE_NAME = "file name"
-"""The column with the name of a row's file, without its suffix, where there are several files."""
+"""The column for the name of a row's file, without its suffix, if there are several files.
+
+If the files' own header has a column of this name, that column is meant. In JSON, a member of this
+name is not known from any header, so the file's name is meant.
+"""
 
 
-def reader_of(parts: Sequence[Part]) -> Reader:
-    """Return the reader of the files' common format. Raises InvalidInput."""
-    filled = [part for part in parts if part.path.stat().st_size] or list(parts[:1])
-    formats = {sniff(part.path, part.name) for part in filled}
+def format_of(parts: Sequence[Part]) -> InputFormat:
+    """Return the format that the files have in common, as a suggestion. Raises InvalidInput."""
+    formats = {sniff(part.path, part.name) for part in _filled(parts)}
     if len(formats) > 1:
         raise InvalidInput(
             "The files in the archive are of several formats; pack files of one format.",
             field="file",
         )
     (form,) = formats
-    one = form.load_reader()
-    return one if len(parts) == 1 else _together(one, filled)
+    return form
+
+
+def reader_of(parts: Sequence[Part], declared: InputFormat | None = None) -> Reader:
+    """Return the reader of the files in the declared format, or else in the recognised one.
+
+    Raises InvalidInput if they are not of one format.
+    """
+    one = (declared or format_of(parts)).load_reader()
+    return one if len(parts) == 1 else _together(one, _filled(parts))
+
+
+def _filled(parts: Sequence[Part]) -> list[Part]:
+    return [part for part in parts if part.path.stat().st_size] or list(parts[:1])
 
 
 def _together(one: Reader, parts: Sequence[Part]) -> Reader:
-    """Return a reader of several files as one; it takes no path of its own."""
+    """Return a reader that reads several files as one and ignores the path passed to it."""
+
+    def has_own_name(layout: Layout | None) -> bool:
+        """Return whether the header has a column named FILE_NAME; False without a header."""
+        found = one.first_rows(parts[0].path, layout)
+        return found.complete and FILE_NAME in found.names
 
     def read_all(some: Callable[..., Iterator[Batch]]) -> Callable[..., Iterator[Batch]]:
         def read(
             path: Path, wanted: Wanted, tally: Tally, *, crs: str, layout: Layout = PLAIN
         ) -> Iterator[Batch]:
-            named = [role for role, name in wanted.items() if name == FILE_NAME]
-            others = {role: name for role, name in wanted.items() if name != FILE_NAME}
+            added = [role for role, name in wanted.items() if name == FILE_NAME]
+            named = [] if added and has_own_name(layout) else added
+            others = {role: name for role, name in wanted.items() if role not in named}
             options = {"layout": layout} if one.has_layouts else {}
             sizes = [part.path.stat().st_size for part in parts]
             for number, part in enumerate(parts):
@@ -63,10 +85,11 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
 
     def head(path: Path, layout: Layout | None = None) -> Head:
         found = one.first_rows(parts[0].path, layout)
-        if FILE_NAME in found.names:
+        if FILE_NAME in found.names and found.complete:
             return found
-        name = Path(parts[0].name).stem
-        rows = [[*row, name] for row in found.rows]
-        return replace(found, names=[*found.names, FILE_NAME], rows=rows)
+        kept = [index for index, name in enumerate(found.names) if name != FILE_NAME]
+        names, stem = [found.names[index] for index in kept], Path(parts[0].name).stem
+        rows = [[*(row[index] for index in kept), stem] for row in found.rows]
+        return replace(found, names=[*names, FILE_NAME], rows=rows)
 
     return Reader(read_all(one.read), head, read_all(one.sample or one.read), has_layouts=True)

@@ -1,4 +1,4 @@
-"""Keyed hashes of persons, which replace their identifiers."""
+"""Keyed hashes that replace the identifiers of persons."""
 
 from __future__ import annotations
 
@@ -18,31 +18,35 @@ from dpgeo.ingest.text import is_text, mask, readable_text
 
 MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefined"]
 """Texts by which files mark missing values, in lower case. If such a text were taken for a person,
-all rows without a person would be bounded together, and the guarantee would hold for none of them.
+all rows without a person would be bounded together, and the guarantee would hold for none of these
+rows.
 """
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
-"""Long numbers as spreadsheets and data frames shorten them: a million different identifiers all
-become 1.23457E+11. If their rows were bounded as one person's, the
-guarantee would hold for none of them."""
+"""Matches long numbers as spreadsheets and data frames shorten them: a million different
+identifiers all become 1.23457E+11. If their rows were bounded as one person's, the guarantee would
+hold for none of these people.
+"""
 
 LARGEST_EXACT_FLOAT = 2**53
 
 LAYERED_KEY_BYTES = 64
-"""Length of a key whose first half is the organisation's and whose second half is the dataset's."""
+"""Length in bytes of a key with the organisation's key as its first half and the dataset's as its
+second.
+"""
 
 
 def hash_persons(
     values: Any, key: bytes, sieve: Sieve
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return both halves, uint64 (n,), of every person's 128-bit keyed BLAKE2b hash.
+    """Return the two halves, uint64 (n,), of each person's 128-bit keyed BLAKE2b hash.
 
-    The identifier's text is hashed in UTF-8 without surrounding blanks, case preserved, in
+    The identifier's text is hashed in UTF-8 without surrounding blanks, with its case preserved, in
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
-    zeros are part of a name). Other floats, and those too large to be exact, are refused, as are
-    numbers shortened to an exponent (1.23457E+11) and rows without a person. The hashes of refused
-    rows have no meaning.
+    zeros are part of a name). The following rows are refused: other floats, floats too large to be
+    exact, numbers shortened to an exponent (1.23457E+11), and rows without a person. The hashes of
+    refused rows have no meaning.
     """
     text = _identifiers(values, sieve)
     encoded = text.dictionary_encode()
@@ -58,10 +62,11 @@ def hash_persons(
 
 
 def _digests(names: Sequence[bytes], key: bytes) -> bytes:
-    """Return the names' hashes, one after the other.
+    """Return the names' hashes, concatenated.
 
-    A layered key hashes with the organisation's half and encrypts the result, one block of AES,
-    with the dataset's. Equal persons have equal hashes, as they must, in one dataset alone.
+    With a layered key, each name is hashed with the organisation's half, and the result, one block,
+    is encrypted with the dataset's half by AES. Equal persons then have equal hashes, as they must,
+    but only within one dataset.
     """
     inner, outer = key, b""
     if len(key) == LAYERED_KEY_BYTES:
@@ -71,9 +76,10 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
 
 
 def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Decrypt hashes made with a layered key, uint64 (n, 2), to the organisation's.
+    """Decrypt hashes, uint64 (n, 2), from a layered key to those of the organisation.
 
-    Returns the first 64 bits of each, uint64 (n,); of hashes with another key, as they are.
+    Returns the first 64 bits of each, uint64 (n,). Hashes made with any other key are not
+    decrypted.
     """
     if len(key) != LAYERED_KEY_BYTES:
         return halves[:, 0]
@@ -82,14 +88,14 @@ def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.ui
 
 
 def _cipher(key: bytes) -> Cipher[modes.ECB]:
-    """Return AES of single blocks: a keyed permutation of hashes."""
+    """Return an AES cipher for single blocks, which permutes hashes under a key."""
     return Cipher(algorithms.AES256(key), modes.ECB())  # noqa: S305 - blocks are hashes
 
 
 def erased_among(
     high: NDArray[np.uint64], low: NDArray[np.uint64], erased: Collection[bytes]
 ) -> NDArray[np.bool_]:
-    """Return which persons' hashes are among the 16-byte hashes of `erased`."""
+    """Return a mask (n,) of the persons with hashes among the 16-byte hashes in `erased`."""
     halves = {(int.from_bytes(one[:8]), int.from_bytes(one[8:])) for one in erased}
     erased_rows = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
     for index in np.flatnonzero(erased_rows):

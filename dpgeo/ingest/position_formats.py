@@ -1,4 +1,4 @@
-"""Declared formats of coordinates, each value read by the declaration and by itself alone."""
+"""Declared formats of coordinates, in which each value is read on its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ DEGREES = (
     r" *"
     r"(?P<after>[NSEWnsew])?$"
 )
-"""No O: it is east in German and west in French, Spanish and Italian."""
+"""Matches degrees with hemispheres. The letter O is left out, because it means east in German and
+west in French, Spanish and Italian.
+"""
 
 SPLITS = (
     r"^(?P<a>[^;|]+)[;|](?P<b>[^;|]+)$",
@@ -32,14 +34,14 @@ SPLITS = (
     r"^(?P<a>[^NSns]*[0-9].*?[NSns]),? +(?P<b>.*[0-9].*[EWew])$",
     r"^(?P<a>[^ ]+) +(?P<b>[^ ]+)$",
 )
-"""How a pair of numbers is written; the first that fits is used."""
+"""Patterns for a pair of numbers; the first one that fits is used."""
 
 
 def decimals(text: pa.Array, code: str, limit: float) -> pa.Array:
-    """Rewrite texts as plain decimal numbers; those that are not in the format stay as they are.
+    """Rewrite texts as plain decimal numbers; texts that are not in the format stay as they are.
 
-    `limit` is the largest degree of the axis, infinite for projected coordinates. In degrees, which
-    have no thousands, a single comma or point is always that of decimals.
+    `limit` is the largest degree of the axis, or infinite for projected coordinates. Degrees have
+    no thousands, so a single comma or point in them always marks decimals.
     """
     if code == "degrees":
         return _degrees(text, limit)

@@ -12,25 +12,27 @@ from typing import Any, Self
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import sandbox
 from dpgeo.ingest.context import ANYWHERE, Context
-from dpgeo.ingest.decompress import Part, is_packed
+from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.forms import Form, form_by_name, form_of
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.sniff import sniff
+from dpgeo.ingest.sniff import is_sandboxed
 from dpgeo.ingest.understanding import Understanding
 from dpgeo.phrases import Phrase
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Seconds after which a preview is given up because the machine is too busy. The limit on processor
-time, for files that take too much work, is in `sandbox_worker`."""
+"""Seconds after which a preview is abandoned because the machine is too busy. `sandbox_worker` has
+the limit on processor time, for files that take too much work.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an owner sees of an upload before declaring its schema. Private.
+    """What an owner sees of an upload before declaring its schema. It is private.
 
     `columns` are the column names, `rows` the first rows as text (cut short), `suggested` the
     columns that the header suggests ("" for none), and `hints` sentences about suspicious values.
-    `understanding` is what was understood of the rows, too; None if nothing could be tried.
+    `understanding` says how the rows were understood, or is None if nothing could be tried.
     """
 
     columns: list[str]
@@ -38,12 +40,27 @@ class Preview:
     suggested: Columns
     hints: list[Phrase]
     complete: bool = True
-    """Whether these are all columns: later features of GeoJSON may have others."""
+    """Whether `columns` are all columns of the file; in GeoJSON, later features may have others."""
+    file_format: str = ""
+    """Code of the format in which the file was read (`forms`)."""
+    named_format: str = ""
+    """Code of the format that the names of the file and of its archive's members indicate; "" for
+    none.
+    """
     understanding: Understanding | None = None
+
+    @property
+    def tells_columns(self) -> bool:
+        """Whether the column names, and the format they were read in, depend on no row.
+
+        That is so in a table that is known, by its file name, to have a header.
+        """
+        named = bool(self.file_format) and self.file_format == self.named_format
+        return self.complete and named and not self.suggested.unnamed
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the preview that `to_json` wrote."""
         read: dict[str, Any] = {
             "suggested": Columns.from_json(document["suggested"]),
             "hints": list(map(Phrase.from_json, document["hints"])),
@@ -65,23 +82,28 @@ def preview(
     context: Context = ANYWHERE,
     folder: Path | None = None,
     columns: Columns | None = None,
+    file_format: str = "",
 ) -> Preview:
-    """Preview the head of an upload, and try to read it.
+    """Preview the first rows of an upload, and try to read them under a declaration.
 
-    `context` is what the dataset declares, and `columns` the declaration to be tried, by default
-    the likeliest one. `folder`, by default the system's temporary folder, is for unpacking. For
-    files that are neither compressed nor binary only the head and a sample of the rest are read,
-    whatever the size. Raises InvalidInput (field "file") when the file cannot be read as a table at
-    all, and Conflict where the machine is too busy.
+    `context` holds what the dataset declares, and `columns` is the declaration to try, by default
+    the likeliest one. `file_format` is the code of the format to try, by default that of `columns`
+    or else the likeliest one. `folder`, by default the system's temporary folder, is used for
+    unpacking. If a file is neither compressed nor binary, only its head and a sample of the rest
+    are read, whatever the size. Raises InvalidInput (field "file") if the file cannot be read as a
+    table at all, or Conflict if the machine is too busy.
     """
-    if not is_packed(path) and not sniff(path, file_name).sandboxed:
-        return preview_here([Part(path, file_name)], context, columns)
+    file_format = file_format or (columns.file_format if columns else "")
+    if not is_sandboxed(path, file_name, file_format):
+        form = form_of(file_format) if file_format else None
+        return preview_here([Part(path, file_name)], context, columns, form)
 
     request = {
         "source": str(path.absolute()),
         "file_name": file_name,
         "context": context.to_json(),
         "columns": columns and columns.to_json(),
+        "file_format": file_format,
     }
     with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
         return sandbox.run(
@@ -96,17 +118,25 @@ def preview(
 
 
 def preview_here(
-    parts: Sequence[Part], context: Context = ANYWHERE, columns: Columns | None = None
+    parts: Sequence[Part],
+    context: Context = ANYWHERE,
+    columns: Columns | None = None,
+    form: Form | None = None,
 ) -> Preview:
-    """Preview unpacked files in this process. Raises InvalidInput (field "file")."""
+    """Preview unpacked files in this process, by default in the format that they seem to have.
+
+    Raises InvalidInput (field "file").
+    """
     from dpgeo.ingest.column_guess import hints, suggest
-    from dpgeo.ingest.parts import reader_of
+    from dpgeo.ingest.parts import format_of, reader_of
     from dpgeo.ingest.understand import understand
 
-    reader, path = reader_of(parts), parts[0].path
+    form = form or Form(format_of(parts))
+    reader, path = reader_of(parts, form.format), parts[0].path
     head = reader.first_rows(path, None if columns is None else columns.layout)
+    head = replace(head, file_format=form.code)
     suggested = suggest(head.names, head.geometry, head.crs)
-    suggested = replace(suggested, **head.layout.to_json())
+    suggested = replace(suggested, **head.layout.to_json(), file_format=form.code)
     try:
         tried = understand(reader, path, head, context, columns)
     except InvalidInput:
@@ -114,4 +144,7 @@ def preview_here(
             raise
         tried = None
     sentences = hints(head.names, head.rows, tried.columns if tried else suggested, context.area)
-    return Preview(head.names, head.rows[:ROWS_SHOWN], suggested, sentences, head.complete, tried)
+    rows = head.rows[:ROWS_SHOWN]
+    named = form_by_name(parts[0].name)
+    named = f"{named}.{form.packing}" if named and form.packing else named
+    return Preview(head.names, rows, suggested, sentences, head.complete, form.code, named, tried)

@@ -1,7 +1,8 @@
-"""Rows of formats whose records are named values, each with its own type.
+"""Readers for formats in which a row is a record of named values with own types.
 
-A reader yields one record after the other: a mapping of names to values, or the reason why a record
-cannot be used. A record never affects another. `GEOMETRY` holds a pair of coordinates, x first.
+A reader yields one record after the other. Each is a mapping of names to values, or the reason why
+the record cannot be used. A record never affects another. `GEOMETRY` is the name of a pair of
+coordinates, x first.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ Record = Mapping[str, Any] | Reason
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Records of a file.
+    """The records of one file.
 
-    `names` are the columns; where there may be others that only later records have, it is None.
-    `progress()` returns how much was read, of `total`.
+    `names` are the columns, or None if later records may have further ones. `progress()` returns
+    how much of `total` has been read.
     """
 
     names: list[str] | None
@@ -54,7 +55,7 @@ Open = Callable[[Path, Layout | None], AbstractContextManager[Table]]
 
 
 def record_reader(open_table: Open) -> Reader:
-    """Return the reader of a format, given how its files are opened."""
+    """Return the reader of a format, given a function that opens its files."""
 
     def read(
         path: Path,
@@ -117,7 +118,7 @@ def _shown(value: Any) -> str:
 def _fields(
     records: list[Record], wanted: Wanted, sieve: Sieve, table: Table
 ) -> tuple[dict[str, Any], Sieve]:
-    """Return the declared fields of the records that can be used."""
+    """Return the declared fields of the usable records; refuse the others."""
     refused = Refusals()
     for index, record in enumerate(records):
         if isinstance(record, Reason):
@@ -142,5 +143,5 @@ def _fields(
 
 
 def _plain(value: Any) -> Any:
-    """Convert a date or time to ISO 8601."""
+    """Return a date or time as ISO 8601 text, and any other value unchanged."""
     return value.isoformat() if isinstance(value, date | datetime) else value

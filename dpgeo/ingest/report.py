@@ -1,4 +1,4 @@
-"""Ingestion report: what became of an upload's rows, private to its owner."""
+"""Ingestion report on what became of an upload's rows; it is private to the owner."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_FIELD_BYTES = 1_000
 
 
 class Reason(StrEnum):
-    """Reason why a row is refused; the first that applies is used.
+    """Reason why a row is refused. If several apply, the first one is used.
 
-    Whether a reason applies depends on the row and the declared schema alone; for PERSON_ERASED it
-    also depends on whether the row's person was erased.
+    Whether a reason applies depends only on the row and the declared schema, and for PERSON_ERASED
+    also on whether the row's person was erased.
     """
 
     LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
@@ -77,8 +77,8 @@ class Reason(StrEnum):
 class Example:
     """A refused row: its number, the reason, and the offending value, cut short.
 
-    In formats with a row a line, `row` is the number of the line (the header is line 1). In others
-    it is the number of the row, from 1.
+    In formats with one row per line, `row` is the number of the line (the header is line 1). In
+    others it is the number of the row, counted from 1.
     """
 
     row: int
@@ -97,7 +97,7 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the report that `to_json` wrote."""
         examples = [Example(**example) for example in document["examples"]]
         return cls(**{**document, "examples": examples})
 
@@ -117,10 +117,10 @@ class Tally:
     def refuse(
         self, reason: Reason, rows: NDArray[np.int64], value: Callable[[int], object]
     ) -> None:
-        """Count `rows`, given by their numbers, as refused for a reason.
+        """Count rows, given by their numbers in `rows`, as refused for a reason.
 
-        `value(i)` returns the offending value of the i-th of them. It is called only for the few
-        that become examples.
+        `value(i)` returns the offending value of the i-th of these rows. It is called only for the
+        few rows that become examples.
         """
         self.refused[reason] += len(rows)
         examples = self.examples.setdefault(reason, [])

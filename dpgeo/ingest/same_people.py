@@ -1,9 +1,9 @@
-"""Comparison of the persons in two canonical files, through hashes that are nowhere stored.
+"""Comparison of the persons in two canonical files, by hashes that are not stored.
 
-A canonical file's hashes are those of an organisation, encrypted with the dataset's own key
-(`ingest.persons`), so the hashes of two files have nothing in common. Decrypted in memory, they
-can be compared; when the comparison ends, they are gone. Persons who were erased are in no file,
-and so in no comparison.
+A canonical file's hashes are the organisation's hashes encrypted with the dataset's own key
+(`ingest.persons`), so the hashes in two files have nothing in common. They can only be compared
+after decryption in memory, and the decrypted hashes are gone when the comparison ends. Persons who
+were erased are in no file, and so in no comparison.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ from dpgeo.ingest.canonical import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
 FEWEST = 100
-"""Fewest persons of a dataset that is compared: in smaller ones, the answer could mean a person."""
+"""Fewest persons in a dataset to be compared; in a smaller one, the answer could point to one
+person.
+"""
 
 MANY = Fraction(1, 10)
-"""Share of the smaller dataset's persons from which on they count as many of the same."""
+"""Share of the smaller dataset's persons from which on they count as "many of the same people"."""
 
 MOST_HASHES = 1 << 20
-"""Most hashes held for a file: of larger ones the smallest, a random sample of the persons."""
+"""Most hashes held for a file. Of a larger file the smallest hashes are held, which are a random
+sample of its persons.
+"""
 
 Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The persons of a file: `hashes` are all hashes up to `limit`, sorted and distinct."""
+    """Persons in a file; `hashes` are all their distinct hashes up to `limit`, sorted."""
 
     path: Path
     key: bytes
@@ -43,12 +47,12 @@ class People:
 
     @property
     def number(self) -> float:
-        """Return how many persons there are; estimated if the hashes are a sample."""
+        """Return the number of persons, which is estimated if the hashes are a sample."""
         return len(self.hashes) * 2.0**64 / (self.limit + 1)
 
 
 def people_of(path: Path, key: bytes) -> People:
-    """Read the persons of a canonical file whose hashes were made with `key`."""
+    """Return the persons in a canonical file; `key` is the key that made their hashes."""
     hashes: Hashes = np.empty(0, dtype=np.uint64)
     limit = 2**64 - 1
     waiting: list[Hashes] = []
@@ -62,7 +66,7 @@ def people_of(path: Path, key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` of all hashes, and their limit."""
+    """Return the smallest `MOST_HASHES` of all hashes, and the limit up to which all are held."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:
@@ -71,7 +75,10 @@ def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes
 
 
 def share_many(one: People, other: People) -> bool:
-    """Whether at least a tenth of the smaller file's persons are in both, of 100 each or more."""
+    """Return whether two files share a tenth or more of the smaller one's persons.
+
+    False unless each file has at least 100 persons.
+    """
     small, large = sorted((one, other), key=lambda people: people.number)
     if small.number < FEWEST:
         return False
@@ -93,7 +100,7 @@ def _count_in(people: People, wanted: Hashes) -> int:
 
 
 def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Return which values are among the ordered ones."""
+    """Return a mask of the values that are among the ordered ones."""
     if len(ordered) == 0:
         return np.zeros(len(values), dtype=bool)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -105,5 +112,5 @@ def _batches(path: Path, key: bytes) -> Iterator[Hashes]:
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
             high, low = (np.asarray(column) for column in batch.columns)
-            _, first = np.unique(high, return_index=True)  # 64 bits tell persons apart
+            _, first = np.unique(high, return_index=True)  # these 64 bits tell persons apart
             yield np.sort(organisation_hashes(np.stack([high[first], low[first]], axis=1), key))

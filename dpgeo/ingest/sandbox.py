@@ -1,12 +1,12 @@
 """Sandbox process with limits for reading compressed and binary files.
 
 C libraries read such files, and a malicious or damaged file can crash a library's process or
-exhaust its memory. So the libraries run in a separate process: with no settings, no secrets in its
-environment, little memory beyond its libraries', no core dump, a folder of its own that is removed
-with it, and termination if it sends no message for too long. Its messages are lines of JSON; its
-output is a file.
+exhaust its memory. So the libraries run in a separate process. It has no settings, no secrets in
+its environment, little memory beyond what its libraries need, no core dump, and a folder of its own
+that is removed with it; and it is ended if it sends no message for too long. Its messages are lines
+of JSON, and its output is a file.
 
-Plain text formats are read by our own code, which bounds its memory, and stay in this process.
+Plain text formats are read in the calling process by our own code, which bounds its memory.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def run(
     """Run a task of `sandbox_worker` on a request; return its parsed result.
 
     `read` parses the result. The worker may write in `folder`. `progress` is called with each
-    progress message of the worker, and stops the worker by raising. The worker is also stopped
-    after `silence` seconds without a message, when it exceeds the processor time of its task, and
-    after `limit` seconds in all.
+    progress message of the worker, and stops the worker by raising an exception. The worker is also
+    stopped after `silence` seconds without a message, when it exceeds the processor time of its
+    task, and after `limit` seconds in all.
 
     Raises InvalidInput for problems of the file: the worker refuses it, it crashes the worker, or
     the worker is silent or computes for too long. Raises Conflict after `limit` seconds, since a
-    busy machine may be the reason, OSError for the system's errors that the worker reports, and
+    busy machine may be the reason; OSError for the system's errors that the worker reports; or
     RuntimeError for internal errors and for messages that `sandbox_worker` never sends.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
@@ -90,7 +90,7 @@ def run(
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # what the process did not read before it ended
+                with suppress(BrokenPipeError):  # the process ended before it read everything
                     pipe.close()
 
 
@@ -107,7 +107,7 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
 def _messages(
     process: subprocess.Popen[bytes], silence: float, limit: float | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the worker's messages until it ends. Raises InvalidInput and Conflict."""
+    """Yield the worker's messages until it ends. Raises InvalidInput or Conflict."""
     if process.stdout is None:
         raise RuntimeError("The worker has no standard output.")
     pipe: IO[bytes] = process.stdout
@@ -158,7 +158,7 @@ def _too_busy() -> Conflict:
 
 
 def _ended_by(status: int) -> Exception:
-    """Return the error for a worker that ended without a result; -N is signal N."""
+    """Return the error for a worker that ended without a result; status -N means signal N."""
     if status in {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE}:
         return InvalidInput(
             "The file is damaged in a way that breaks its reader; export and upload it again.",

@@ -1,8 +1,8 @@
 """Sandbox process that reads files: `python -m dpgeo.ingest.sandbox_worker TASK`.
 
-It takes one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
-refusal or a failure. Of an unforeseen error only the type and location are reported, since its
-message may quote the file.
+It reads one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
+refusal or a failure. For an unforeseen error, only the type and the location are reported, since
+the error's message may quote the file.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from typing import Any
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.context import Context
-from dpgeo.ingest.decompress import MAX_BYTES, Part, unpack
+from dpgeo.ingest.decompress import MAX_BYTES, Part, packing_of, unpack
+from dpgeo.ingest.forms import Form, form_of
 from dpgeo.ingest.ingestion import ingest_parts
+from dpgeo.ingest.layer_file import LayerChoices
+from dpgeo.ingest.layer_reader import convert_layer, restrict_drivers
+from dpgeo.ingest.parts import format_of
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.sniff import sniff
 from dpgeo.phrases import Phrase
 
 MEMORY_BYTES = 512 << 20
@@ -37,25 +40,35 @@ PREVIEW_PARTS = 5
 """Files of an archive that are unpacked for its preview."""
 
 PREVIEW_SECONDS = 60
-"""Processor time in seconds after which a preview refuses the file. A limit on elapsed time would
-also refuse sound files when the machine is busy."""
+"""Processor time in seconds after which a preview, or the reading of a layer, refuses the file. A
+limit on elapsed time would also refuse sound files when the machine is busy."""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack a file and preview its head."""
+    source, name, declared = Path(request["source"]), request["file_name"], request["file_format"]
+    packing = form_of(declared).packing if declared else packing_of(source)
 
     def unpacked(enough: int) -> list[Part]:
-        source, name = Path(request["source"]), request["file_name"]
-        return unpack(source, name, Path.cwd(), lambda: None, enough=enough, most=PREVIEW_PARTS)
+        return unpack(
+            source,
+            name,
+            Path.cwd(),
+            lambda: None,
+            packing=packing,
+            enough=enough,
+            most=PREVIEW_PARTS,
+        )
 
-    os.nice(10)  # visitors come first
+    os.nice(10)  # website visitors have priority
     parts = unpacked(PREVIEW_BYTES)
-    if sniff(parts[0].path, parts[0].name).sandboxed:
+    form = form_of(declared) if declared else Form(format_of(parts), packing)
+    if form.format.sandboxed:
         parts = unpacked(MAX_BYTES)
     columns = request["columns"] and Columns.from_json(request["columns"])
-    seen = preview_here(parts, Context.from_json(request["context"]), columns)
+    seen = preview_here(parts, Context.from_json(request["context"]), columns, form)
     cut = len(parts) == PREVIEW_PARTS or parts[0].path.stat().st_size >= PREVIEW_BYTES
     if cut and seen.understanding:
         seen = replace(seen, understanding=replace(seen.understanding, whole=False))
@@ -65,15 +78,18 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
     folder = Path.cwd()
+    schema = Schema.from_json(request["schema"])
+    declared = schema.columns.file_format
     parts = unpack(
         Path(request["source"]),
         request["file_name"],
         folder,
         lambda: say({"progress": [0, 0]}),
+        packing=form_of(declared).packing if declared else None,
     )
     report = ingest_parts(
         parts,
-        Schema.from_json(request["schema"]),
+        schema,
         bytes.fromhex(request["key"]),
         folder / "canonical.parquet",
         lambda done, total: say({"progress": [done, total]}),
@@ -82,13 +98,28 @@ def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     return report.to_json()
 
 
-TASKS = {"preview": preview, "ingest": ingest}
+def layer(request: dict[str, Any], say: Say) -> str:
+    """Convert the file of a public layer to GeoJSON in the working folder."""
+    choices = LayerChoices.from_json(request["choices"])
+    convert_layer(Path(request["source"]), choices, Path.cwd())
+    return "converted"
 
 
-def limit_memory() -> None:
+TASKS: dict[str, Callable[[dict[str, Any], Say], Any]] = {
+    "preview": preview,
+    "ingest": ingest,
+    "layer": layer,
+}
+
+
+def limit_memory(task: str) -> None:
     """Load the libraries, then limit the memory that the process may take beyond them."""
     import pyarrow.compute
     import pyarrow.parquet
+
+    if task == "layer":
+        import geopandas  # noqa: F401 - with pyogrio and pyproj
+        import pyogrio  # noqa: F401
 
     pyarrow.set_cpu_count(2)
     pyarrow.set_io_thread_count(2)
@@ -101,7 +132,7 @@ def limit_memory() -> None:
 def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run a task and return the last message: its result, a refusal or a failure."""
     try:
-        limit_memory()
+        limit_memory(task)
         return {"result": TASKS[task](request, say)}
     except InvalidInput as refusal:
         return {"refused": refusal.phrase.to_json(), "field": refusal.field}
@@ -133,7 +164,9 @@ def main() -> None:
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
-    if sys.argv[1] == "preview":
+    if sys.argv[1] == "layer":
+        restrict_drivers()
+    if sys.argv[1] in {"preview", "layer"}:
         resource.setrlimit(resource.RLIMIT_CPU, (PREVIEW_SECONDS, PREVIEW_SECONDS + 5))
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)

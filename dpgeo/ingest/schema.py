@@ -28,6 +28,7 @@ class Role(StrEnum):
     LATITUDE = "latitude"
     PERSON = "person"
     TIME = "time"
+    CLOCK = "clock"
     GEOMETRY = "geometry"
 
 
@@ -45,6 +46,7 @@ ROLE_NAMES = {
     Role.LATITUDE: Phrase("latitude"),
     Role.PERSON: Phrase("person"),
     Role.TIME: Phrase("time"),
+    Role.CLOCK: Phrase("time of day"),
     Role.GEOMETRY: Phrase("geometry"),
 }
 
@@ -57,25 +59,29 @@ def role_name(key: str) -> Phrase:
 
 
 def field_of(key: str) -> str:
-    """Return the input field in which a role's or attribute's column is declared."""
+    """Return the input field in which the column of a role or attribute is declared."""
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
-ALWAYS_WRITTEN = {*Role, "crs"}
+ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK}
 """Members of `Columns` that are written even if they are empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The name of the column in each role; "" where there is none.
+    """The name of the column in each role, or "" for a role without a column.
 
     A position is either a pair of columns or one `geometry` column of points: well-known text,
-    well-known binary as GeoParquet writes it, or a geometry of GeoPackage and GeoJSON (where its
-    name is "geometry"). `crs` is the code of the position's coordinate system. Any combination of
-    columns is valid here, since a suggestion may be partial; `Schema` refuses unusable ones.
+    well-known binary as GeoParquet writes it, or a geometry of GeoPackage or GeoJSON (where it is
+    named "geometry"). `crs` is the code of the position's coordinate system. Any combination of
+    columns is valid here, since a suggestion may be partial; `Schema` refuses unusable
+    combinations.
 
-    The other members say how the values are written (`time_formats`, `position_formats`) and how
-    the file is laid out (`layout`). "" is the usual of each.
+    If times are written in two columns, `time` is the column of the date and `clock` that of the
+    time of day. The other members say how the values are written (`time_formats`,
+    `position_formats`), how the file is laid out (`layout`) and what its format is (`file_format`,
+    see `forms`). "" means the usual choice for each of these, except that for the format it means
+    that none is declared yet.
     """
 
     longitude: str = ""
@@ -90,13 +96,15 @@ class Columns:
     delimiter: str = ""
     unnamed: str = ""
     sheet: str = ""
+    file_format: str = ""
+    clock: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`. Raises InvalidInput (field "columns...") for other input."""
+        """Return the columns that `to_json` wrote. Raises InvalidInput (field "columns...")."""
         names = {field.name for field in fields(cls)}
         for name, value in document.items():
             if name not in names:
@@ -127,12 +135,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The public rules by which rows are read, fixed beforehand.
+    """Public rules by which rows are read, fixed before any row is.
 
-    What a row means depends on the row and these rules alone. `time_zone` (IANA name) is that of
-    times written without an offset. The values of `attributes` are public. Raises InvalidInput when
-    the columns do not determine a position, a person is needed and not declared, one column has two
-    roles, or the time zone or the coordinate system is unknown.
+    What a row means depends on the row and these rules alone. `time_zone` (IANA name) applies to
+    times written without an offset. The values of `attributes` are public. Raises InvalidInput if
+    the columns do not determine a position, if a person is needed and not declared, if one column
+    has two roles, or if the time zone or the coordinate system is unknown.
     """
 
     columns: Columns
@@ -153,9 +161,13 @@ class Schema:
                 "This dataset protects persons: name the column that says whose row it is.",
                 field="columns.person",
             )
+        if columns.clock and not columns.time:
+            raise InvalidInput(
+                "A column with the time of day needs one with the date.", field="columns.time"
+            )
         taken: dict[str, str] = {}
-        # The person column is checked even where it is not read: otherwise it could be declared as
-        # a public attribute too, and be published.
+        # The person column is checked even if it is not read. Otherwise, it could be declared as a
+        # public attribute too, and be published.
         named = {Role.PERSON: self.columns.person} if self.columns.person else {}
         for role, name in (named | self.wanted).items():
             if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):
@@ -199,7 +211,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the schema that `to_json` wrote."""
         return cls(
             columns=Columns.from_json(document["columns"]),
             unit=Unit(document["unit"]),
@@ -222,7 +234,7 @@ class Schema:
     def wanted(self) -> dict[str, str]:
         """Return the columns to read, by role, and those of public attributes.
 
-        Where the privacy unit is a record the person column is not read even if declared: data that
+        If the privacy unit is a record, the person column is not read even if declared: data that
         are not needed do not leave the upload.
         """
         names: dict[str, str] = {role: getattr(self.columns, role) for role in Role}

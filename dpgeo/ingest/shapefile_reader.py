@@ -1,8 +1,9 @@
 """Zipped shapefiles of points, read by pyshp.
 
-A shapefile is several files of one name; `decompress` unpacks them side by side. Record n of the
-geometry and record n of the table are one row. The records of points have a fixed length. A file
-in which one misstates its length has more or fewer geometries than rows, and is refused as a whole.
+A shapefile is several files with one base name, which `decompress` unpacks side by side. Record n
+of the geometry and record n of the table form one row. Records of points have a fixed length. If
+one of them misstates its length, the file has more or fewer geometries than rows, and is refused as
+a whole.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def open_shapefile(path: Path, layout: Layout | None) -> Iterator[Table]:
 
 @contextmanager
 def _undamaged() -> Iterator[None]:
-    """Convert what the library raises for damaged files to InvalidInput."""
+    """Convert pyshp's errors for damaged files to InvalidInput."""
     damaged = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, EOFError)
     try:
         yield
@@ -84,7 +85,7 @@ def _records(reader: Any, names: list[str], done: list[int]) -> Iterator[Record]
 
 
 def _encoding(path: Path) -> str:
-    """Return the encoding that the file beside states, UTF-8 or else Windows' Latin-1."""
+    """Return Windows-1252 if the accompanying .cpg file states it or ISO 8859, else UTF-8."""
     stated = path.with_suffix(".cpg")
     text = stated.read_bytes()[:40].decode("ascii", "replace").upper() if stated.exists() else ""
     return "cp1252" if "1252" in text or "8859" in text else "utf-8"

@@ -1,7 +1,8 @@
-"""Spreadsheets (xlsx, xlsb, xls, ods), read by calamine: the first sheet or a declared one.
+"""Spreadsheets (xlsx, xlsb, xls, ods) read by calamine, one sheet of each file.
 
-A cell is what the file stores: text, a number, a date. Formulas are not computed; their stored
-results are read. The library holds one sheet in memory, so the sandbox's limit is the sheet's.
+The sheet is the declared one, or else the first. A cell holds what the file stores: text, a number
+or a date. Formulas are not computed; their stored results are read. calamine holds one sheet in
+memory, so the sandbox's memory limit also limits the sheet.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from dpgeo.ingest.records import Record, Table, record_reader
 from dpgeo.ingest.report import Reason
 
 TITLE_ROWS = 20
-"""Rows above the header, such as a title, that are skipped: those with fewer than two cells."""
+"""Most rows above the header, such as a title, that are skipped because they have fewer than two
+cells.
+"""
 
 
 @contextmanager
 def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
-    """Open a sheet. Raises InvalidInput."""
+    """Open a sheet as a table of records. Raises InvalidInput."""
     try:
         with CalamineWorkbook.from_path(str(path)) as book:
             sheets = [
@@ -43,7 +46,8 @@ def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
                     field="columns.sheet",
                 )
             sheet = book.get_sheet_by_name(wanted or sheets[0])
-            # The library leaves out columns in which no row has a value: one row could shift all.
+            # calamine leaves out leading columns in which no row has a value, so one row could
+            # shift all others.
             left = [""] * (sheet.start[1] if sheet.start else 0)
             yield _table((left + row for row in sheet.iter_rows()), sheet.total_height, layout)
     except CalamineError as error:
@@ -56,6 +60,9 @@ def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
 
 def _table(rows: Iterator[list[Any]], total: int, layout: Layout | None) -> Table:
     counted = _Counted(rows)
+    if layout and layout.unnamed:
+        names = unnamed_columns(layout.columns)
+        return _records_of(names, counted, counted, total, layout)
     first: list[Any] = []
     for row in islice(counted, TITLE_ROWS):
         first = row
@@ -72,7 +79,13 @@ def _table(rows: Iterator[list[Any]], total: int, layout: Layout | None) -> Tabl
         while names and not names[-1]:
             names.pop()
         check_names(names or [""])
-    records = (_record(names, row) for row in body if any(cell != "" for cell in row))
+    return _records_of(names, body, counted, total, layout)
+
+
+def _records_of(
+    names: list[str], rows: Iterator[list[Any]], counted: _Counted, total: int, layout: Layout
+) -> Table:
+    records = (_record(names, row) for row in rows if any(cell != "" for cell in row))
     return Table(names, records, lambda: counted.count, total, layout=layout)
 
 
@@ -93,7 +106,7 @@ class _Counted:
 
 
 def _guess(first: Sequence[Any]) -> Layout:
-    """Guess whether the first row is a header, from it alone."""
+    """Guess from the first row alone whether it is a header."""
     cells = [cell for cell in first if cell not in {None, ""}]
     values = sum(not isinstance(cell, str) or is_value(cell) for cell in cells)
     return Layout(unnamed=str(len(first))) if values * 2 >= len(cells) > 0 else PLAIN
@@ -106,7 +119,7 @@ def _record(names: Sequence[str], row: Sequence[Any]) -> Record:
 
 
 def _cell(cell: Any) -> Any:
-    """Return a cell's value: empty cells as missing, clocks and durations as text."""
+    """Return a cell's value, with empty cells as missing, and clock times and durations as text."""
     if cell == "":
         return None
     return str(cell) if isinstance(cell, time | timedelta) else cell

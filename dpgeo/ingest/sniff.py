@@ -1,4 +1,7 @@
-"""Detection of a file's format by its first bytes."""
+"""Detection of a file's format by its first bytes, to suggest it to the owner.
+
+`forms` explains why a detected format is only ever a suggestion.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import marked_encoding
+from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.formats import FORMATS, InputFormat, Start
+from dpgeo.ingest.forms import form_of
 from dpgeo.phrases import translatable
 
 HEAD_BYTES = 4_096
@@ -28,9 +33,9 @@ FOREIGN = [
 
 
 def sniff(path: Path, file_name: str) -> InputFormat:
-    """Return the format of a decompressed file; `file_name` is the owner's name.
+    """Return the format of a decompressed file; `file_name` is the name that its owner gave it.
 
-    Raises InvalidInput (field "file") for an empty file and for files that cannot be a table.
+    Raises InvalidInput (field "file") for an empty file or a file that cannot be a table.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -40,9 +45,18 @@ def sniff(path: Path, file_name: str) -> InputFormat:
         )
     start = Start(head, path, file_name)
     recognised = next(form for form in FORMATS if form.matches(start))
+    if start.suffix in FORMATS[-1].suffixes and not recognised.sandboxed:
+        recognised = FORMATS[-1]  # of a table without a header, the first row may be anything
     if recognised is FORMATS[-1]:
         _check_text(head, start.text, file_name)
     return recognised
+
+
+def is_sandboxed(source: Path, file_name: str, file_format: str) -> bool:
+    """Return whether a file is read in a separate process, by its declared or guessed format."""
+    if file_format:
+        return form_of(file_format).sandboxed
+    return is_packed(source) or sniff(source, file_name).sandboxed
 
 
 def _check_text(head: bytes, start: bytes, file_name: str) -> None:

@@ -14,7 +14,7 @@ from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type, or a dictionary's value type, is text or bytes."""
+    """Return whether an Arrow type is text or bytes, possibly encoded as a dictionary."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
@@ -27,7 +27,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_words(kind: Any) -> bool:
-    """Return whether an Arrow type holds text, not bytes, also when dictionary-encoded."""
+    """Return whether an Arrow type is text but not bytes, possibly encoded as a dictionary."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
@@ -43,7 +43,7 @@ def mask(condition: Any) -> NDArray[np.bool_]:
 def readable_text(values: Any, sieve: Sieve) -> Any:
     """Convert text or bytes, or a dictionary of them, to trimmed pyarrow strings.
 
-    Refuses rows whose value is too long or not UTF-8; they come back as null.
+    Refuses rows with a value that is too long or not UTF-8; they come back as null.
     """
     words, codes, too_long = bounded(values)
     text, undecodable = _decode(words)
@@ -61,11 +61,12 @@ def lenient_text(values: Any) -> Any:
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Return values, each row's index into them, and which rows' values are too long.
+    """Return values, each row's index into them, and a mask of the rows with too long a value.
 
-    Values are large_binary, null where longer than `MAX_FIELD_BYTES`. The index is None if there is
-    one value for each row, in order. A dictionary's long value is dropped before it is repeated for
-    every row that uses it; a dictionary with more values than rows is expanded.
+    The values are large_binary, with null for those longer than `MAX_FIELD_BYTES`. The index is
+    None if there is one value for each row, in order. A long value in a dictionary is dropped
+    before it is repeated for every row that uses it. A dictionary with more values than rows is
+    expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())

@@ -1,8 +1,8 @@
 """Text files as UTF-8 bytes, whatever their encoding.
 
-Each sign is converted by itself, so a faulty one affects its own line alone. A file in UTF-16 is a
-sequence of 16-bit units, and a line is a sequence of these: one with an odd number of bytes is no
-such file and is refused as a whole.
+Each character is converted by itself, so a faulty one affects only its own line. A file in UTF-16
+is a sequence of 16-bit units, and so is each of its lines. A file with an odd number of bytes is
+therefore not UTF-16 and is refused as a whole.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UTF_16_MARK = "\ufeff".encode()
 class TextBytes:
     """A text file that is read as UTF-8 bytes.
 
-    `tell` and `leap` count bytes of the file itself, and `rewind` bytes as they are read.
+    `tell` and `leap` count bytes of the file itself, whereas `rewind` counts bytes of UTF-8.
     """
 
     def __init__(self, file: IO[bytes], encoding: str, total: int) -> None:
@@ -67,7 +67,7 @@ class TextBytes:
             position = max(0, position - len(text))
 
     def leap(self, position: int) -> None:
-        """Continue at a byte of the file, or the beginning of the sign it belongs to."""
+        """Continue reading at a byte of the file, or at the start of that byte's character."""
         self._file.seek(position - position % self._width)
         self._decoder, self._waiting = self._new_decoder(), b""
 

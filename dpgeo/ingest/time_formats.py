@@ -1,8 +1,8 @@
 """Declared formats of times, each read by one pattern.
 
-A format is chosen once, by the owner, for a whole column. A column may have several: then each
-value is read by the first of them that it fits. Either way a value is read by the declaration and
-by itself alone; no value decides how another is read.
+The owner chooses the formats of a whole column, once. If a column has several formats, each value
+is read in the first one that it fits. Either way, how a value is read depends on the declaration
+and the value alone; no value decides how another is read.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from dpgeo.ingest.text import mask
 DAY = 86_400
 EXCEL_EPOCH = (date(1899, 12, 30) - date(1970, 1, 1)).days
 PIVOT = 69
-"""Years written with two digits are 1969 to 2068, as in POSIX."""
+"""Two-digit years from this on are in the 1900s and others in the 2000s (1969 to 2068), as in
+POSIX.
+"""
 
 FARTHEST = 3.4e10
-"""Seconds from 1970 to years beyond every supported one; larger numbers are cut to it."""
+"""Seconds from 1970 to a time beyond every supported year; larger numbers are reduced to this."""
 
 NUMBER = r"^[+-]?[0-9]{1,19}(?:\.[0-9]+)?$"
 ZONE = r"(?: ?(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
@@ -73,7 +75,7 @@ Offsets = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Read:
-    """Seconds since 1970, float64 (n,), and which values the format fits, bool (n,)."""
+    """Seconds since 1970, float64 (n,), and a mask, bool (n,), of values that fit the format."""
 
     seconds: NDArray[np.float64]
     fits: NDArray[np.bool_]
@@ -98,7 +100,7 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
 def read_numbers(
     values: NDArray[np.float64] | NDArray[np.int64], code: str, to_utc: Offsets
 ) -> NDArray[np.float64]:
-    """Convert numbers to seconds since 1970, by a code of NUMERIC."""
+    """Convert numbers to seconds since 1970, where `code` (of NUMERIC) says what they count."""
     if code != "excel":
         return np.clip(values / TICKS[code], -FARTHEST, FARTHEST)
     local = np.clip((values + EXCEL_EPOCH) * DAY, -FARTHEST, FARTHEST)
@@ -108,7 +110,7 @@ def read_numbers(
 
 
 def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
-    """Combine the named parts of dates and clocks."""
+    """Return the times in seconds that the named parts of dates and clock times make up."""
     fits = mask(pc.is_valid(parts))
     names = {field.name for field in parts.type}
     year, day, hour, minute, second = (
@@ -124,7 +126,8 @@ def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
         hour = np.where(halved, hour % 12 + 12 * evening, hour)
     fits &= (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
     first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    length = ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    after = (first + np.timedelta64(1, "M")).astype("datetime64[D]")
+    length = (after - first.astype("datetime64[D]")).astype(np.int64)
     fits &= (day >= 1) & (day <= length)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = np.where(fits, days * DAY + hour * 3600 + minute * 60 + second, 0)
@@ -157,7 +160,7 @@ def _months(texts: pa.Array) -> NDArray[np.int64]:
 
 
 def _zone_offsets(zone: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each written offset from UTC in seconds, and whether it can be one."""
+    """Return written offsets from UTC in seconds, and a mask of those that are possible."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()

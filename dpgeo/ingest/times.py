@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.declared_formats import NUMERIC, USUAL
 from dpgeo.ingest.report import Reason
-from dpgeo.ingest.text import is_text, mask, readable_text
+from dpgeo.ingest.text import is_text, lenient_text, mask, readable_text
 from dpgeo.ingest.time_formats import DAY, Read, read_numbers, read_text
 
 EARLIEST = int(datetime(1000, 1, 1, tzinfo=UTC).timestamp())
@@ -32,7 +32,7 @@ def seconds(
     (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds since 1970;
     Parquet's dates and timestamps are used directly. The values of refused rows have no meaning.
     Times without an offset are read in `time_zone` by `local_to_utc`. A row whose declared time is
-    missing or unreadable is refused: a release for a time window must know of every row whether it
+    missing or unreadable is refused: a release for a time window must know for every row whether it
     lies in the window.
     """
     sieve.refuse(mask(pc.is_null(values)), Reason.TIME_MISSING)
@@ -51,13 +51,26 @@ def seconds(
     return _from_text(text, time_zone, sieve, formats)
 
 
+MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
+"""Matches the time of day that programs add when they store a date alone."""
+
+
+def with_clock(dates: Any, clocks: Any) -> pa.Array:
+    """Join dates and times of day from two columns as text, with null if either is missing."""
+    days = lenient_text(dates) if is_text(dates.type) else dates.cast(pa.string())
+    hours = lenient_text(clocks) if is_text(clocks.type) else clocks.cast(pa.string())
+    days = pc.replace_substring_regex(days, MIDNIGHT, "")
+    empty = pc.or_(pc.equal(days, ""), pc.equal(hours, ""))
+    return pc.if_else(empty, None, pc.binary_join_element_wise(days, hours, " "))
+
+
 def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
     """Convert seconds, int64 (n,), of local time in `time_zone` to UTC.
 
-    When clocks change, a time that occurs twice is taken as the first of the two, and a time that
-    is skipped is read with the offset from before the change: 02:30 in the night when summer time
-    begins is 03:30. This is `fold=0` of Python's `datetime` (PEP 495). On a day without a change
-    the offset is computed only once.
+    When clocks change, a time that occurs twice is taken as the first of the two, and a skipped
+    time is read with the offset from before the change: 02:30 in the night when summer time begins
+    is read as 03:30. This is `fold=0` of Python's `datetime` (PEP 495). The offset is computed only
+    once for a day without a change.
     """
     zone = ZoneInfo(time_zone)
     days, day_of = np.unique(local // DAY, return_inverse=True)

@@ -24,17 +24,17 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
 ROWS = 5_000
-"""Rows after which a trial ends, of formats that can only be read from the beginning."""
+"""Number of rows after which a trial ends if the format can only be read from the beginning."""
 
 POINTS = 2_000
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
 KEY = bytes(32)
-"""A key for hashes that nobody sees."""
+"""Key for the hashes in a trial, which nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows of a file, read under `columns`; `tally` counts those that no reader could use."""
+    """Rows of a file, read under `columns`; `tally` counts those that the reader refused."""
 
     columns: Columns
     batches: list[Batch]
@@ -42,11 +42,11 @@ class Sample:
 
     @property
     def whole(self) -> bool:
-        """Whether the sample has all rows of the file."""
+        """Whether the sample contains all rows of the file."""
         return not self.batches or self.batches[-1].done >= self.batches[-1].total
 
     def texts(self, role: str) -> pa.Array:
-        """Return the values of a role as trimmed text; null where there is no text or number."""
+        """Return a role's values as trimmed text; null for values that are not text or a number."""
         fields = [batch.fields[role] for batch in self.batches if role in batch.fields]
         return pa.concat_arrays([pa.array([], pa.string()), *map(_as_text, fields)])
 
@@ -74,7 +74,7 @@ def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
 
 @dataclass(slots=True)
 class Trial:
-    """What a declaration makes of a sample."""
+    """Outcome of reading a sample under a declaration."""
 
     report: Report
     positions: list[NDArray[np.float64]] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Trial:
 
     @property
     def points(self) -> list[list[float]]:
-        """Return some positions, longitude first."""
+        """Return some of the positions, as [longitude, latitude]."""
         if not self.positions:
             return []
         pairs = np.concatenate(self.positions)
@@ -96,7 +96,7 @@ class Trial:
 
 
 def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Try a declaration that reads the same columns as the sample's. Raises InvalidInput."""
+    """Try a declaration on a sample of the same columns. Raises InvalidInput."""
     unit = context.unit if columns.person else Unit.RECORD
     schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
     counted = sample.tally
@@ -112,7 +112,7 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
-    """Return a batch with the columns that were read in the roles that are tried."""
+    """Return a batch in which the columns have the roles of the declaration that is tried."""
     fields = dict(batch.fields)
     if (tried.longitude, tried.latitude) != (read.longitude, read.latitude):
         fields[Role.LONGITUDE], fields[Role.LATITUDE] = (
@@ -121,6 +121,8 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
         )
     if not tried.time:
         fields.pop(Role.TIME, None)
+    if not tried.clock:
+        fields.pop(Role.CLOCK, None)
     return replace(batch, fields=fields)
 
 
@@ -133,7 +135,10 @@ def try_quietly(sample: Sample, columns: Columns, context: Context) -> int:
 
 
 def left_out(report: Report) -> list[tuple[str, int, str]]:
-    """Return why rows are left out, with their number and the first value, the most first."""
+    """Return why rows are left out, each reason with the rows' number and first value.
+
+    The most frequent reason comes first.
+    """
     first = {example.reason: example.value for example in reversed(report.examples)}
     reasons = [(reason, rows, first.get(reason, "")) for reason, rows in report.refused.items()]
     return sorted(reasons, key=lambda each: -each[1])

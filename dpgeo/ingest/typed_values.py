@@ -1,9 +1,9 @@
 """Values of formats in which every value has its own type: JSON and SQLite.
 
-Here the type of a value does not depend on other rows. In GDAL it does: as soon as any feature has
-a fraction in a column, GDAL turns a `9007199254740993` in that column into the neighbouring
-`9007199254740992`, which makes two persons one. It also turns text in a GeoPackage's INTEGER column
-into 0. That is why GDAL does not read uploads.
+Here the type of a value does not depend on other rows, whereas in GDAL it does: as soon as any
+feature has a fraction in a column, GDAL turns a `9007199254740993` in that column into the
+neighbouring `9007199254740992`, which makes one person of two. It also turns text in a GeoPackage's
+INTEGER column into 0. That is why GDAL does not read uploads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
     """Convert the values of one field, one for each row, to a pyarrow binary array.
 
     The bytes of a text need not be UTF-8, which a later step checks. Missing values become null.
-    Refuses rows whose value cannot become text.
+    Refuses rows with a value that cannot become text.
     """
     converted: list[bytes | None] = []
     refused = Refusals()
@@ -67,10 +67,10 @@ def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
 
 
 def as_text(value: object, role: str) -> bytes | None:
-    """Convert one value to text, cut just beyond the greatest length that is accepted.
+    """Convert one value to text, cut just beyond the greatest accepted length.
 
-    A person's float must be whole and exact. In a public attribute, a boolean becomes "true" or
-    "false", and any other unsupported value counts as missing. Raises Unusable.
+    A float that identifies a person must be whole and exact. In a public attribute, a boolean
+    becomes "true" or "false", and any other unsupported value counts as missing. Raises Unusable.
     """
     if value is None:
         return None

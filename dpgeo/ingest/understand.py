@@ -1,4 +1,4 @@
-"""How a file is understood: guesses at its declaration, and a trial of the best one."""
+"""Understanding of a file: guesses at its declaration, and a trial of the best."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Head, Reader
-from dpgeo.ingest.column_guess import suggest, suggest_by_values
+from dpgeo.ingest.column_guess import suggest, suggest_by_values, suggest_clock
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.coordinates import NUMBER
 from dpgeo.ingest.crs import WGS84, check_crs, crs_name, likely_systems, to_wgs84
@@ -27,8 +27,9 @@ from dpgeo.ingest.declared_formats import (
     split_time_formats,
 )
 from dpgeo.ingest.format_guess import ORDERS, guess_numbers, guess_pair, guess_time
+from dpgeo.ingest.parts import FILE_NAME
 from dpgeo.ingest.schema import Columns, Role
-from dpgeo.ingest.times import read_formats
+from dpgeo.ingest.times import read_formats, with_clock
 from dpgeo.ingest.trial import Sample, Trial, left_out, run_trial, take_sample, try_quietly
 from dpgeo.ingest.understanding import (
     ColumnUnderstood,
@@ -47,7 +48,7 @@ POSITIONS = 50
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
-"""The share of all rows that an alternative has to save to be worth mentioning."""
+"""Share of all rows that another declaration must gain to be worth mentioning."""
 
 
 def suggest_columns(head: Head) -> Columns:
@@ -55,7 +56,8 @@ def suggest_columns(head: Head) -> Columns:
     columns = suggest(head.names, head.geometry, head.crs)
     if head.layout.unnamed:
         columns = suggest_by_values(head.names, head.rows)
-    return replace(columns, **head.likely.to_json())
+    columns = suggest_clock(columns, head.names, head.rows)
+    return replace(columns, **head.likely.to_json(), file_format=head.file_format)
 
 
 def understand(
@@ -75,6 +77,7 @@ def understand(
     if declared is None:
         questions += _order_question(sample, columns, rivals, context)
         questions += _swap_question(columns, alternatives, trial)
+        questions = [_by_file(each, head, columns, trial.report.accepted) for each in questions]
     counts = trial.report
     return Understanding(
         columns=columns,
@@ -116,7 +119,7 @@ def _without_position(
 
 
 def _missing(columns: Columns, context: Context) -> Iterator[Question]:
-    """Yield questions for the roles that no column was found for."""
+    """Yield a question for each needed role for which no column was found."""
     if not _has_position(columns):
         text = Phrase("Which columns hold the position?")
         yield Question("missing", "longitude", text, [])
@@ -124,11 +127,23 @@ def _missing(columns: Columns, context: Context) -> Iterator[Question]:
         yield Question("missing", "person", Phrase("Which column says whose row it is?"), [])
 
 
+def _by_file(question: Question, head: Head, columns: Columns, accepted: int) -> Question:
+    """Offer that each file of an archive is one person, where no column names persons."""
+    if (question.kind, question.field) != ("missing", "person") or FILE_NAME not in head.names:
+        return question
+    label = Phrase("Each file is one person")
+    tried = replace(columns, person=FILE_NAME)
+    return replace(question, answers=[Reading(label, tried, accepted)])
+
+
 def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Complete a declaration by the likeliest formats; return rival formats of the times too."""
+    """Return a declaration completed by the likeliest formats, and rival formats for the times."""
     rivals: tuple[str, ...] = ()
     if columns.time:
-        guess = guess_time(pc.drop_null(sample.texts(Role.TIME)))
+        texts = sample.texts(Role.TIME)
+        if columns.clock:
+            texts = with_clock(texts, sample.texts(Role.CLOCK))
+        guess = guess_time(pc.drop_null(texts))
         columns, rivals = replace(columns, time_format=guess.declared), guess.rivals
     form = ""
     if columns.geometry:
@@ -159,7 +174,7 @@ def _order_question(
 
 
 def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
-    """Return what a date means in an order, preferably one that means another in the others."""
+    """Return how a date reads in one order, preferably one that the other orders read otherwise."""
     found = read_formats(texts, "UTC", (order,))
     others = [read_formats(texts, "UTC", (code,)).seconds for code in orders if code != order]
     differs = np.logical_or.reduce([found.seconds != other for other in others])
@@ -220,7 +235,7 @@ def _variants(
             if code not in split_time_formats(columns.time_format):
                 label = Phrase("Dates as {format}", format=TIME_SENTENCES[code])
                 yield label, replace(columns, time_format=code)
-        yield Phrase("Without times"), replace(columns, time="", time_format="")
+        yield Phrase("Without times"), replace(columns, time="", clock="", time_format="")
     if columns.crs == WGS84 and context.area is not None:
         for code in islice(_fitting_systems(sample, context.area), MOST_ALTERNATIVES):
             label = Phrase("Coordinates in {system}", system=crs_name(code))
@@ -228,7 +243,7 @@ def _variants(
 
 
 def _fitting_systems(sample: Sample, area: StudyArea) -> Iterator[str]:
-    """Yield systems that put most of some projected positions into the area."""
+    """Yield coordinate systems that put most of some projected positions into the study area."""
     eastings = _first_numbers(sample, Role.LONGITUDE)
     northings = _first_numbers(sample, Role.LATITUDE)
     if not len(eastings) or len(eastings) != len(northings) or np.median(np.abs(eastings)) <= 360:
@@ -245,7 +260,7 @@ def _fitting_systems(sample: Sample, area: StudyArea) -> Iterator[str]:
 
 
 def _first_numbers(sample: Sample, role: str) -> NDArray[np.float64]:
-    """Return the first plain numbers of a role."""
+    """Return the first values of a role that are plain numbers."""
     texts = sample.texts(role)
     plain = texts.filter(pc.fill_null(pc.match_substring_regex(texts, NUMBER), False))
     numbers: NDArray[np.float64] = plain.slice(0, POSITIONS).cast(pa.float64()).to_numpy()
@@ -263,9 +278,11 @@ def _columns_understood(head: Head, columns: Columns, sample: Sample) -> Iterato
 
 
 def _written(role: str, columns: Columns, sample: Sample) -> Phrase:
-    """Return the format of a declared column in words."""
+    """Return in words how the values of a declared column are written."""
     if role == Role.PERSON:
         return Phrase("one name for each person")
+    if role == Role.CLOCK:
+        return Phrase("hours and minutes")
     if role != Role.TIME:
         form = columns.position_format
         points = role == Role.GEOMETRY and form not in PAIRS

@@ -1,8 +1,9 @@
-"""What was understood of a file, for its owner: each column, and a trial of the declaration.
+"""Results shown to a file's owner: each column, and a trial of the declaration.
 
-`format_guess` gives the privacy argument for guesses. A trial reads the head of a file and a sample
-of the rest, under a declaration, exactly as ingestion would. Its figures are exact and private:
-they are shown to the owner while he declares how the file is read, and to nobody else.
+`format_guess` gives the privacy argument for guesses. A trial reads a file's first rows and a
+sample of the rest, under a declaration, exactly as ingestion would. Its figures are exact and
+private: they are shown to the owner while the owner declares how the file is read, and to nobody
+else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import Phrase
 
 ASK_BELOW = 0.9
-"""The share of rows that can be used, below which the owner is asked whether to go on."""
+"""Share of usable rows below which the owner is asked whether to continue."""
 
 STOP, ASK, GOOD = "stop", "ask", "good"
 
@@ -32,9 +33,9 @@ class ColumnUnderstood:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A declaration, in words, and how many rows of the trial it accepts.
+    """A declaration in words, with the number of rows that it accepts in the trial.
 
-    `example` tells what one value of the file means under it ("" if that is clear).
+    `example` says what one value of the file means under the declaration ("" if that is clear).
     """
 
     label: Phrase
@@ -45,10 +46,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that the file leaves open; each answer is a declaration to try again with.
+    """Something that the file leaves open; each answer is a declaration to try next.
 
-    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" has no answers:
-    `field` names the member of `Columns` that only the owner can give.
+    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" mostly has no
+    answers; `field` then names the member of `Columns` that only the owner can state.
     """
 
     kind: str
@@ -59,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Why rows of the trial cannot be used: the reason, their number, and the first value."""
+    """A reason why rows of the trial cannot be used, with the rows' number and first value."""
 
     reason: str
     rows: int
@@ -68,12 +69,12 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
-    """The result of a trial. Private, and for the owner alone.
+    """The result of a trial. It is private, for the owner alone.
 
-    Of `rows` tried, `accepted` would be used; `readable` counts those outside the study area, too,
-    whatever their times. `whole` says whether these are all rows of the file. `alternatives` are
-    other declarations that accept more rows, the best first. `points` are some positions, longitude
-    first, inside the study area and outside.
+    Of the `rows` tried, `accepted` would be used, while `readable` also counts rows outside the
+    study area, whatever their times. `whole` says whether these are all rows of the file.
+    `alternatives` are other declarations that accept more rows, the best first. `points` are some
+    positions, longitude first, both inside and outside the study area.
     """
 
     columns: Columns
@@ -98,8 +99,8 @@ class Understanding:
     def verdict(self) -> str:
         """Return "stop", "ask" or "good".
 
-        No usable row stops the owner's path; below 90 %, and where the file leaves something open,
-        he is asked.
+        The verdict is "stop" if no row is usable. It is "ask" if less than 90 % are, or if the file
+        leaves something open.
         """
         if self.rows and not self.accepted:
             return STOP
@@ -107,7 +108,7 @@ class Understanding:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the understanding that `to_json` wrote."""
         read = {
             "columns": Columns.from_json(document["columns"]),
             "projection": Phrase.from_json(document["projection"]),
@@ -146,7 +147,7 @@ def _reading(document: Mapping[str, Any]) -> Reading:
 
 
 def _plain(value: Any) -> Any:
-    """Replace phrases by their JSON."""
+    """Return a value as plain JSON, with phrases replaced by their JSON."""
     if isinstance(value, Phrase):
         return value.to_json()
     if isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""GPX and KML, read event by event with expat.
+"""GPX and KML reader that uses expat, event by event.
 
-A document type is refused, and with it every entity that could refer to a file or grow without
-bound. Like a GeoJSON document, one that is not well-formed is refused as a whole; `geojson_reader`
-gives the argument. Otherwise each point is one row, whatever the others are.
+A document type declaration is refused, and with it every entity that could refer to a file or grow
+without bound. Like a GeoJSON document, an XML document that is not well-formed is refused as a
+whole; `geojson_reader` gives the argument. Otherwise each point is one row, whatever the other
+points are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ GPX_POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 
 
 class Points:
-    """Collects the points of a document; a subclass knows the format."""
+    """Collector of a document's points; each subclass knows one format."""
 
     def __init__(self) -> None:
         self.found: deque[Record] = deque()
@@ -37,7 +38,7 @@ class Points:
         self.length = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Enter an element. Raises InvalidInput."""
+        """Handle the start of an element. Raises InvalidInput."""
         self.path.append(name.rpartition(":")[2])
         if len(self.path) > MAX_DEPTH:
             raise _unreadable()
@@ -46,7 +47,7 @@ class Points:
         self.enter(attributes)
 
     def end(self, name: str) -> None:
-        """Leave an element."""
+        """Handle the end of an element."""
         text = "".join(self.text).strip() if self.length <= MAX_LINE_BYTES else None
         self.leave(text)
         self.path.pop()
@@ -54,16 +55,16 @@ class Points:
         self.length = 0
 
     def characters(self, text: str) -> None:
-        """Take a piece of text."""
+        """Handle a piece of an element's text."""
         self.length += len(text)
         if self.length <= MAX_LINE_BYTES:
             self.text.append(text)
 
     def enter(self, attributes: dict[str, str]) -> None:
-        """Take an element's attributes; `path` ends with its name."""
+        """Handle an element's attributes; `path` ends with the element's name."""
 
     def leave(self, text: str | None) -> None:
-        """Take an element's text, None for one that is far too long."""
+        """Handle an element's text, or None for a text that is far too long."""
 
 
 class GpxPoints(Points):
@@ -88,7 +89,7 @@ class GpxPoints(Points):
             }
 
     def leave(self, text: str | None) -> None:
-        """Take a value, or end a point."""
+        """Record a value, or finish a point."""
         name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
         if parent in {"trk", "rte"} and name == "name":
             self._track = (text or "")[:MAX_FIELD_BYTES]
@@ -121,7 +122,7 @@ class KmlPoints(Points):
             self._data = attributes.get("name", "")[:MAX_FIELD_BYTES]
 
     def leave(self, text: str | None) -> None:
-        """Take a value, or end a placemark."""
+        """Record a value, or finish a placemark."""
         if self._mark is None:
             return
         name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
@@ -169,14 +170,14 @@ def _unreadable() -> InvalidInput:
 def open_document(
     path: Path, layout: Layout | None, *, points: Callable[[], Points], names: list[str] | None
 ) -> Iterator[Table]:
-    """Open a document."""
+    """Open a GPX or KML document as a table of records."""
     total = path.stat().st_size
     with path.open("rb") as file:
         yield Table(names, _records(file, points()), file.tell, total)
 
 
 def _records(file: Any, points: Points) -> Iterator[Record]:
-    """Yield the points. Raises InvalidInput."""
+    """Yield the points of a document as records. Raises InvalidInput."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = points.start

@@ -1,1 +1,1 @@
-"""Django app of background jobs: leases, progress, public times, outages."""
+"""Django app of background jobs: leases, progress, times shown to keys, outages."""

@@ -1,7 +1,7 @@
 """Celery transport that exchanges messages as files in a folder, on one machine.
 
-With kombu's own filesystem transport, a worker may take a message whose file was created but not
-yet written, which ends the worker. It also moves messages through the system's temporary folder.
+With kombu's own filesystem transport, a worker may read a message file that was created but not yet
+written, which crashes the worker. It also moves messages through the system's temporary folder.
 Here a message file gets its final name only when it is complete, and a worker claims it by renaming
 it within the same folder.
 """
@@ -19,7 +19,7 @@ from kombu.transport import filesystem
 
 
 class Channel(filesystem.Channel):  # type: ignore[misc]
-    """Channel whose message files are complete as soon as they are visible."""
+    """Channel in which message files are complete as soon as they are visible."""
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:
         folder = Path(self.data_folder_out)
@@ -29,14 +29,14 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         hidden.rename(folder / f"{unique}.{queue}.msg")
 
     def _get(self, queue: str) -> Any:
-        """Take the oldest message. Raises queue.Empty if there is none."""
+        """Remove and return the oldest message. Raises queue.Empty if there is none."""
         folder = Path(self.data_folder_in)
         for message in sorted(folder.glob(f"*.{queue}.msg")):
             claimed = message.with_suffix(f".{uuid.uuid4()}")
             try:
                 message.rename(claimed)
             except FileNotFoundError:
-                continue  # Another worker took it.
+                continue  # Another worker claimed it first.
             text = claimed.read_text()
             claimed.unlink()
             return json.loads(text)
@@ -44,6 +44,6 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
 
 
 class Transport(filesystem.Transport):  # type: ignore[misc]
-    """kombu's filesystem transport with the channel above."""
+    """kombu's filesystem transport, with `Channel` in place of its own."""
 
     Channel = Channel

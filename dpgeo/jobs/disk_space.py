@@ -1,17 +1,18 @@
-"""Free space on the file systems of this installation's folders.
+"""Free space on the file systems that hold this installation's folders.
 
 If less than `DPGEO_LEAST_FREE` is free, nothing new is accepted and no job starts. What was already
 accepted can then be finished, the database can still be written, and an operator can still sign in.
 
 Privacy argument. The free space depends on the sizes of private files. Nobody may measure it by
-whether requests are refused for lack of space, or by how long jobs wait. A reading is therefore
-reduced by a new secret amount: the mean of four uniform random numbers between 0 and the least free
-space L. It is kept for a minute, and every decision of the process in that minute uses it. Suppose
-that somebody learns readings exactly, by announcing files of many sizes. To see a difference of d
-bytes, they have to average about L^2 / (48 d^2) readings: with the default L and one person's rows
-(10 kB), a century of one reading per minute. (Unlike a single uniform number, the mean is rarely
-near its limits, so the largest of many readings does not reveal the free space either.) This does
-not hide changes of many megabytes, such as the arrival of a large file; the documentation says so.
+observing whether requests are refused for lack of space, or how long jobs wait. Each reading is
+therefore reduced by a new secret amount, the mean of four uniform random numbers between 0 and the
+least free space L. A reading is kept for a minute, and every decision of the process in that minute
+uses it. Suppose that somebody learns readings exactly, by announcing files of many sizes. To see a
+difference of d bytes, they have to average about L^2 / (48 d^2) readings: with the default L and
+one person's rows (10 kB), that takes a century at one reading per minute. (Unlike a single uniform
+number, the mean is rarely near its limits, so the largest of many readings does not reveal the free
+space either.) This does not hide changes of many megabytes, such as the arrival of a large file;
+the documentation says so.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ KEPT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reading of the space that may still be used, after the secret reduction.
+    """A reading of the space that may still be used, reduced by a secret amount.
 
     `room` is in bytes; it is negative if less than the least free space is left. `low`, for
     `/readyz`, means that `room` is less than the least free space. The readings of two processes
@@ -49,7 +50,7 @@ class Reading:
 
     @property
     def short(self) -> bool:
-        """Whether new data must be refused."""
+        """Whether new data must be refused for lack of space."""
         return not self.writable or self.room < 0
 
 

@@ -32,7 +32,7 @@ LONGEST_HOLD_SECONDS = 12 * 3600.0
 """Seconds after which the lease is no longer renewed, so that a hung worker is replaced."""
 
 POSTPONE_SECONDS = 5.0
-"""Seconds between two attempts to record in the database that a job waits for space."""
+"""Seconds between two attempts to record in the database that a job waits for an outage to end."""
 
 REPORT_SECONDS = 1.0
 """Shortest time in seconds between two progress reports within one step."""
@@ -53,10 +53,10 @@ class ProgressCallback(Protocol):
 
 
 class JobLease:
-    """The lease that this process holds on a job, as a context manager.
+    """The lease that this process holds on a job, used as a context manager.
 
     Within the block, a thread renews the lease, so that it does not expire during a long query.
-    `step` reports progress, and raises LeaseLost if another worker has taken the job over.
+    `step` reports progress, and raises LeaseLost if another worker has taken over the job.
     """
 
     def __init__(
@@ -65,7 +65,9 @@ class JobLease:
         self.job_id = job_id
         self.token = token
         self.unstored_draw = False
-        """Whether noise was drawn but is not stored yet; another attempt would draw it again."""
+        """Whether noise has been drawn that is not stored yet, so that another attempt would draw
+        again.
+        """
         self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
@@ -125,7 +127,7 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # The database may only be busy: the lease may still be valid, and the next
+                    # The database may only be busy. The lease may then still be valid, and the next
                     # renewal may succeed.
                     logger.warning("the lease of a job could not be renewed")
         finally:
@@ -138,10 +140,10 @@ def job_run(
     """Lease a job and run it until it ends or fails; return whether it could be leased.
 
     A DpgeoError, which a user can act on, fails the job, and its message is stored as the reason.
-    After any other error the job returns to the queue for another attempt. Only the type and the
-    traceback of that error are logged, because its message may contain private data. If the disk
-    lacks space, the job waits in the queue and the attempt is not counted. It is counted if noise
-    was drawn and lost, because the number of attempts bounds how often noise is drawn.
+    After any other error, the job returns to the queue for another attempt. Only the type and the
+    traceback of such an error are logged, because its message may contain private data. If the disk
+    lacks space, the job waits in the queue and the attempt is not counted, unless noise was drawn
+    and lost, because the number of attempts bounds how often noise is drawn.
     """
     if read_disk_space().short:
         return False

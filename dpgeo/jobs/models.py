@@ -1,4 +1,4 @@
-"""Table of background jobs, which is the authoritative queue.
+"""Database table of background jobs, which is the authoritative queue.
 
 The message broker is used only to wake workers.
 """
@@ -17,7 +17,7 @@ from dpgeo.phrases import Phrase
 
 
 class JobState(models.TextChoices):
-    """State of a job; API keys learn of its end only at public times, see `slots`."""
+    """State of a job. API keys learn of its end only at certain fixed times, see `slots`."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -70,7 +70,7 @@ class Job(models.Model):
 
     @property
     def end_shown_at(self) -> datetime | None:
-        """Time at which API keys learn that the job has ended; None before its end."""
+        """Time at which API keys learn that the job has ended; None while the job has not ended."""
         return self.finished_at and slot_of(self.submitted_at, self.finished_at)
 
     @property
@@ -81,13 +81,13 @@ class Job(models.Model):
 
     @property
     def state_shown(self) -> JobState:
-        """The state shown to users without access to private details.
+        """The job's state as shown to users without access to private details.
 
-        It is `running` until the end is shown.
+        It stays `running` until these users may learn of the job's end.
         """
         return JobState(self.state) if self.is_end_shown else JobState.RUNNING
 
     @property
     def step_phrase(self) -> Phrase:
-        """The current step as a phrase, which can be translated."""
+        """The current step as a translatable phrase."""
         return read_phrase(self.step)

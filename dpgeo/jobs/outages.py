@@ -38,7 +38,9 @@ OF_SQLITE = {
     sqlite3.SQLITE_BUSY: Outage.DATABASE,
     sqlite3.SQLITE_LOCKED: Outage.DATABASE,
 }
-"""By primary result code. SQLite reports a full disk as an I/O error if its log cannot grow."""
+"""Outages by SQLite's primary result code. SQLite reports a full disk as an I/O error if its log
+cannot grow.
+"""
 
 OF_SQLSTATE = {
     "53100": Outage.SPACE,  # disk_full
@@ -47,9 +49,10 @@ OF_SQLSTATE = {
     "55P03": Outage.DATABASE,  # lock_not_available
 }
 BEGINNINGS = ("08", "53", "57P")
-"""Prefixes of further PostgreSQL states, all treated as outages of the database.
+"""Prefixes of further PostgreSQL error states, all treated as outages of the database.
 
-They mean: no connection, no resources, stopped by an operator.
+They mean that there is no connection, that resources are lacking, or that an operator stopped the
+database.
 """
 
 NO_SPACE = "No space left on device"
@@ -70,7 +73,7 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # If SQLite or an error with a state caused it, that cause decides.
+        # If the error was caused by SQLite's error or by one with a state, that cause decides.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

@@ -19,9 +19,10 @@ START = '{"template": '
 
 
 def read_phrase(text: str) -> Phrase:
-    """Read a stored phrase; turn any other text into a phrase that shows it unchanged.
+    """Return a stored phrase, or for any other text a phrase that shows the text unchanged.
 
-    This never raises an error: refunds depend on jobs, whose rows must load whatever their text.
+    This never raises an error, because refunds depend on jobs, and so their rows must load whatever
+    their text is.
     """
     if not text.startswith(START):
         return Phrase.from_json(text)
@@ -32,7 +33,10 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """Return a phrase as JSON; "" if it is empty, English text if JSON cannot hold its values."""
+    """Return a phrase as JSON, or "" if it is empty.
+
+    If JSON cannot hold the phrase's values, the result is its English text.
+    """
     try:
         return json.dumps(phrase.to_json()) if phrase else ""
     except TypeError:

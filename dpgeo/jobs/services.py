@@ -1,8 +1,8 @@
 """Changes of jobs, by conditional UPDATEs that are safe with concurrent workers.
 
 A worker leases a job and renews the lease while it works. If the worker dies, the lease expires,
-and the reaper wakes another worker. A job whose noise may have been drawn (`drawing`) is never
-refunded.
+and the reaper (a periodic task that looks after idle jobs) wakes another worker. A job is never
+refunded once its noise may have been drawn (`drawing`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEASE = timedelta(seconds=60)
 """How long a lease lasts without renewal."""
 
 WAKE_AFTER = timedelta(seconds=15)
-"""Time after which an idle job is offered to the workers again."""
+"""Time after which the workers are offered an idle job again."""
 
 LONGEST_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of a job that waits in a long queue."""
@@ -50,23 +50,23 @@ CLEARED = {"lease": None, "lease_until": None}
 
 
 class LeaseLost(Exception):
-    """This worker no longer holds the job's lease and must stop at once."""
+    """Raised if this worker no longer holds the job's lease and must stop at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Result of one round of the reaper: how many jobs it woke, and how many it failed."""
+    """Numbers of jobs that one round of the reaper woke and marked as failed."""
 
     woken: int
     failed: int
 
 
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
-    """Create a queued job, which does not run before `job_wake`.
+    """Create a queued job, which does not run before `job_wake` is called.
 
-    The job gets a random id if `job_id` is None. `drawing` is set for a job that does a part of
+    The job gets a random id if `job_id` is None. `drawing` is set for a job that does part of
     another job's work, such as a shard of a release, if that other job can no longer be refunded.
-    Raises IntegrityError if a job with that id exists.
+    Raises IntegrityError if a job with this id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -81,10 +81,10 @@ def _log_queued(job: Job) -> None:
 
 
 def job_wake(*, job: Job) -> None:
-    """Send the workers a message to take the job, once the transaction is committed.
+    """Tell the workers to run the job, by a message sent once the transaction is committed.
 
     The message may be lost, delivered twice, or not sent because the broker is down. The reaper
-    sends it again, and only one worker gets the lease.
+    therefore repeats it, and only one worker gets the lease.
     """
     Job.objects.filter(pk=job.pk).update(woken_at=timezone.now())
     transaction.on_commit(
@@ -96,7 +96,7 @@ def job_wake(*, job: Job) -> None:
 def job_lease(*, job_id: UUID) -> UUID | None:
     """Lease a job that is queued or whose lease has expired, and return the lease's token.
 
-    Returns None for any other job, and for one that has used up its attempts.
+    Returns None for any other job and for a job that has used up its attempts.
     """
     now = timezone.now()
     lease = uuid.uuid4()
@@ -144,8 +144,8 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 def job_postpone(*, job_id: UUID, lease: UUID) -> None:
     """Return a job to the queue because the disk lacks space, without counting the attempt.
 
-    The reaper offers it to the workers at growing intervals, so that a job that needs more space
-    than there is does not fill the disk all the time. Raises LeaseLost.
+    The reaper offers the job to the workers at growing intervals, so that a job that needs more
+    space than there is does not keep filling the disk. Raises LeaseLost.
     """
     _release_lease(
         job_id,
@@ -175,9 +175,10 @@ def job_cancel(*, job: Job) -> None:
 
 
 def job_retry(*, job: Job) -> None:
-    """Queue a failed job again that was not refunded; it is not charged again.
+    """Queue a failed job again, if it was not refunded; it is not charged again.
 
-    Raises Conflict if the job has not failed, was refunded when it failed, or is already retried.
+    Raises Conflict if the job has not failed, was refunded when it failed, or has been queued again
+    already.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
         state=JobState.QUEUED,
@@ -213,7 +214,7 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Return whether to offer an idle job to the workers again; the intervals double.
+    """Return whether to offer an idle job to the workers again, at doubling intervals.
 
     With constant intervals, a long queue would fill the broker with messages about jobs that only
     wait for a free worker.

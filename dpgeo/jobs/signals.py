@@ -1,4 +1,4 @@
-"""Signals about jobs, for other apps."""
+"""Signals about jobs, to which other apps can connect."""
 
 from django.dispatch import Signal
 

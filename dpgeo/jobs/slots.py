@@ -2,9 +2,9 @@
 
 The duration of a job, and whether it fails, may depend on the private data, for example through the
 number of rows or the memory needed. Requests for a job's state cost no epsilon and can be repeated
-without limit. So the end of a job is shown only at one of the times that were fixed when it was
-submitted: 1, 5, 15 and 60 minutes later, then every full hour. Which of these times it is reveals
-the size of the data only roughly.
+without limit. So the end of a job is shown only at one of its public times, which were fixed when
+it was submitted: 1, 5, 15 and 60 minutes later, then every full hour. The public time at which the
+end is shown reveals the size of the data only roughly.
 """
 
 from __future__ import annotations

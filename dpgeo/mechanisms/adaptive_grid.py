@@ -1,26 +1,26 @@
 """Adaptive grid: coarse squares, divided according to their noisy counts.
 
 Idea. Measure the total roughly, with a small part of epsilon. Divide the map into m1 x m1 squares,
-few enough that each count is far larger than its noise, and count them. Divide each square into
-m2 x m2 partitions, more of them if its noisy count is large, and count these. The estimates are
+few enough that each count is far larger than its noise, and count them. Divide each square into m2
+x m2 partitions, more of them if its noisy count is large, and count these. The estimates are
 computed from all three levels.
 
 Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
-view). The counts of each level, the total, the squares and the partitions, are sums of those same
-cells, with every cell in at most one region of the level (`PrivateCounts.regroup`). So each vector
-has L1 sensitivity l, and measuring it with epsilon_k is epsilon_k-differentially private. m1 is a
-function of the noisy total and public parameters, and each m2 of a square's noisy count and public
-parameters: given earlier outputs the regions are public. By adaptive sequential composition the
-three epsilons add up to epsilon. Cells outside the study area are empty by its public declaration
-and are in no region.
+view). There are three levels: the total, the squares and the partitions. The counts of each level
+are sums of those same cells, with every cell in at most one region of the level
+(`PrivateCounts.regroup`). So each vector has L1 sensitivity l, and measuring it with epsilon_k is
+epsilon_k-differentially private. m1 is a function of the noisy total and public parameters, and
+each m2 is a function of its square's noisy count and public parameters, so the regions are public
+once the earlier outputs are. By adaptive sequential composition the three epsilons add up to
+epsilon. Cells outside the study area are empty by its public declaration and are in no region.
 
 Utility. Let N be the noisy total (at least 1), e the epsilon that remains after the total, and
-alpha the share of e that is spent on the squares. Then
-m1 = max(10, ceil(sqrt(N e/(10 l))/4)), and for a square of noisy count n',
-m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))). At these sizes, noise and uneven density
-within a region cause about equal errors. Squares are divided along the lines of a fine grid, so m1
-and m2 are limited by its number of cells. The counts of all levels are reconciled by least squares
-(`postprocess.consistency`); margins of error are exact for the partitions' own counts.
+alpha the share of e that is spent on the squares. Then m1 = max(10, ceil(sqrt(N e/(10 l))/4)), and
+for a square of noisy count n', m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))). At these
+sizes, noise and uneven density within a region cause about equal errors. Squares are divided along
+the lines of a fine grid, so m1 and m2 are limited by its number of cells. The counts of all levels
+are reconciled by least squares (`postprocess.consistency`); margins of error are exact for the
+partitions' own counts.
 
 References. Qardaji, Yang and Li 2013 (arXiv 1209.1322), with the corrections in
 docs/mechanisms/adaptive-grid.md.
@@ -41,7 +41,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
@@ -98,7 +98,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
-    """Measure the total, then squares whose number depends on it, then their partitions."""
+    """Measure the total, then as many squares as the total suggests, then their partitions."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     table = summed_area(inside)
@@ -124,7 +124,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """Compute m1, the number of squares along each side of the map, from the noisy total.
+    """Return m1, the number of squares along each side of the map, from the noisy total.
 
     `rate` is the epsilon that remains after the total, divided by the contribution bound l.
     """
@@ -133,7 +133,7 @@ def squares_along(total: int, rate: float) -> int:
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """Compute m2 (n,), the partitions along each side of each square, from noisy counts (n,).
+    """Return m2 (n,), the partitions along each side of each square, from noisy counts (n,).
 
     `rate` is the epsilon of the partitions, divided by the contribution bound l.
     """
@@ -170,4 +170,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

@@ -1,4 +1,4 @@
-"""Auto: a pilot measurement, counts in phases, and a surface inferred from all of them.
+"""Auto: a pilot measurement, counts in phases, and a surface inferred from all.
 
 Idea. First measure a rough total, which tells how much detail epsilon can resolve. Given that
 total, count a grid with about as many squares as will stand out from the noise. Then count squares
@@ -14,9 +14,9 @@ epsilon is (f epsilon)-differentially private. The squares, the share of epsilon
 phase follow from public inputs and the noisy counts of earlier phases alone. Shares are chosen
 after the pilot measurement, but always add up exactly to the declared unallocated epsilon
 (`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same on any
-two neighbouring datasets, and the odds of the sequence differ by at most the product of
-e^(f epsilon) over its phases, which is e^epsilon. The surface, the choice of squares and everything
-else is post-processing. Squares outside the study area are known to be empty and not counted.
+two neighbouring datasets, and the odds of the sequence differ by at most the product of e^(f
+epsilon) over its phases, which is e^epsilon. The surface, the choice of squares and everything else
+is post-processing. Squares outside the study area are known to be empty and not counted.
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
 LAST_SHARE. For range counts over location maps, the error of the inferred surface is 0.55 times
@@ -47,7 +47,7 @@ from dpgeo.mechanisms.survey import Survey
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -66,7 +66,7 @@ are chosen only once. Above VERY_MANY, a coarser grid is counted as well, becaus
 squares would otherwise be sums of many noisy counts."""
 
 PER_SQUARE = 40.0
-"""Intended average count of a square of the grid of equal squares, in units of l/epsilon."""
+"""Average count per square at which the grid of equal squares aims, in units of l/epsilon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +86,9 @@ class Params:
 class Phase:
     """A phase after the pilot measurement: its share of epsilon and its squares.
 
-    The phase counts all squares of one `level` of the quadtree. If `level` is None, it counts the
-    squares that result from splitting, from the root down, every square with an expected count
-    above `limit` times the phase's noise scale.
+    If `level` is not None, the phase counts all squares of that level of the quadtree. Otherwise,
+    it counts the squares that result from splitting, from the root down, every square with an
+    expected count above `limit` times the phase's noise scale.
     """
 
     share: Fraction
@@ -151,7 +151,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Choose the squares that a phase counts, given all counts so far.
+    """Return masks of the squares that a phase counts, chosen by all counts so far.
 
     `scale` is the phase's noise scale.
     """
@@ -167,9 +167,9 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a square of the last phase.
+    """Forecast the noise in the count of a square of the last phase.
 
-    The number of squares depends on the data; only its maximum, the number of cells, is forecast.
+    The number of squares depends on the data, so only its maximum is forecast: the number of cells.
     """
     noise = DiscreteLaplace(epsilon * LAST_SHARE, bound)
     return forecast_cells(domain, params.cells, noise, region="area")
@@ -185,4 +185,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

@@ -1,4 +1,4 @@
-"""Contours: lines and bands of equal density, drawn on noisy cells.
+"""Contours: lines and bands of equal density, computed from noisy counts of cells.
 
 Idea. Count people in equal squares with the whole epsilon, compute a density surface from the noisy
 counts, and draw its contour lines. They tell a planner how many people to expect around any place.
@@ -36,7 +36,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import ContourRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -117,4 +117,5 @@ MECHANISM = Mechanism(
     forecast=forecast,
     kind=CONTOURS,
     regions=usual_regions,
+    counted=counted_cells,
 )

@@ -1,6 +1,7 @@
-"""Parameter tables of the mechanisms' documentation pages.
+"""Parameter tables in the mechanisms' documentation pages.
 
-The table is between two comments in docs/mechanisms/KEY.md; the rest of the page is handwritten.
+Each table stands between two comments in docs/mechanisms/KEY.md; the rest of the page is
+handwritten.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -115,10 +115,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count.
+    """Forecast the noise in a partition's count.
 
-    The number of partitions depends on the data; only its maximum, the number of cells, is
-    forecast.
+    The number of partitions depends on the data, so only its maximum is forecast: the number of
+    cells.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="partition")
@@ -135,4 +135,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

@@ -1,4 +1,4 @@
-"""Planar Laplace: reports perturbed by noise, and the density estimated from them.
+"""Planar Laplace: reports perturbed by noise, and a density estimated from these.
 
 Idea. Each report is published at a random position around its true one. Nearer positions are more
 likely: the probability density falls by a factor of e for every 1/epsilon metres. The density of
@@ -6,27 +6,26 @@ the reports can be estimated from many such points by deconvolution, since the d
 noise is known.
 
 Privacy argument. The notion is geo-indistinguishability (Andres et al. 2013), not differential
-privacy of presence. Suppose that one privacy unit's reports x_i are moved to x'_i, and let
-h = level/radius be the epsilon per metre. The odds of any output change by at most
-exp(sum of h (d(x_i, x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the
-radius. The output shows that reports were made, and how many. With padding it shows only that a
-privacy unit is in the data; replacing a real report by a padding report changes the odds by at most
-exp(h D), where D is the distance across the area.
+privacy of presence. Suppose that one privacy unit's reports x_i are moved to x'_i, and let h =
+level/radius be the epsilon per metre. The odds of any output change by at most exp(sum of h (d(x_i,
+x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the radius. The output shows
+that reports were made, and how many. With padding it shows only that a privacy unit is in the data;
+replacing a real report by a padding report changes the odds by at most exp(h D), where D is the
+distance across the area.
 
 Positions are snapped to a public grid. Each is perturbed once, by `Meter.perturb` (the argument is
 in `privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`).
 The output is snapped, mapped into the area by a function of the output alone, and sorted. Snapping
 increases the distance between two positions by at most 1.5 steps of the grid, and a radius is 200
-steps: this is s. If a person has more reports than the contribution bound, the choice of those kept
-follows from their times and, among reports with the same time or none, from fresh random words
-alone. So moving a report changes neither which reports are kept nor their number; nothing is
-refused.
+steps: this is s. If a person has more reports than the contribution bound, which ones are kept
+depends on their times and, among reports with the same time or none, on fresh random words alone.
+So moving a report changes neither which reports are kept nor their number; nothing is refused.
 
 Published times are declared as such and not protected. The same holds for attributes declared
 public: neighbouring datasets differ only in the positions of reports, the values come from a
-declared list, and the declaration states that they do not follow from positions. The density, and
-the remapping by a public prior, use only the perturbed points and the prior. The prior is a
-declared layer that never changes, so it cannot depend on the data.
+declared list, and the declaration states that they do not depend on positions. The density, and the
+remapping by a public prior, use only the perturbed points and the prior. The prior is a declared
+layer that never changes, so it cannot depend on the data.
 
 Utility. Half of the reports move by less than 1.68/epsilon metres and 95 % by less than
 4.74/epsilon: for level ln 4 within 200 m, 244 m and 688 m. A histogram of the points is blurred by
@@ -34,8 +33,8 @@ the noise. On two cities of 40 km with 128 x 128 cells, the deconvolved density 
 half the error of the histogram. A correct prior brings each point nearer to its report, but makes
 plain histograms of the points worse.
 
-References. Andres, Bordenabe, Chatzikokolakis and Palamidessi, CCS 2013; Agrawal and Aggarwal,
-PODS 2001; Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4), for the prior.
+References. Andres, Bordenabe, Chatzikokolakis and Palamidessi, CCS 2013; Agrawal and Aggarwal, PODS
+2001; Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4), for the prior.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 LABEL = "reports"
 
 MOST_PADDED = 100
-"""Largest contribution bound with padding, which limits the number of padding reports."""
+"""Largest contribution bound that padding allows; it limits the number of padding reports."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
-"""Seconds to whose multiples published times are rounded down, in UTC; None to drop them."""
+"""Steps in seconds to which published times are rounded down, in UTC; None drops them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +135,8 @@ class Params:
 def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """Return the epsilon per metre of a privacy unit's reports: `bound` times level/radius.
 
-    Raises InvalidInput if the radius exceeds the study area, the area contains no point of the
-    snapping grid, padding is combined with times or attributes, or `bound` is too large for
+    Raises InvalidInput if the radius exceeds the study area, if the area contains no point of the
+    snapping grid, if padding is combined with times or attributes, or if `bound` is too large for
     padding.
     """
     if params.padded and bound > MOST_PADDED:
@@ -189,7 +188,7 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
     )
     area = _truncation(params, view.domain.area)
     epsilon = price(params, view.bound, view.domain.area)
-    # Built only to raise its errors before anything is drawn; `content` builds it again.
+    # Built here only to raise any error before noise is drawn; `content` builds it again.
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(
         LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded
@@ -197,7 +196,7 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
 
 
 def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelease:
-    """Build the release: estimate the density, and remap the points if there is a prior."""
+    """Return the release: the estimated density, and points remapped if there is a prior."""
     area, bound = domain.area, perturbed.noise.sensitivity
     grid = Grid.over(area, params.cells)
     prior = domain.layer(params.prior, Density) if params.prior else None
@@ -236,9 +235,9 @@ def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
 
 
 def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
-    """Return the attributes to publish, () if the parameters want none.
+    """Return the attributes to publish, or () if the parameters ask for none.
 
-    Raises InvalidInput if they want attributes and the dataset has no public attribute.
+    Raises InvalidInput if the parameters ask for attributes and the dataset has no public ones.
     """
     if not params.attributes:
         return ()

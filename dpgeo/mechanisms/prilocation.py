@@ -66,7 +66,7 @@ WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "replacement places"
 
 GRID_CELLS = 4096
-"""Cells along each side of the grid whose cells, with their records, go to the nearest place."""
+"""Cells along each side of the grid that assigns records to places, one nearest place per cell."""
 
 MOST_PAIRS = 2_000_000
 """Largest number of pairs of a virtual user and a bin; each takes about 100 bytes of memory."""
@@ -229,7 +229,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Return a warning that suggests private clusters, if many drawn places will be spurious.
+    """Return a warning, with the advice to use private clusters, if many places will be spurious.
 
     `bins` is the largest possible number of bins.
     """
@@ -270,7 +270,7 @@ def _places(params: Params, domain: Domain) -> Places:
 def _blocks(area: StudyArea, cells: int) -> Places:
     """Return the blocks of a grid as places.
 
-    They are cached, since a form's forecast needs them at each keystroke.
+    The result is cached, since a form's forecast needs it at each keystroke.
     """
     return Places.of_cells(area, cells)
 

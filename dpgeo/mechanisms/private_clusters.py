@@ -10,7 +10,7 @@ and the sums of their coordinates: every record adds (1, x, y) to one cluster, w
 most 1 in units of half the grid's side. One person changes these sums by at most 3 l in total, and
 the noise is scaled to that (`privacy.vector_sums`); the new centres are post-processing. The last
 measurement is a histogram over the regions around the final centres, which are public by then, with
-sensitivity l. The first centres follow from the study area alone. So each measurement costs its
+sensitivity l. The first centres depend on the study area alone. So each measurement costs its
 declared epsilon, and these add up to the whole epsilon.
 
 Utility. A count carries noise of scale l (rounds + 1)/epsilon. The error of the centre of n records

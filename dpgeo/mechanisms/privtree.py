@@ -1,4 +1,4 @@
-"""PrivTree: a quadtree that is split where people are, with fresh counts of its leaves.
+"""PrivTree: a quadtree split where people are, with fresh counts of its leaves.
 
 Idea. Split a box into four if its noisy, biased count is large. Because the bias grows with the
 depth, one draw of noise per box is enough, however deep the tree becomes: crowded areas are split
@@ -35,7 +35,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -97,10 +97,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count.
+    """Forecast the noise in a partition's count.
 
-    The number of partitions depends on the data; only its maximum, the number of cells, is
-    forecast.
+    The number of partitions depends on the data, so only its maximum is forecast: the number of
+    cells.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="partition")
@@ -115,4 +115,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

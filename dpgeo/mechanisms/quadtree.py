@@ -42,7 +42,7 @@ from dpgeo.core.released import PhasedRelease, TreeRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import Survey
 from dpgeo.postprocess.partition_choice import even
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -92,7 +92,7 @@ def label(level: int) -> str:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | PhasedRelease:
-    """Measure every level once."""
+    """Measure the counts of each level once."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
@@ -153,4 +153,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

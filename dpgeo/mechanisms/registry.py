@@ -50,7 +50,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 
 DEFAULT = next(iter(MECHANISMS))
-"""Key of the default mechanism."""
+"""Key of the mechanism that is used by default."""
 
 
 def find_mechanism(key: str) -> Mechanism:

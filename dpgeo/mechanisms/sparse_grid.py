@@ -15,8 +15,8 @@ it is too large, the request is refused before anything is paid.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
 in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely
-listed. Of a cell that is not listed, only one thing is known: its noisy count is below T. Sums over
-regions miss sparsely populated cells.
+listed. About a cell that is not listed, only one thing is known: its noisy count is below T. Sums
+over regions miss sparsely populated cells.
 
 References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
 histogram publication with thresholds, with the contribution bound l.
@@ -34,7 +34,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SparseRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.sparse_threshold import passing_chance
@@ -131,4 +131,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     regions=usual_regions,
+    counted=counted_cells,
 )

@@ -1,6 +1,7 @@
 """Measurements of quadtree nodes in phases, and the surface inferred from them.
 
-Auto and quadtree share this code. They decide which nodes are measured, and under which labels.
+The mechanisms Auto and quadtree share this code. They decide which nodes are measured, and under
+which labels.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from dpgeo.spatial.grid import Grid
 
 
 class Survey:
-    """Measures nodes of a quadtree over a grid and stores the noisy counts.
+    """Measurer of a quadtree's nodes over a grid, which also stores the noisy counts.
 
-    The nodes of a measurement are disjoint, so every cell is in at most one of them, and their
+    The nodes of one measurement are disjoint, so every cell is in at most one of them, and their
     counts have the same sensitivity as the counts of cells (`PrivateCounts.regroup`).
     """
 

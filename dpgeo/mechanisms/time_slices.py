@@ -3,11 +3,11 @@
 Idea. Divide the map into equal squares and local time into public slices, such as parts of the day.
 Count the records in each square for each slice.
 
-Privacy argument. Pairs of a cell and a slice are public and disjoint. The slice of a record follows
-from its own time alone, and a record without a time is in no slice. A privacy unit adds at most l
-in total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the
-whole array is l, and one `measure` with epsilon is epsilon-differentially private. The slices are
-not repeated releases, and more slices cost no more. Cells outside the study area are empty by the
+Privacy argument. Pairs of a cell and a slice are public and disjoint. The slice of a record depends
+on its own time alone, and a record without a time is in no slice. A privacy unit adds at most l in
+total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the whole
+array is l, and one `measure` with epsilon is epsilon-differentially private. The slices are not
+repeated releases, and more slices cost no more. Cells outside the study area are empty by the
 public declaration of the area; setting them to 0 is post-processing.
 
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in a map of all times.
@@ -77,7 +77,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
     """Measure every cell of every slice once."""
     grid = Grid.over(view.domain.area, params.cells)
     slices, time_zone = params.time_slices, _time_zone(view.domain)
-    cells = view.sliced_histogram(SlicedGrid(grid, slices, time_zone))
+    cells = view.sliced_histogram(counted(params, view.domain))
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
     return SlicesRelease(
@@ -88,6 +88,12 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
         counts=np.where(grid.inside(view.domain.area), counts, 0),
         noise=noise,
     )
+
+
+def counted(params: Params, domain: Domain) -> SlicedGrid:
+    """Return the cells of all slices. Raises InvalidInput for data without times."""
+    grid = Grid.over(domain.area, params.cells)
+    return SlicedGrid(grid, params.time_slices, _time_zone(domain))
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
@@ -134,4 +140,5 @@ MECHANISM = Mechanism(
     forecast=forecast,
     by_time=True,
     regions=usual_regions,
+    counted=counted,
 )

@@ -1,6 +1,6 @@
 """Zone counts: one noisy count for every declared zone, such as wards or tracts.
 
-Idea. If the regions of interest are known and public, count only the records in these.
+Idea. If the regions of interest are known and public, count only the records in these regions.
 
 Privacy argument. The zones were declared from a map and do not depend on the data. A privacy unit
 adds at most l in total to the counts of all zones together: the view keeps at most l pairs of a
@@ -41,7 +41,7 @@ LABEL = "zone counts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Public parameters of counts of zones."""
+    """Public parameters of zone counts."""
 
     zones: str = param(
         "",
@@ -64,9 +64,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones, whose popularity decides which contributions bounding can keep.
+    """Return the zones by which contribution bounding ranks places.
 
-    If a privacy unit is in too many zones, popular bounding keeps the most popular of them.
+    If a privacy unit is in too many zones, popular bounding keeps the most popular ones.
     """
     return domain.layer(params.zones, Zones)
 
@@ -98,4 +98,5 @@ MECHANISM = Mechanism(
     forecast=forecast,
     kind=ZONES,
     regions=regions,
+    counted=regions,
 )

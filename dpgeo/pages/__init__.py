@@ -1,1 +1,1 @@
-"""Public pages and the data owner's desk (Django app)."""
+"""Public pages and the pages for data owners, called the desk (Django app)."""

@@ -1,33 +1,33 @@
-"""The basemap: Natural Earth's land around a study area.
+"""Basemap around a study area, with land from Natural Earth.
 
-The land comes with the built frontend (`frontend/scripts/prepare-land.mjs`); without it maps have
+The land comes with the built frontend (`frontend/scripts/prepare-land.mjs`). Without it, maps have
 no coast, and nothing else changes.
 """
 
 from __future__ import annotations
 
 import json
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import shapely
-from django.conf import settings
 from numpy.typing import NDArray
 
-from dpgeo.spatial.antimeridian import cut_at_180
+from dpgeo.datasets.dry_land import land_file
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 
 SURROUNDINGS = 1.5
-"""Reach of the map beyond the study area on each side, in lengths of its longer side."""
+"""How far the map extends beyond the study area on each side, in lengths of the area's
+longer side.
+"""
 
 DETAIL = 3000
-"""Bends and islands are left out below the area's longer side divided by this number."""
+"""Bends and islands smaller than the area's longer side divided by this number are left out."""
 
 PLAIN_DETAIL = 1000
-"""The same divisor for a map that only needs rough orientation."""
+"""Value that replaces DETAIL for a map that only needs rough orientation."""
 
 SOURCE_DETAIL = 2e-4
 """Size in degrees below which the source has no bends, so that simplifying changes nothing."""
@@ -36,7 +36,7 @@ SOURCE_DETAIL = 2e-4
 def basemap(area: StudyArea) -> dict[str, Any]:
     """Return land, land inside the area, and coast, as GeoJSON in degrees.
 
-    "bounds" are the west, south, east and north of the map. Nothing here depends on private
+    "bounds" are the west, south, east and north limits of the map. Nothing here depends on private
     data.
     """
     bounds = surroundings(area)
@@ -52,7 +52,7 @@ def basemap(area: StudyArea) -> dict[str, Any]:
 
 
 def plain_land(area: StudyArea) -> dict[str, Any]:
-    """Return coarse land, with the keys "bounds" and "land" of `basemap`."""
+    """Return coarse land as GeoJSON, under the keys "bounds" and "land" as in `basemap`."""
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area, detail=PLAIN_DETAIL)
     clipped = shapely.clip_by_rect(land, *bounds)
@@ -73,20 +73,6 @@ def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
         min(180.0, float(lon[1])),
         min(MAX_LATITUDE, float(lat[1])),
     )
-
-
-def land_file() -> Path:
-    """Return where the frontend's build stores the land."""
-    return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.json"
-
-
-@lru_cache(maxsize=1)
-def land_polygons(path: Path) -> NDArray[np.object_]:
-    """Read the world's land as polygons; none where the frontend is not built."""
-    if not path.exists():
-        return np.empty(0, dtype=object)
-    polygons = shapely.get_parts(shapely.from_geojson(path.read_text()))
-    return np.array([part for each in polygons for part in cut_at_180(each)], dtype=object)
 
 
 def _near_land(
@@ -111,7 +97,7 @@ def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float])
 
 
 def _parts(shapes: Any, kind: str) -> list[Any]:
-    """Return the shapes of type `kind`; clipping may leave others, such as points."""
+    """Return the shapes of type `kind` only; clipping may produce others, such as points."""
     return [part for part in shapely.get_parts(shapes) if part.geom_type == kind]
 
 

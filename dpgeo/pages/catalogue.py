@@ -1,6 +1,6 @@
-"""Filters of the public catalogue and the releases they select.
+"""Filters of the public catalogue, and the releases that match them.
 
-An invalid filter is ignored and reported; it never fails a page.
+An invalid filter is ignored and reported, and never makes a page fail.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
+from dpgeo.pages.desk.places import box_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -31,7 +32,11 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The filters of a visitor; `misread` lists those that are invalid."""
+    """Filters that a visitor has set; `misread` lists those that are invalid.
+
+    `place` is the name of the place that `bounds` belong to, or "" for bounds that were given as
+    numbers.
+    """
 
     search: str = ""
     kind: str = ""
@@ -39,6 +44,7 @@ class Wanted:
     first: datetime.date | None = None
     last: datetime.date | None = None
     bounds: Bounds | None = None
+    place: str = ""
     misread: tuple[str, ...] = ()
 
     @property
@@ -48,7 +54,7 @@ class Wanted:
 
     @property
     def query(self) -> str:
-        """Return these filters as a query string without the page number; "" for none."""
+        """Return the filters as a query string without the page number, or "" if there are none."""
         given = {
             "q": self.search,
             "kind": self.kind,
@@ -56,14 +62,16 @@ class Wanted:
             "from": self.first,
             "to": self.last,
         }
-        if self.bounds:
+        if self.place:
+            given["near"] = self.place
+        elif self.bounds:
             given |= {side: f"{value:g}" for side, value in zip(SIDES, self.bounds, strict=True)}
         return urlencode({name: value for name, value in given.items() if value})
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A filter to click: the number of maps that it selects, and its address."""
+    """A clickable filter: its title, the number of maps that it selects, and its query string."""
 
     title: str
     count: int
@@ -78,13 +86,21 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
     if kind and kind not in KINDS:
         misread.append("kind")
         kind = ""
+    bounds, place = _bounds(given, misread), ""
+    named = given.get("near", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    if named and bounds is None:
+        bounds = box_of(named)
+        place = named if bounds else ""
+        if bounds is None:
+            misread.append("near")
     return Wanted(
         search=given.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH],
         kind=kind,
         publisher=given.get("publisher", "").replace("\0", "")[:LONGEST_SEARCH],
         first=_date(given, "from", misread),
         last=_date(given, "to", misread),
-        bounds=_bounds(given, misread),
+        bounds=bounds,
+        place=place,
         misread=tuple(misread),
     )
 
@@ -150,9 +166,9 @@ def publisher_facets(wanted: Wanted) -> list[Facet]:
 
 
 def area_overview(wanted: Wanted) -> Overview | None:
-    """Return the study areas of all public maps on one map; None without maps."""
+    """Return an overview of the study areas of all public maps, or None if there are no maps."""
     areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
-    links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
+    links = [(each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas]
     return overview(links, wanted.bounds) if links else None
 
 

@@ -1,4 +1,4 @@
-"""Citation, imprint and comparable maps of a release."""
+"""Citation of a release, its imprint on pictures, and comparable maps."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Comparable:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """The texts for citing and reusing a map.
+    """Texts for citing and reusing a map.
 
-    `imprint` is a JSON list of the lines that are printed into every picture.
+    `imprint` is a JSON list of the lines that are printed into every picture of the map.
     """
 
     address: str
@@ -46,7 +46,9 @@ class Sharing:
     citation: str
     file_name: str
     card: str
-    """The address of the picture for links; "" for maps made before there was one."""
+    """The address of the preview picture for links; "" for maps made before there was such a
+    picture.
+    """
     oembed: str
 
 

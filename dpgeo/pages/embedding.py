@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,24 +16,57 @@ from dpgeo.pages.release_summary import summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible
 
+STILL_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "img-src 'self'",
+        "style-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors *",
+    ]
+)
+"""Content Security Policy for the embedded page without scripts."""
+
 
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show a published map with its legend; never a draft, whoever asks.
+    """Show a published map with its legend, but never a draft, whoever asks.
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
-    try:
-        release = release_visible(AnonymousUser(), release_id)
-    except Release.DoesNotExist:
-        raise Http404("There is no such map.") from None
-    summary = summary_of(release)
-    context = release_context(release) | {
-        "summary": summary,
-        "sharing": sharing(request, release, summary),
-    }
+    release = _shared(release_id)
+    context = _context(request, release)
     served = release.rules.served
     if served:
         context |= drawn_from(release)
     return render(request, "public/embed.html", context, status=200 if served else 410)
+
+
+@require_safe
+@xframe_options_exempt
+def still(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Show the picture of a published map with its legend, for frames that run no scripts."""
+    release = _shared(release_id)
+    served = release.rules.served
+    context = _context(request, release) | {"gone": not served}
+    answer = render(request, "public/still.html", context, status=200 if served else 410)
+    answer["Content-Security-Policy"] = STILL_POLICY
+    return answer
+
+
+def _shared(release_id: str) -> Release:
+    """Return a release as strangers see it. Raises Http404."""
+    try:
+        return release_visible(AnonymousUser(), release_id)
+    except Release.DoesNotExist:
+        raise Http404("There is no such map.") from None
+
+
+def _context(request: HttpRequest, release: Release) -> dict[str, Any]:
+    summary = summary_of(release)
+    return release_context(release) | {
+        "summary": summary,
+        "sharing": sharing(request, release, summary),
+    }

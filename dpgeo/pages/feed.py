@@ -22,7 +22,7 @@ ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 50
 
 EARLIEST = "1970-01-01"
-"""Day of a feed without entries, which has to name one."""
+"""Day that a feed without entries states, because every feed must state one."""
 
 
 @require_safe
@@ -59,7 +59,7 @@ def _add_entry(root: ElementTree.Element, request: HttpRequest, release: Release
 
 
 def _add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> None:
-    # XML 1.0 has no way to write most control characters.
+    # XML 1.0 cannot represent most control characters.
     plain = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
     ElementTree.SubElement(parent, f"{{{ATOM}}}{name}", attributes).text = plain or None
 

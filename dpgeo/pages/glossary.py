@@ -1,6 +1,6 @@
-"""Glossary of the field's terms, for its page and for docs/glossary.md.
+"""Glossary of the terms used here, for its page and for docs/glossary.md.
 
-`python manage.py glossary` rewrites the document; a test compares the two.
+`python manage.py glossary` rewrites the document; a test compares it with this file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The ground under maps over HTTP: tiles, and places found by name. All of it is public."""
+"""Ground under maps (tiles and searchable place names), served over HTTP.
+
+All of it is public.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.ground import archives, names
 from dpgeo.ground.names import Found
+from dpgeo.ground.outside import OutsideGround
 from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Bounds, Region, regions
+from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.spatial.area import StudyArea
 
 TILE_TYPE = "application/vnd.mapbox-vector-tile"
@@ -42,6 +47,7 @@ KINDS = {
     "town": _("town"),
     "municipality": _("municipality"),
     "village": _("village"),
+    "district": _("district"),
     "suburb": _("suburb"),
     "quarter": _("quarter"),
     "island": _("island"),
@@ -57,12 +63,12 @@ KINDS = {
     "street": _("street"),
     "locality": _("place"),
 }
-"""What places are called."""
+"""Readable names for the kinds of places."""
 
 
 @require_safe
 def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> HttpResponse:
-    """Return a vector tile, which never changes; 204 where nothing is."""
+    """Return a vector tile, which never changes, or status 204 if the tile is empty."""
     if not KEY.fullmatch(key) or zoom > HIGHEST_ZOOM or max(column, row) >= 1 << zoom:
         raise Http404
     try:
@@ -110,18 +116,37 @@ def outline(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 
 def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
-    """Return the regions that touch a study area, as the map's script needs them."""
+    """Return the ground under a study area, as the map's script needs it.
+
+    That is the regions that touch it, or else the ground of another server, if there is one.
+    """
+    own = _regions_under(area)[:most]
+    if not own and (outside := outside_ground()):
+        return [_ground(outside, outside.tiles, searchable=False)]
     return [
-        {
-            "tiles": f"/ground/{region.tiles}/{{z}}/{{x}}/{{y}}",
-            "bounds": region.bounds,
-            "zooms": region.zooms,
-            "attribution": region.attribution,
-            "searchable": bool(region.names),
-        }
-        for region in regions(_folder())
-        if _touch(region.bounds, area.bounds)
-    ][:most]
+        _ground(region, f"/ground/{region.tiles}/{{z}}/{{x}}/{{y}}", searchable=bool(region.names))
+        for region in own
+    ]
+
+
+def outside_under(area: StudyArea) -> OutsideGround | None:
+    """Return the other server that browsers ask for the ground under a study area, if any."""
+    outside = outside_ground()
+    return None if outside is None or _regions_under(area) else outside
+
+
+def _regions_under(area: StudyArea) -> list[Region]:
+    return [each for each in regions(_folder()) if _touch(each.bounds, area.bounds)]
+
+
+def _ground(source: Region | OutsideGround, tiles: str, *, searchable: bool) -> dict[str, Any]:
+    return {
+        "tiles": tiles,
+        "bounds": source.bounds,
+        "zooms": source.zooms,
+        "attribution": source.attribution,
+        "searchable": searchable,
+    }
 
 
 def _search(region: Region, text: str) -> Sequence[Found]:
@@ -129,7 +154,7 @@ def _search(region: Region, text: str) -> Sequence[Found]:
         return []
     try:
         return names.search(_folder() / f"{region.names}{NAMES}", text, MOST_FOUND)
-    except FileNotFoundError:  # replaced at this moment
+    except FileNotFoundError:  # the file was replaced at this moment
         return []
 
 

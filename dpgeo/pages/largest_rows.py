@@ -1,4 +1,4 @@
-"""Rows of tables: the largest counts of a layer."""
+"""Table rows with the largest counts of a layer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TABLE_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The large count of one box of cells, zone or cluster, with its margin of error.
+    """A large count of one box of cells, zone or cluster, with its margin of error.
 
-    `name` is empty for boxes of cells. `latitude` and `longitude` are those of the middle, in
-    degrees; they are None for zones, which have names.
+    `name` is empty for boxes of cells. `latitude` and `longitude` give the middle of the feature,
+    in degrees; they are None for zones, which have names.
     """
 
     name: str

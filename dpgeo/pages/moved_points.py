@@ -15,7 +15,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Perturbed points.
+    """How points were perturbed.
 
     Noise moves half of the points by less than `near` metres, and 95 % by less than `far` metres.
     If `padded`, some points stand for invented reports. If `placed`, every point was moved once

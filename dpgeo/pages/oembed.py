@@ -1,4 +1,7 @@
-"""oEmbed (oembed.com): how other sites turn a link to a published map into the map itself."""
+"""oEmbed (oembed.com) endpoint, by which other sites embed a published map.
+
+Those sites turn a link to a map into the map itself.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from django.views.decorators.http import require_safe
 from dpgeo.artefacts import card
 from dpgeo.releases.selectors import release_public
 
-PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?")
-"""Addresses of a map, in any language."""
+PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?(?:still/)?")
+"""Matches the address of a map in any language."""
 
 WIDTH, HEIGHT = 800, 560
 """Usual size of an embedded map in pixels."""
@@ -27,7 +30,7 @@ NOT_IMPLEMENTED = 501
 
 @require_safe
 def oembed(request: HttpRequest) -> HttpResponse:
-    """Describe the map of an address; never a draft, whoever asks."""
+    """Describe the map at an address, but never a draft, whoever asks."""
     if request.GET.get("format", "json") != "json":
         return HttpResponse("Ask for format=json.", status=NOT_IMPLEMENTED)
     try:
@@ -69,7 +72,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
 
 
 def _size(request: HttpRequest, name: str, usual: int) -> int:
-    """Return the usual size, or the largest that was asked for. Raises ValueError."""
+    """Return the usual size, or a smaller one if the request sets a maximum. Raises ValueError."""
     text = request.GET.get(name, "")
     if not text:
         return usual

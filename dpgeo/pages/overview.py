@@ -8,17 +8,20 @@ from functools import lru_cache
 
 import shapely
 
-from dpgeo.pages.basemap import land_file, land_polygons
+from dpgeo.datasets.dry_land import land_file
+from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 WIDTH, HEIGHT = 240, 150
 """Size of the picture, in its own units."""
 
 ROOM = 0.25
-"""Margin on each side, as a fraction of the larger side of all areas."""
+"""Margin on each side, as a fraction of the longer side of the bounds of all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Smallest width of the picture's ground, in Web Mercator metres."""
+"""Least length that is assumed for the longer side of all areas to compute the margin, in Web
+Mercator metres.
+"""
 
 SMALLEST = 7.0
 """Smallest rectangle, so that it can be seen and clicked."""
@@ -72,9 +75,9 @@ class _Frame:
 
 
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
-    """Draw study areas with their query strings, from public inputs alone."""
+    """Draw study areas, each with the query string of its link, from public inputs alone."""
     frame = _frame([bounds for bounds, _ in areas])
-    # Draw the largest first, so that no rectangle covers a smaller one, which could not be clicked.
+    # Draw the largest first, so that no rectangle covers a smaller one and makes it unclickable.
     placed = sorted(
         (frame.place(bounds, query) for bounds, query in areas),
         key=lambda box: -box.width * box.height,

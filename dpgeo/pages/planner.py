@@ -1,4 +1,7 @@
-"""The planner page: tasks on a published map, for anybody. No plan is stored."""
+"""Planner page, where anybody can plan tasks on a published map.
+
+No plan is stored.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +59,9 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 
 def plannable() -> list[Release]:
-    """Return at most MAPS_OFFERED maps to plan on.
+    """Return at most MAPS_OFFERED maps on which tasks can be planned.
 
-    Contour maps come first; each kind is listed newest first.
+    Contour maps come first; within each kind, the newest come first.
     """
     maps: list[Release] = []
     for kind in PLANNABLE:

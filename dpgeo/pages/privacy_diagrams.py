@@ -1,4 +1,4 @@
-"""Diagrams of the privacy pages, as numbers for their SVG."""
+"""Diagrams of the privacy pages, as numbers for SVG templates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dpgeo.core.guessing import COIN, MODERATE, STRONG
 from dpgeo.postprocess.profiles import Strip
 
 WIDTH, BASE, PEAK = 330, 118, 104
-"""Size of the picture with curves, in its own units."""
+"""Width, baseline and peak height of the picture with curves, in its own units."""
 
 SCALE = 44.0
 """Width of one noise scale in the picture."""
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""Smallest distance at which two curves are visibly two."""
+"""Smallest distance at which two curves can be seen to differ."""
 
 SCALE_WIDTH = 340
 """Width of the scale of right guesses, in its own units."""
@@ -32,7 +32,7 @@ CHART_WIDTH, CHART_HEIGHT = 344, 56
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """SVG paths of a count's distribution with and without one person.
+    """SVG paths of the distribution of a count, with one person and without.
 
     At no point is one curve more than e^shift times as high as the other.
     """
@@ -61,7 +61,7 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Argument of `figures.degrees` for the labels, with enough decimals to tell them apart."""
+    """Argument that `figures.degrees` needs for labels with enough decimals to tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale of right guesses: this map, and all maps together if there is a bound on them."""
+    """Scale of right guesses, from this map and, if they are bounded, from all maps together."""
 
     this: Mark
     together: Mark | None
     near: bool
-    """Whether the labels need a line each."""
+    """Whether the labels are so near each other that each needs a line of its own."""
     width: int = SCALE_WIDTH
     moderate: int = SCALE_WIDTH * (STRONG - COIN) // (100 - COIN)
     weak: int = SCALE_WIDTH * (MODERATE - COIN) // (100 - COIN)
@@ -106,9 +106,9 @@ def curves(shift: float) -> Curves:
 
 
 def scale(this: int, together: int | None) -> Scale:
-    """Place two bounds on right guesses in 100 on a scale from a coin to certainty.
+    """Place two bounds on right guesses in 100 on a scale from a coin toss to certainty.
 
-    Where the two labels would collide, that of all maps is moved up by a line.
+    If the two labels would collide, the label for all maps is moved up by one line.
     """
     marks = [_mark(right) for right in (this, together) if right is not None]
     near = len(marks) > 1 and marks[1].x - marks[0].x < APART
@@ -162,7 +162,7 @@ def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """Return a position; values that noise took below 0 are placed at 0."""
+        """Return the position of a value; values that noise made negative are placed at 0."""
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

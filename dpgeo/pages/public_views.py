@@ -1,4 +1,4 @@
-"""Public pages: the catalogue, a release with its map, and its privacy."""
+"""Public pages: the catalogue, each release's map, and how it was made private."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.formats import get_format
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, gettext_noop, ngettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from dpgeo.artefacts import map_array, preview, statement
+from dpgeo.artefacts import csv, map_array, preview, statement
+from dpgeo.artefacts.files import MADE_UP
 from dpgeo.artefacts.promises import in_places_and_groups
+from dpgeo.artefacts.spreadsheet import MOST_BYTES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import lifetime_of
@@ -60,11 +63,13 @@ _cards = TextCache()
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file to download."""
+    """A file that readers can download."""
 
     file: ReleaseFile
     url: str
     layer: str
+    spreadsheet: str = ""
+    """Address of the CSV file made for spreadsheets; "" for files other than CSV."""
 
 
 @require_safe
@@ -81,14 +86,14 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "kinds": kind_facets(wanted),
         "publishers": publisher_facets(wanted),
         "all_query": replace(wanted, kind="").query,
-        "without_area": replace(wanted, bounds=None).query,
+        "without_area": replace(wanted, bounds=None, place="").query,
         "overview": area_overview(wanted),
     }
     return render(request, "public/catalogue.html", context)
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Return the catalogue's cards of maps, as HTML."""
+    """Return the catalogue's cards, one for each map, as HTML."""
 
     def write(release: Release) -> bytes:
         about = {"release": release, "summary": summary_of(release)}
@@ -132,15 +137,15 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def declarations(summary: Summary) -> list[tuple[str, str]]:
-    """Return titles and sentences on public layers and on an exchanged study area."""
+    """Return titles and sentences on public layers and on the choice of the study area."""
     said = []
     for layer, words in summary.public_layers:
         size = ngettext("{features} feature", "{features} features", layer["features"])
         title = f"{layer['title']}, {size.format(features=figure(layer['features']))}"
         checksum = f"SHA-256 {layer['sha256'][:4]}\u2026{layer['sha256'][-4:]}."
         said.append((title, " ".join([*map(say, words), checksum])))
-    if summary.area_exchange:
-        said.append((gettext("Study area"), say(summary.area_exchange)))
+    if summary.area_chosen:
+        said.append((gettext("Study area"), " ".join(map(say, summary.area_chosen))))
     return said
 
 
@@ -178,7 +183,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
 
 
 def gone_page(request: HttpRequest, gone: Gone, release: Release | None = None) -> HttpResponse:
-    """Show that a release has ended, and which one if `release` is given."""
+    """Show that a release is no longer available, and which one if `release` is given."""
     context = release_context(release) if release else {"section": "maps"}
     return render(request, f"public/gone/{gone.kind}.html", context, status=410)
 
@@ -189,9 +194,9 @@ def release_page(
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
 ) -> HttpResponse:
-    """Render a page of a drawn release, or show that the release has ended.
+    """Render a page of a drawn release, or show that the release is no longer available.
 
-    Raises Http404, for a stranger's draft as for an unknown release.
+    Raises Http404 for an unknown release, and likewise for a draft that the user may not see.
     """
     try:
         release = release_visible(request.user, release_id)
@@ -216,7 +221,7 @@ def release_page(
 
 
 def promises(release: Release, summary: Summary) -> dict[str, Any]:
-    """Return what can be guessed from this map first, from all maps together second."""
+    """Return what can be guessed from this map and, after that, from all maps together."""
     lifetime = lifetime_of(release.dataset, Unit(summary.unit), summary.noun)
     moved = summary.moved
     if moved:
@@ -260,6 +265,7 @@ def release_context(release: Release) -> dict[str, Any]:
         "total_epsilon": release.dataset.ledger.total,
         "points_total": ledger_words(points, points.lifetime_units) if points else "",
         "is_draft": not release.rules.public,
+        "notes": release.notes if release.rules.served else [],
     }
 
 
@@ -272,12 +278,23 @@ def downloads(release: Release, summary: Summary) -> list[Download]:
     order = [*titles, ""]
     listed = []
     for file in release.files.all():
-        if file.kind.layer in titles or file.name == preview.NAME:
+        if file.kind.layer in titles or file.name == preview.NAME or file.name in MADE_UP:
             url = file_url(release, file.name)
-            listed.append(Download(file, url, titles.get(file.kind.layer, "")))
+            title = titles.get(file.kind.layer, "")
+            listed.append(Download(file, url, title, spreadsheet_url(release, file)))
     return sorted(
         listed, key=lambda each: (order.index(each.file.kind.layer), each.file.kind.title)
     )
+
+
+def spreadsheet_url(release: Release, file: ReleaseFile) -> str:
+    """Return the address of a layer's CSV file for spreadsheets, in the page's decimal sign."""
+    layer = file.kind.layer
+    if not layer or not file.name.endswith(csv.FORMAT.suffix) or file.size > MOST_BYTES:
+        return ""
+    address = reverse("api:spreadsheet", args=[release.pk, layer])
+    comma = get_format("DECIMAL_SEPARATOR") == ","
+    return f"{address}?decimal=comma" if comma else address
 
 
 def file_url(release: Release, name: str) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from django.core.cache import cache
 
-from dpgeo.artefacts.declarations import area_exchange, exchange_words, layer_words, layers_used
+from dpgeo.artefacts.declarations import change_words, choice_words, layer_words, layers_used
 from dpgeo.artefacts.promises import Promise
 from dpgeo.artefacts.statement import promise_of
 from dpgeo.artefacts.statement_schema import LayerUsed
@@ -30,23 +30,24 @@ from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.postprocess.profiles import profiles
+from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import ground_square_kilometres
 
 BARS = 8
-"""Zones or clusters in the chart beside the map."""
+"""Number of zones or clusters in the chart beside the map."""
 
 FOR_EVER = None
-"""Cached without expiry: a blob never changes, so neither does its summary."""
+"""Timeout of cached summaries: they never expire, because a blob never changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The area between the contours of two densities in people per square kilometre.
+    """The area between the contours of two densities, in people per square kilometre.
 
-    `high` of the last band is the highest density of the map.
+    In the last band, `high` is the highest density of the map.
     """
 
     low: float
@@ -56,13 +57,13 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class LayerName:
-    """A layer as the map's layer switch needs it."""
+    """A layer in the form that the map's layer switch needs."""
 
     name: str
     title: str
     measured: bool
     look: str
-    """The key of its renderer in `frontend/src/layers/registry.ts`."""
+    """Key of the layer's renderer in `frontend/src/layers/registry.ts`."""
     adds_up: bool
     """Whether its features are shapes with counts, which can be summed over an area."""
 
@@ -81,9 +82,9 @@ class Bar:
 class SpendLine:
     """One paid measurement; `share` is its part of the release's cost in per cent.
 
-    `drawn` says whether it drew noise, whose scale is `scale` for counts. A measurement without
-    drawn noise either decided where to divide the map (`splits`), or replaced private places
-    by public ones (`choices`), or was paid for and not needed.
+    `drawn` says whether the measurement drew noise; for counts, `scale` is the noise scale. A
+    measurement without drawn noise decided where to divide the map (`splits`), or replaced private
+    places by public ones (`choices`), or was paid for and not needed.
     """
 
     label: str
@@ -101,11 +102,11 @@ class SpendLine:
 class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
-    `size` is the number of features, and `standing` the number of those that show clearly;
-    `cell_metres` is 0 if there are no cells. `counted` is what the total is a number of, and `each`
-    what one count is. `people` are the fewest and most people in the total, where its counts are of
-    people who may be in several of them. If `listed`, counts below a threshold are missing: nothing
-    is then said of all.
+    `size` is the number of features, and `standing` the number of features that stand out clearly.
+    `cell_metres` is 0 if there are no cells. `counted` says what the total counts, and `each` what
+    one count counts. `people` are the fewest and the most people that the total can stand for, if
+    the same people may be in several of its counts. If `listed`, counts below a threshold are
+    missing, so nothing is said of all features.
     """
 
     features: Features
@@ -134,6 +135,16 @@ class Figures:
         return self.total + self.total_margin
 
 
+@dataclass(frozen=True, slots=True)
+class TotalLine:
+    """A bought total of all the data; one person adds at most `most` to it."""
+
+    counted: Counted
+    value: int
+    margin: int
+    most: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The figures of one release; `unit` and `counting` are values of Unit and Counting."""
@@ -143,7 +154,7 @@ class Summary:
     noun: str
     """The owner's word for a row; "" where none was chosen."""
     promise: Promise
-    """What can be guessed from this map alone."""
+    """What can be guessed about a person from this map alone."""
     bound: int
     choice: str
     epsilon: Fraction
@@ -153,20 +164,24 @@ class Summary:
     software: str
     public_layers: tuple[tuple[LayerUsed, tuple[Phrase, ...]], ...]
     """The public layers that it used, with sentences on where they come from."""
-    area_exchange: Phrase | None
-    """How the study area was exchanged after the first upload."""
+    area_chosen: list[Phrase]
+    """Sentences on how the study area was exchanged after the first upload."""
     square_kilometres: float
     layers: tuple[LayerName, ...]
     opening: Opening
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
+    totals: tuple[TotalLine, ...]
+    """Bought totals of all the data; empty if none were bought."""
+    scaling: Scaling | None
+    """How counts are scaled to one of the bought totals; None if they are not."""
     bands: tuple[Band, ...]
     """Contour bands, lowest first."""
     moved: Moved | None
-    """Perturbed points; None for releases without points."""
+    """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]
-    """Totals of maps by time, in their order."""
+    """Totals of the slices in maps by time, in the slices' order."""
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
@@ -174,12 +189,12 @@ class Summary:
 
     @property
     def looks(self) -> str:
-        """Return each layer's renderer, as JSON for the map."""
+        """Return the renderer of each layer, as JSON for the map's script."""
         return json.dumps({layer.name: layer.look for layer in self.layers})
 
     @property
     def opens(self) -> str:
-        """Return what the map opens on, its unit and its classes, as JSON for the map."""
+        """Return what the map shows first, its unit and its classes, as JSON for the script."""
         edges = {
             name: [float(f"{edge:.6g}") for edge in each]
             for name, each in self.opening.edges.items()
@@ -188,13 +203,13 @@ class Summary:
 
     @property
     def squares(self) -> tuple[LayerName, ...]:
-        """Return the layers of a map of squares to choose from: as counted, and smoothed."""
+        """Return the layers to choose from on a map of squares: as counted, and smoothed."""
         alike = all(layer.look == CELLS.look for layer in self.layers)
         return self.layers if alike and len(self.layers) > 1 and not self.slices else ()
 
     @property
     def kinds_of_layers(self) -> tuple[LayerName, ...]:
-        """Return the layers of a map that has several kinds, the one that it opens on first."""
+        """Return the layers of a map with several kinds of layers, the one shown first in front."""
         if self.squares or self.slices or len(self.layers) == 1:
             return ()
         return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
@@ -221,31 +236,50 @@ class Summary:
 
     @property
     def rows(self) -> str:
-        """The word for rows."""
+        """The word for what rows are, in the plural, such as visits or reports."""
         return noun_of(self.noun, REPORT if self.moved else VISIT).many
 
     @property
     def contour_word(self) -> str:
-        """The word for what contours are densities of, which are drawn from sums."""
+        """The word for what is counted in the densities that contours show."""
         return self.word(counted_in_sum(Counting(self.counting), self.bound))
 
     @property
     def promised_rows(self) -> str:
-        """The word for rows in the promise."""
+        """The word for rows in the promise, in the plural."""
         return noun_of(self.noun, REPORT if self.moved else ROW).many
 
     def word(self, counted: Counted) -> str:
-        """Return the word for what a figure is a number of."""
+        """Return the word for what a figure counts."""
         return self.rows if counted is Counted.VISITS else counted.value
 
     @property
+    def total_lines(self) -> tuple[tuple[str, TotalLine], ...]:
+        """Return the bought totals, each with the word for what it is a number of."""
+        return tuple((self.word(line.counted), line) for line in self.totals)
+
+    @property
+    def scaled_word(self) -> str:
+        """The word for what scaled counts count."""
+        return self.word(self.scaling.counted) if self.scaling else self.rows
+
+    @property
+    def scales(self) -> str:
+        """Return how a map of squares is scaled, as JSON for the map; "" if it is not."""
+        scaling = self.scaling
+        if not scaling or not scaling.known or any(each.look != CELLS.look for each in self.layers):
+            return ""
+        spread = max(scaling.high - scaling.factor, scaling.factor - scaling.low) / scaling.factor
+        return json.dumps({"factor": scaling.factor, "spread": spread})
+
+    @property
     def each_word(self) -> str:
-        """The word for one count."""
+        """The word for what a single count counts."""
         return self.word(self.figures.each) if self.figures else self.rows
 
     @property
     def total_word(self) -> str:
-        """The word for a sum of counts."""
+        """The word for what a sum of counts counts."""
         return self.word(self.figures.counted) if self.figures else self.rows
 
     @property
@@ -260,14 +294,16 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 8
-"""Incremented when the fields of a summary change, so that no older cached one is read."""
+FIELDS = 9
+"""Version of the summary's fields; increment it when they change, so that older cached summaries
+are not read.
+"""
 
 
 def summary_of(release: Release) -> Summary:
-    """Return the summary of a drawn release, cached by the checksum of its blob.
+    """Return the summary of a drawn release, cached under the checksum of its blob.
 
-    Raises Conflict before there is a blob.
+    Raises Conflict if the release has no blob yet.
     """
     key = f"dpgeo.pages.summary.{FIELDS}.{release.blob_sha256}"
     cached = cache.get(key) if release.blob_sha256 else None
@@ -289,7 +325,6 @@ def summarise(released: Released) -> Summary:
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
         counts = [stacked(slices)]
-    exchange = area_exchange(released)
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -306,7 +341,7 @@ def summarise(released: Released) -> Summary:
         public_layers=tuple(
             (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
         ),
-        area_exchange=exchange and exchange_words(exchange),
+        area_chosen=[*choice_words(released), *change_words(released)],
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
             LayerName(
@@ -322,6 +357,11 @@ def summarise(released: Released) -> Summary:
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released) if counts else None,
+        totals=tuple(
+            TotalLine(counted, each.count, each.margin, each.noise.sensitivity)
+            for counted, each in (released.totals.each() if released.totals else {}).items()
+        ),
+        scaling=scaling_of(released, drawn_layers),
         bands=_bands(drawn_layers),
         slices=_slice_totals(slices),
         ranking=_ranking(counts[0]) if counts else (),
@@ -338,7 +378,7 @@ def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Return the largest zones or clusters; none for cells, which have profiles instead."""
+    """Return the largest zones or clusters; none for cells, since these have profiles."""
     if isinstance(layer, BoxLayer):
         return ()
     return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])

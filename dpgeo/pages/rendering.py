@@ -20,7 +20,7 @@ def say(what: Phrase | DpgeoError) -> str:
 
 
 def script_words() -> dict[str, str]:
-    """Return the scripts' English texts with their translations; empty on English pages."""
+    """Return translations of the scripts' English texts; nothing on English pages."""
     language = to_locale(get_language() or "en")
     return _catalogue_of_scripts(language)
 
@@ -35,5 +35,5 @@ def _catalogue_of_scripts(language: str) -> dict[str, str]:
 
 
 def parameter_label(name: str) -> str:
-    """Return the label of a mechanism's parameter: "pilot_share" is "Pilot share"."""
+    """Return the label of a mechanism's parameter, such as "Pilot share" for "pilot_share"."""
     return gettext(name.replace("_", " ").capitalize())

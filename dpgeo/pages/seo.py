@@ -13,11 +13,19 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import preview
+from dpgeo.budgets.models import NotionChoice
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.licences import licence_url
+from dpgeo.core.nouns import VISIT, noun_of
+from dpgeo.core.themes import THEMES
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 MOST_ADDRESSES = 50_000
 """Most addresses that a sitemap may list."""
+
+LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
+"""Fewest and most characters of a description that dataset search engines accept."""
 
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -43,7 +51,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """Ask crawlers to leave out the desk, which is for members, and computed answers."""
+    """Ask crawlers to leave out computed answers and the desk, which is for members only."""
     desk = reverse("desk")
     shut = [desk, f"/*{desk}", reverse("admin:index"), reverse("ogc:landing")]
     lines = ["User-agent: *", *(f"Disallow: {each}" for each in shut)]
@@ -62,6 +70,13 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
     dataset, publisher = release.dataset, release.dataset.organisation
     west, south, east, north = dataset.bounds
     files = list(release.files.all())
+    maker: dict[str, Any] = {"@type": "Organization", "name": publisher.name}
+    if dataset.contact_address:
+        maker["contactPoint"] = {
+            "@type": "ContactPoint",
+            "contactType": "customer service",
+            "email": dataset.contact_address,
+        }
     document: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
@@ -69,13 +84,23 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
         "url": page_address(request, release),
         "identifier": release.pk,
         "name": release.title,
-        "description": release.description
-        or f"{release.title}: a differentially private map by {publisher.name}.",
-        "license": dataset.licence,
+        "description": _description(release),
+        "license": licence_url(dataset.licence) or dataset.licence,
         "creditText": dataset.attribution or publisher.name,
         "isAccessibleForFree": True,
-        "creator": {"@type": "Organization", "name": publisher.name},
+        "creator": maker,
+        "publisher": maker,
+        "includedInDataCatalog": {
+            "@type": "DataCatalog",
+            "name": "Differentially private maps",
+            "url": request.build_absolute_uri(reverse("catalogue", urlconf=settings.ROOT_URLCONF)),
+        },
         "measurementTechnique": f"{release.cost_words} per {dataset.unit}",
+        "variableMeasured": {
+            "@type": "PropertyValue",
+            "name": _measured(release),
+            "measurementTechnique": f"{release.cost_words} per {dataset.unit}",
+        },
         "spatialCoverage": {
             "@type": "Place",
             "geo": {"@type": "GeoShape", "box": f"{south} {west} {north} {east}"},
@@ -90,18 +115,48 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
                 "sha256": file.sha256,
             }
             for file in files
-            if file.kind.layer
+            if file.kind.layer and not file.kind.style
         ],
     }
     if release.published_at:
-        document["datePublished"] = release.published_at.date().isoformat()
+        day = release.published_at.date().isoformat()
+        document |= {"datePublished": day, "dateModified": day}
+    if words := [*dataset.keywords, *(THEMES[code] for code in dataset.themes)]:
+        document["keywords"] = words
+    if dataset.covers_from or dataset.covers_until:
+        days = (dataset.covers_from, dataset.covers_until)
+        document["temporalCoverage"] = "/".join(day.isoformat() if day else ".." for day in days)
     if any(file.name == preview.NAME for file in files):
         document["thumbnailUrl"] = _file(request, release, preview.NAME)
     return document
 
 
+def _description(release: Release) -> str:
+    """Return a description of a release that is long enough for dataset search engines.
+
+    They leave out datasets with a description of fewer than 50 characters.
+    """
+    noise = release.notion == NotionChoice.PURE_DP
+    kind = "differentially private" if noise else "geo-indistinguishable"
+    said = f"{release.title}: a {kind} map by {release.dataset.organisation.name}."
+    if len(release.description) >= LEAST_DESCRIPTION:
+        return release.description[:MOST_DESCRIPTION]
+    protected = "one person, with all their rows" if release.dataset.unit == "person" else "one row"
+    words = [release.description, said, f"Random noise hides {protected}."]
+    return " ".join(filter(None, words))
+
+
+def _measured(release: Release) -> str:
+    if release.notion != NotionChoice.PURE_DP:
+        return "Positions, each moved at random"
+    if release.counting == Counting.VISITS.value:
+        rows = noun_of(release.dataset.row_noun, VISIT).many
+        return f"Number of {rows} in a place, with noise"
+    return "Number of people in a place, with noise"
+
+
 def page_address(request: HttpRequest, release: Release) -> str:
-    """Return the address of a release's page in no language, which identifies the release."""
+    """Return the address of a release's page without a language, which identifies the release."""
     path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
     return request.build_absolute_uri(path)
 

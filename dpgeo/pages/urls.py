@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
+    path("embed/<str:release_id>/still/", embedding.still, name="embed-still"),
     path("places/", ground.places, name="places"),
     path("plan/", planner.plan, name="plan"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),

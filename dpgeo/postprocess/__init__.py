@@ -1,1 +1,1 @@
-"""Post-processing of released objects, without access to private data."""
+"""Post-processing of releases, without access to private data."""

@@ -1,4 +1,4 @@
-"""Composition of query regions from a release's measured regions."""
+"""Composition of query regions from the measured regions of a release."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ Ints = NDArray[np.int64]
 Shapes = NDArray[np.object_]
 
 NEGLIGIBLE = 1e-9
-"""A share this close to 0 or to 1 is rounded to 0 or to 1.
+"""A share that differs from 0 or 1 by less than this is rounded to it.
 
-The limit is far above rounding errors, and far too small to change a count by one person.
+The limit is far above rounding errors, but far too small to change a count by one person.
 """
 
 CORNER = 1e-6
-"""Boxes with less than this share of their ground in the study area have their shares computed by
-clipping shapes, because sums along a row would be too inaccurate."""
+"""For boxes with less than this share of their ground in the study area, shares are computed by
+clipping shapes, because sums along a row would be too inaccurate.
+"""
 
 MOST_PIECES = 900_000
-"""Most pieces into which grid lines may divide a request's outlines: about 0.2 s of CPU time."""
+"""The most pieces into which grid lines may cut a request's outlines: about 0.2 s of CPU time."""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -43,12 +44,12 @@ TOO_FINE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cover:
-    """Whole and partial measured regions that make up a query region.
+    """Whole and partial measured regions that together make up a query region.
 
     `whole` maps each noise distribution to the number of whole regions measured with it. `total` is
     the sum of the noisy counts of all whole regions. The other arrays (n,) describe the partial
-    regions: `values` are their noisy counts, `rates` the rates of their noise, and `shares` the
-    fractions of their ground inside the query region.
+    regions: `values` holds their noisy counts, `rates` the rates of their noise, and `shares` the
+    fraction of each region's ground that lies inside the query region.
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -68,13 +69,13 @@ def ground_of(shapes: Shapes) -> NDArray[np.float64]:
 
 
 def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> Shapes:
-    """Return boxes (n, 4) of cells as shapes (n,) in degrees."""
+    """Return boxes of grid cells (n, 4) as shapes (n,) in degrees."""
     west, south, east, north = grid.box_bounds(boxes).T
     return np.asarray(shapely.box(west, south, east, north), dtype=object)
 
 
 def snapped(share: Shares) -> Shares:
-    """Round shares (n,) within NEGLIGIBLE of 0 or 1 to 0 or 1."""
+    """Round those shares (n,) that are within NEGLIGIBLE of 0 or 1."""
     share = np.clip(share, 0.0, 1.0)
     share[share > 1 - NEGLIGIBLE] = 1.0
     share[share < NEGLIGIBLE] = 0.0
@@ -84,8 +85,8 @@ def snapped(share: Shares) -> Shares:
 def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
     """Return the share (n,) of each shape's ground that its query region covers.
 
-    `shapes` (n,) and `regions` (n,) are paired. Only ground in the study area counts. The time
-    grows with the number of corners of each pair.
+    The i-th of the `shapes` (n,) belongs to the i-th of the `regions` (n,). Only ground in the
+    study area counts. The time grows with the number of corners of each pair.
     """
     share = np.ones(len(shapes))
     beyond = ~shapely.covers(regions, shapes)
@@ -100,10 +101,11 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """Measured regions that are used in part, for all query regions together.
+    """Measured regions that are used in part, pooled over all query regions.
 
-    All arrays are (n,): the index `region` of the query region, the noisy count `value`, the index
-    `noise` of its noise distribution, and the `share` of its ground in the query region.
+    Each entry of the arrays (n,) describes one use of a measured region: the index `region` of the
+    query region, the noisy count `value`, the index `noise` of its noise distribution, and the
+    `share` of its ground in the query region.
     """
 
     region: Ints
@@ -119,10 +121,10 @@ def covers_of(
     parts: Parts,
     notes: tuple[str, ...] = (),
 ) -> list[Cover]:
-    """Build the covers of m query regions.
+    """Build the cover of each of m query regions.
 
-    `totals` (m,) are the sums of the counts of whole measured regions. `wholes` (m, k) says how
-    many of these were measured with each of the k `noises`.
+    `totals` (m,) holds, for each query region, the sum of the counts of its whole measured regions.
+    `wholes` (m, k) says how many of these were measured with each of the k `noises`.
     """
     rates = np.array([float(each.rate) for each in noises])
     order = np.argsort(parts.region, kind="stable")
@@ -150,10 +152,10 @@ def covers_of(
 
 
 class Areas:
-    """Base class of the measured regions of a release.
+    """Base class for the measured regions of a release.
 
-    `once` says whether somebody counts at most once in each region, where people are counted;
-    `complete` whether every count was published, however small.
+    Where people are counted, `once` says whether each person counts at most once in each region.
+    `complete` says whether every count was published, however small.
     """
 
     once: bool = False
@@ -181,9 +183,10 @@ class Covering:
         self.grid, self.area, self.lines = grid, area, Lines(grid)
 
     def of(self, regions: Shapes, times: int = 1) -> Coverage:
-        """Return the cells that the regions cover.
+        """Return the cells that each query region covers.
 
-        `times` multiplies the estimated work. Raises InvalidInput if the work would take too long.
+        The estimated work is multiplied by `times`. Raises InvalidInput if the work would take too
+        long.
         """
         edges = edges_of(regions)
         check_work(times * edges.pieces(self.lines), MOST_PIECES)
@@ -191,7 +194,7 @@ class Covering:
 
     @cached_property
     def of_area(self) -> Coverage:
-        """Coverage of the grid's cells by the study area."""
+        """Return the cells that the study area covers."""
         return coverage(self.lines, edges_of(as_array([self.area.shape])), 1)
 
     def shares(self, covered: Coverage, regions: Shapes) -> Shares:
@@ -212,9 +215,10 @@ class Covering:
         return share
 
     def clipped(self, boxes: Ints, regions: Shapes, region: Ints) -> Shares:
-        """Return the shares (n,) of boxes (n, 4), by clipping each region to a row of boxes.
+        """Return the share (n,) of each box (n, 4) that its region covers.
 
-        `region` (n,) is the index in `regions` of each box's region.
+        `region` (n,) holds, for each box, the index of its region in `regions`. To save time, each
+        region is first clipped to the row of boxes.
         """
         rows = np.column_stack([region, boxes[:, :2]])
         rows, which = np.unique(rows, axis=0, return_inverse=True)
@@ -225,9 +229,9 @@ class Covering:
 
 
 class Cells(Areas):
-    """Grid cells with one or several noisy counts each.
+    """Grid cells that each have one or several noisy counts.
 
-    Each array of `counts` has one count for each of `cells`, which are ascending cell indices;
+    Each array of `counts` holds one count for each of `cells`, which are ascending cell indices.
     `cells` is None if every cell of the grid was counted.
     """
 
@@ -251,7 +255,7 @@ class Cells(Areas):
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions by cells; a cell with several counts contributes all of them."""
+        """Cover the regions by cells; of a cell with several counts, all are added up."""
         times = len(self._counts)
         covered = self._covering.of(regions, times)
         number, known = self._numbers(covered.cell)
@@ -278,7 +282,7 @@ class Cells(Areas):
         return cell if self._cells is None else np.searchsorted(self._cells, cell)
 
     def _numbers(self, cell: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the index (n,) of each cell's count, and whether the cell was counted."""
+        """Return the index (n,) of each cell's count, and a mask (n,) of the counted cells."""
         if self._cells is None:
             return cell, np.ones(len(cell), dtype=np.bool_)
         if not len(self._cells):
@@ -288,7 +292,7 @@ class Cells(Areas):
 
 
 class Boxes:
-    """Disjoint boxes (n, 4) of cells, and the shares of them that polygons cover."""
+    """Disjoint boxes (n, 4) of cells, with methods for the share of each that polygons cover."""
 
     def __init__(self, grid: Grid, boxes: NDArray[np.integer[Any]], area: StudyArea) -> None:
         self._covering, self._image = Covering(grid, area), box_image(boxes, grid.shape)
@@ -297,7 +301,7 @@ class Boxes:
         top, _, left, _ = self.boxes.T
         self.anchors = top * grid.columns + left
         self.ground = self._whole_ground()
-        """Ground of each box within the study area (n,)."""
+        """The ground (n,) of each box that lies in the study area."""
         whole = self.ground.copy()
         _, box, ground = self._touched(self._covering.of_area)
         self.ground[box] = ground
@@ -310,11 +314,11 @@ class Boxes:
         return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
 
     def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
-        """Return the coverage of cells, and the boxes that a region's outline touches.
+        """Return the covered cells, and the boxes that the outline of a region touches.
 
-        The boxes are three arrays: index of the region, index of the box, and share of the box that
-        the region covers. `weight` multiplies the estimated work. Raises InvalidInput if the work
-        would take too long.
+        The boxes are given by three arrays: the index of the region, the index of the box, and the
+        share of the box that the region covers. The estimated work is multiplied by `weight`.
+        Raises InvalidInput if the work would take too long.
         """
         covered = self._covering.of(regions, weight)
         region, box, ground = self._touched(covered)
@@ -325,9 +329,10 @@ class Boxes:
         return covered, region, box, share
 
     def _touched(self, covered: Coverage) -> tuple[Ints, Ints, NDArray[np.float64]]:
-        """Return the pairs of a polygon and a box that the polygon's outline touches.
+        """Return all pairs of a polygon and a box that the polygon's outline touches.
 
-        The arrays hold polygon indices, box indices, and the ground of the box that is covered.
+        The three arrays hold, for each pair, the index of the polygon, the index of the box, and
+        the ground of the box that the polygon covers.
         """
         pieces, edges, lines = covered.pieces, covered.edges, self._lines
         label = self._image[pieces.row, pieces.column].astype(np.int64)
@@ -387,7 +392,7 @@ class Listed(Areas):
         self._before = np.concatenate([[0], np.cumsum(self._values)])
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions by boxes."""
+        """Return a cover of each region by the listed boxes."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
         # Count each box with the run that contains its first cell; then correct the boxes that an

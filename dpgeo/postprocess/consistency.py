@@ -37,7 +37,7 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) of nodes, consistent over parents and children, and their variances (n,)."""
+    """Estimates (n,) in which each parent is the sum of its children, and their variances (n,)."""
 
     value: Floats
     variance: Floats
@@ -51,10 +51,10 @@ def consistent(
 ) -> Consistent:
     """Reconcile the noisy `counts` (n,) of a forest of nodes by generalised least squares.
 
-    `variance` (n,) are their noise variances, infinite for nodes that were not measured, whose
-    counts are ignored. `parent` (n,) is the index of each node's parent, -1 for a root. `level`
-    (n,) is ascending, and one more than the parent's level. Raises ValueError if a leaf was not
-    measured.
+    `variance` (n,) holds the noise variance of each count; it is infinite for nodes that were not
+    measured, and the counts of these nodes are ignored. `parent` (n,) holds the index of each
+    node's parent, -1 for a root. `level` (n,) must be ascending; the level of a node is one more
+    than its parent's. Raises ValueError if a leaf was not measured.
     """
     variance = np.maximum(variance, LEAST_VARIANCE)
     measured = np.isfinite(variance)
@@ -79,7 +79,7 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Compute z and s of the module docstring from y and v, in place, for inner nodes."""
+    """Compute z and s for inner nodes from y and v (see the module docstring), in place."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
     # Compute both weights as quotients: 1 minus the other weight could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
@@ -96,7 +96,7 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Compute x and V of the module docstring for the nodes of one level, in place."""
+    """Compute x and V for the nodes of one level (see the module docstring), in place."""
     child = np.flatnonzero(parents >= 0) + nodes.start
     parents = parents[parents >= 0]
     fraction = error[child] / below_variance[parents]

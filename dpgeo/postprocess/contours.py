@@ -38,7 +38,7 @@ DECIMALS = 7
 
 
 class Smoothing(StrEnum):
-    """Methods of computing the surface from noisy cells."""
+    """Ways to compute the density surface from noisy cells."""
 
     NONE = "none"
     BLURRED = "blurred"
@@ -46,7 +46,7 @@ class Smoothing(StrEnum):
 
 
 class Spacing(StrEnum):
-    """Methods of choosing contour lines."""
+    """Ways to choose the densities at which contour lines are drawn."""
 
     NOISE = "noise"
     DOUBLING = "doubling"
@@ -59,10 +59,10 @@ def make_surface(
     inside: NDArray[np.bool_],
     smoothing: Smoothing,
 ) -> Floats:
-    """Compute expected counts (rows, columns), never negative, 0 outside the study area.
+    """Compute expected counts (rows, columns), never negative, and 0 outside the study area.
 
     `inside` (rows, columns) marks the cells that touch the study area. With NONE, the result is the
-    non-negative counts nearest to the noisy counts, with the same total. With BLURRED, each cell's
+    nearest non-negative counts with the same total as the noisy counts. With BLURRED, each cell's
     count is first spread over its neighbours inside. With INFERRED, noisy counts are shrunk towards
     the values expected from their surroundings (`postprocess.surface`).
     """
@@ -90,12 +90,13 @@ def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
 def line_values(
     surface: Floats, noise: DiscreteLaplace, grid: Grid, spacing: Spacing, first: int, most: int
 ) -> Floats:
-    """Return the densities (m,) at which to draw lines, per square kilometre, ascending.
+    """Return the densities (m,) per square kilometre at which to draw lines, in ascending order.
 
     There are at most `most` lines. With NOISE, the first line is the density that the noise of an
-    empty cell reaches with a probability of at most 1/1000, and each line is twice the one before.
-    Otherwise the first line is `first`; with DOUBLING each line is twice the one before, with EQUAL
-    lines are `first` apart. Lines above the highest point of the surface are left out.
+    empty cell reaches with a probability of at most 1/1000, and each further line is twice the one
+    before. Otherwise the first line is `first`. With DOUBLING, each further line is twice the one
+    before; with EQUAL, lines are `first` apart. Lines above the highest point of the surface are
+    left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -110,7 +111,7 @@ def line_values(
 def draw_lines(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw lines of equal density: MultiLineStrings (m,) in degrees."""
+    """Return the contour line of each density as a MultiLineString in degrees, shape (m,)."""
     generator = _generator(surface, grid)
     lines = [
         shapely.MultiLineString([_degrees(line) for line in generator.lines(value)])
@@ -122,13 +123,16 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw the bands of density between successive values: MultiPolygons (m,) in degrees.
+    """Return the bands between successive densities as MultiPolygons in degrees, shape (m,).
 
     The last band has no upper limit.
     """
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
-    bands = [_polygons(generator, low, high) for low, high in zip(values, uppers, strict=True)]
+    bands = [
+        shapely.transform(polygons_between(generator, low, high), _degrees)
+        for low, high in zip(values, uppers, strict=True)
+    ]
     return _within(bands, area, shapely.MultiPolygon)
 
 
@@ -151,13 +155,12 @@ def _generator(surface: Floats, grid: Grid) -> Any:
     )
 
 
-def _polygons(generator: Any, low: float, high: float) -> Any:
-    """Return one band as a MultiPolygon in degrees."""
+def polygons_between(generator: Any, low: float, high: float) -> Any:
+    """Return the band between two values as a MultiPolygon, in the generator's coordinates."""
     points, offsets = generator.filled(low, high)
     polygons = []
     for outline, starts in zip(points, offsets, strict=True):
-        degrees = _degrees(outline)
-        rings = [degrees[start:end] for start, end in itertools.pairwise(starts)]
+        rings = [outline[start:end] for start, end in itertools.pairwise(starts)]
         polygons.append(shapely.Polygon(rings[0], rings[1:]))
     return shapely.MultiPolygon(polygons)
 

@@ -42,10 +42,10 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 Floats = NDArray[np.float64]
 
 FINEST_SIDE = 768
-"""Largest number of fine cells per row or column: an update then takes a fraction of a second."""
+"""The most fine cells per row or column. With this many, an update takes a fraction of a second."""
 
 FINE_SCALE = 1.0
-"""Largest width of fine cells, in noise scales.
+"""Largest width of a fine cell, as a multiple of the noise scale.
 
 FINEST_SIDE and MOST_FINE_CELLS take precedence and may make fine cells wider.
 """
@@ -57,7 +57,7 @@ If cells are much wider than the noise scale, more fine cells do not improve the
 """
 
 TAIL = 1e-3
-"""Share of reports that noise moves further than the frame's margin, where the kernel is cut."""
+"""Share of reports that noise may move beyond the frame's margin, where the kernel is cut off."""
 
 BAND = 0.01
 """Largest relative difference between the ground sizes of cells in one band of rows."""
@@ -65,10 +65,10 @@ BAND = 0.01
 MOST_UPDATES = 150
 
 MORE = 2
-"""Updates with all points, as a multiple of the best number of updates with half of them."""
+"""Number of updates made with all points, as a multiple of the best number with half of them."""
 
 PATIENCE = 6
-"""Fitting stops after this many updates that do not raise the likelihood of the other half."""
+"""Fitting stops after this many updates in a row fail to raise the other half's likelihood."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +107,7 @@ class Channel:
         self._target = self._published_cells(area, noise, side)
 
     def forward(self, density: Floats) -> Floats:
-        """Return A p, the expected published points in each fine cell, of the fine grid's shape."""
+        """Return A p: the expected published points in each fine cell, in the fine grid's shape."""
         spread = np.zeros(self._shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
             band = np.zeros(self._shape)
@@ -127,7 +127,7 @@ class Channel:
         transform = np.fft.rfft2(framed)
         result = np.zeros(self.fine.shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
-            # Kernels are even, so their transforms are real.
+            # Kernels are even functions, so their Fourier transforms are real.
             back = np.fft.irfft2(transform * kernel, s=self._shape)
             start = self.margin + rows.start
             result[rows] = back[start : start + rows.stop - rows.start, self._columns]
@@ -138,7 +138,7 @@ class Channel:
         return slice(self.margin, self.margin + self.fine.columns)
 
     def _kernel(self, rows: slice, noise: PlanarLaplace) -> Floats:
-        """Return the Fourier transform of a band's displacement probabilities."""
+        """Return the Fourier transform of the displacement probabilities for a band of rows."""
         metres = _metres(self.fine, (rows.start + rows.stop) / 2)
         offsets = _offsets(noise, metres, self.margin)
         self.staying[rows] = offsets[self.margin, self.margin]
@@ -202,7 +202,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Make one update of a density on the fine grid by observed counts; the result sums to 1."""
+    """Return a fine-grid density after one EM update from the observed counts; it sums to 1."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -216,7 +216,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return the number of updates with `fitted` that maximises the likelihood of `watched`."""
+    """Return how many updates with `fitted` maximise the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -248,7 +248,10 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 
 
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose about half of the points by one bit of a hash of their index (SplitMix64)."""
+    """Return a mask (n,) of about half of the points.
+
+    It is one bit of a hash of the point's index (SplitMix64).
+    """
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -261,7 +264,7 @@ def _factor(grid: Grid, noise: PlanarLaplace) -> int:
 
 
 def _metres(grid: Grid, row: float) -> float:
-    """Return the side length of this row's cells in metres on the ground."""
+    """Return the side length, in metres on the ground, of the cells in a row."""
     latitude = to_degrees(0, grid.north - row * grid.cell)[1]
     return grid.cell * ground_scale(float(latitude))
 
@@ -276,7 +279,8 @@ def _bands(grid: Grid) -> list[slice]:
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # Rows of equal size north and south of the equator are in two bands, which does no harm.
+    # Rows with equal cell sizes north and south of the equator fall into two bands, which does no
+    # harm.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
 
@@ -284,9 +288,10 @@ def _bands(grid: Grid) -> list[slice]:
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
     """Return the probabilities of displacement by up to `reach` rows and columns.
 
-    The array has 2 * reach + 1 rows and columns; no displacement is in the middle. Origin and
-    destination cells are divided into parts that are small compared with the noise scale. The
-    density of the noise is averaged over all pairs of an origin part and a destination part.
+    The array has 2 * reach + 1 rows and columns; its middle entry is the probability of no
+    displacement. Origin and destination cells are divided into parts that are small compared with
+    the noise scale. The density of the noise is averaged over all pairs of an origin part and a
+    destination part.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))
@@ -302,7 +307,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the least number >= `least` without prime factors above 5, for fast FFTs."""
+    """Return the least number >= `least` with no prime factor above 5, so that FFTs are fast."""
     number = least
     while True:
         cofactor = number

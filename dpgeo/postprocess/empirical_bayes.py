@@ -27,32 +27,34 @@ RATIOS = 2.0 ** np.arange(-6, 10)
 """Means of the gamma distributions as multiples of the guess."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
-"""Range of means of gamma distributions, in units of b.
+"""Limits of the means of the gamma distributions, in units of b.
 
-The point mass at 0 stands for smaller means; larger ones lie beyond the grid.
+The point mass at 0 stands for means below the range; means above it lie beyond the grid.
 """
 
 CLEAR = 35.0
-"""A noisy count above this many b is left unchanged, with the variance of its noise, 2 b^2."""
+"""A noisy count above CLEAR * b is left unchanged and keeps the variance of its noise, 2 b^2."""
 
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""With fewer counts than this, the weights are not fitted and keep their initial values."""
+"""With fewer counts than this, the weights keep their initial values instead of being fitted."""
 
 PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""
 
 ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
-"""Prior pseudo-count of the point mass at 0: ZERO_SHARE of the counts, within ZERO_LIMITS."""
+"""Prior pseudo-count of the point mass at 0: the share ZERO_SHARE of the counts, kept within
+ZERO_LIMITS.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Posterior means and variances (n,) of true counts, in units of b and b^2.
+    """Posterior means (n,) of true counts in units of b, and variances (n,) in units of b^2.
 
-    `log_likelihood` is that of the noisy counts under the fitted weights, without the counts in the
-    last bin (above 39 b). It is 0 if there were too few counts to fit weights.
+    `log_likelihood` is the log-likelihood of the noisy counts under the fitted weights, without the
+    counts in the last bin (above 39 b). It is 0 if there were too few counts to fit weights.
     """
 
     mean: Floats
@@ -61,9 +63,9 @@ class Posterior:
 
 
 def posterior(values: Floats, guesses: Floats) -> Posterior:
-    """Compute the posterior of true counts, given noisy values (n,) and guesses (n,).
+    """Compute the posteriors of true counts, given noisy values (n,) and guesses (n,).
 
-    All are in units of each count's noise scale b: `values` are y/b and `guesses` are mu/b.
+    Both are in units of each count's noise scale b: `values` are y/b and `guesses` are mu/b.
     """
     model = _model()
     row = np.searchsorted(model.guess_edges, guesses)
@@ -90,12 +92,12 @@ def posterior(values: Floats, guesses: Floats) -> Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Model:
-    """Tables that do not depend on any count.
+    """Tables that are the same for all counts.
 
-    For each bin of guesses and each component of the mixture, `priors` (guesses, components, x) is
-    the distribution of the true count, and `chances` (guesses, components, y) that of the noisy
-    count. Both are 0 for components that a guess does not use. `smoothing` (guesses, guesses) are
-    the weights with which bins of guesses are smoothed.
+    For each bin of guesses and each component of the mixture, `priors` (guesses, components, x)
+    holds the distribution of the true count, and `chances` (guesses, components, y) that of the
+    noisy count. Both are 0 for components that a guess does not use. `smoothing` (guesses, guesses)
+    holds the weights for smoothing over bins of guesses.
     """
 
     x: Floats
@@ -138,9 +140,9 @@ class _Model:
         return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
 
     def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """Return the number of values in each bin (guesses, y); the last bins of y are set to 0.
+        """Return the number of values in each bin (guesses, y), with 0 in the last bins of y.
 
-        `row` is the bin of each value's guess.
+        `row` holds, for each value, the bin of its guess.
         """
         column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
         shape = (len(self.priors), self.y.size)

@@ -1,4 +1,4 @@
-"""kd-tree grown on noisy cells, with boxes whose cells have similar counts.
+"""kd-tree grown on noisy cells, so that cells in one box have similar counts.
 
 The tree uses only noisy counts and public inputs, so growing it costs no privacy. All variances are
 variances of noise. For each box, n is the number of its cells that touch the study area, and S is
@@ -22,11 +22,15 @@ of the imbalance, v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 +
 square of the true imbalance is k^2 d^2 + (1 - k) t^2. If this exceeds four times the variance of a
 box's fresh total, the box is split in the middle. The expected total of the root is
 max(S, 0) + sqrt(n v1). The first child's expected total is f T + k d; the second child's is the
-remainder of T.
+remainder of T. Neither may fall below the smaller of two values: its even share of T, and
+0.75 sqrt((1 - k) t^2), which is three quarters of the standard deviation that the noise leaves.
+Without this limit, a half that the noise made look empty would never be suspected again, however
+many people are in it.
 
 The constants 0.2, 4 and 3 (in the gain) were chosen on generated maps (mixtures, cascades, roads,
 spikes, corners, bands; 1e3 to 1e7 points). On these maps, halving or doubling any one of them
-changes the error by at most a quarter.
+changes the error by at most a quarter. The constant 0.75 was chosen on the kinds of maps in
+`benchmarks.generated`: between 0.5 and 1, the errors of range counts differ by only a few per cent.
 """
 
 from __future__ import annotations
@@ -48,10 +52,11 @@ CUTS_AT_ONCE = 1 << 17
 """Number of candidate splits evaluated at a time, so that arrays stay in the processor's cache."""
 
 FITS = 2.0**62
-"""Sums whose floating-point value is below this fit in 63 bits, whatever the rounding."""
+"""A sum that is below this in floating point fits in 63 bits, whatever the rounding error."""
 
 GAIN_MARGIN = 3.0
 IMBALANCE = 0.2
+DOUBT = 0.75
 WORTH = 4.0
 
 
@@ -95,9 +100,9 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Boxes (k, 4) of one level, with `size` n, `total` S and `expected` T of the module docstring.
+    """Boxes (k, 4) of one level of the tree.
 
-    The three arrays are (k,).
+    The arrays (k,) `size`, `total` and `expected` hold n, S and T of the module docstring.
     """
 
     boxes: Boxes
@@ -113,9 +118,9 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """All splits of a level's boxes: box by box, splits between rows before those between columns.
+    """All splits of a level's boxes, ordered by box, with splits between rows before the others.
 
-    `starts` has one entry per box, the index of its first split. All other arrays have one entry
+    `starts` has one entry per box: the index of its first split. All other arrays have one entry
     per split: `box` is the index of the box, `lines` the number of rows or columns before the
     split, and `size` and `total` are n and S of the half before the split. `valid` is true if both
     halves have cells that touch the study area.
@@ -132,13 +137,13 @@ class _Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """The splits of n boxes as 2n runs: for each box one between its rows, one between its columns.
+    """The splits of n boxes as 2n runs: for each box, one run between rows and one between columns.
 
     `length` is the number of splits in a run, and `breadth` the number of cells in a row or column
-    of the box. The other arrays locate the half of a box before its k-th split in a flattened
-    summed-area table. Two corners of that half are at the indices `base + k * step + far` and
-    `base + k * step + near`. The other two, at `base + far` and `base + near`, are the same for all
-    splits of the run.
+    of the box. The other arrays locate, in a flattened summed-area table, the half of a box before
+    its k-th split. Two corners of that half are at the indices `base + k * step + far` and `base +
+    k * step + near`. The other two, at `base + far` and `base + near`, are the same for all splits
+    of the run.
     """
 
     length: NDArray[np.int64]
@@ -166,10 +171,10 @@ class _Runs:
     def before(
         self, table: NDArray[np.integer[Any]], run: NDArray[np.int64], lines: NDArray[np.int64]
     ) -> Floats:
-        """Sum the cells before each of m splits.
+        """Return the sum of the cells before each of m splits.
 
-        `run` (m,) is the index of the split's run, `lines` (m,) the number of rows or columns
-        before the split.
+        `run` (m,) holds the index of each split's run, and `lines` (m,) the number of rows or
+        columns before the split.
         """
         flat = table.ravel()
         shared = flat[self.base + self.far] - flat[self.base + self.near]
@@ -181,9 +186,9 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Return the leaves of the kd-tree: boxes, int32 (n, 4), by first row and first column.
+    """Return the leaves of the kd-tree as boxes, int32 (n, 4), by first row and first column.
 
-    `cells` are noisy counts (rows, columns); cells that are not `inside` are ignored. A box is
+    `cells` holds noisy counts (rows, columns); cells that are not `inside` are ignored. A box is
     (first row, row after the last, first column, column after the last). Every box contains at
     least one inside cell; if no cell is inside, one box covers the whole grid.
     """
@@ -274,7 +279,8 @@ def _all_cuts(tables: _Tables, level: _Level) -> _Cuts:
     run = np.repeat(np.arange(len(starts)), runs.length)
     lines = np.arange(len(run)) - starts[run] + 1
     box = run >> 1
-    # In a box wholly inside the study area, which most are, all cells count: no lookup is needed.
+    # Most boxes lie wholly inside the study area. In these, all cells count, so no lookup is
+    # needed.
     size = (lines * runs.breadth[run]).astype(np.float64)
     partly = np.flatnonzero((level.size < _areas(level.boxes))[box])
     size[partly] = runs.before(tables.inside, run[partly], lines[partly])
@@ -295,7 +301,7 @@ def _areas(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
-    """Return for every box its valid split of the greatest score; the first if several tie.
+    """Return the index of each box's valid split with the greatest score, the first in a tie.
 
     Scores are not negative.
     """
@@ -307,7 +313,7 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """Return each box's best split, and how much that reduces the sum of squared deviations."""
+    """Return each box's best split, and by how much it reduces the sum of squared deviations."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -328,7 +334,7 @@ def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
 
 
 def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
-    """Return whether the cells of each box vary more than noise alone explains."""
+    """Return a mask of the boxes whose cells vary more than noise alone explains."""
     variance = (tables.squares_of(level.boxes) - level.total**2 / level.size) / level.size
     limit = rule.cell_variance * (1 + 3 * np.sqrt(5 / level.size))
     return np.asarray(variance > limit)
@@ -337,7 +343,7 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return T of the half before each box's split, and the expected squared imbalance."""
+    """Return, for each box's split, T of the half before it and the expected squared imbalance."""
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)
@@ -349,8 +355,14 @@ def _imbalance(
         out=np.zeros_like(prior_variance),
         where=prior_variance > 0,
     )
-    expected = np.clip(share * level.expected + trust * observed, 0, level.expected)
-    return expected, (trust * observed) ** 2 + (1 - trust) * prior_variance
+    left_open = (1 - trust) * prior_variance
+    least = DOUBT * np.sqrt(left_open)
+    expected = np.clip(
+        share * level.expected + trust * observed,
+        np.minimum(least, share * level.expected),
+        level.expected - np.minimum(least, (1 - share) * level.expected),
+    )
+    return expected, (trust * observed) ** 2 + left_open
 
 
 def _halves(

@@ -1,7 +1,7 @@
-"""Noisy counts of quadtree nodes, and their least-squares tree.
+"""Noisy counts of quadtree nodes, reconciled over the tree by least squares.
 
 The nodes of level l form an array (2^l, 2^l), see `pyramid`. A node's size is the number of its
-cells that touch the study area. Counts of one node from several measurements are averaged with
+cells that touch the study area. If a node was measured several times, its counts are averaged with
 weights of inverse variance. A *leaf* is a measured node below which nothing was measured. Nodes
 outside the study area are known to be empty: their size, value and variance are 0.
 """
@@ -22,7 +22,7 @@ Masks = list[NDArray[np.bool_]]
 class Tree:
     """Estimates of every node at or above the leaves, by level; 0 below the leaves.
 
-    `variance` is the variance of a node's estimate from the counts at and below the node.
+    `variance` is the variance of a node's estimate that uses only the counts at and below the node.
     """
 
     value: list[Floats]
@@ -30,10 +30,13 @@ class Tree:
 
 
 class NodeMeasurements:
-    """All measurements made so far of the nodes of a square of 2^depth by 2^depth cells."""
+    """All measurements so far of the quadtree nodes over a square of 2^depth by 2^depth cells."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
-        """`inside`, of shape (2^depth, 2^depth), marks the cells that touch the study area."""
+        """Start without measurements.
+
+        `inside` (2^depth, 2^depth) marks the cells that touch the study area.
+        """
         self.inside = inside
         self.depth = len(inside).bit_length() - 1
         sizes = [inside.astype(np.float64)]
@@ -61,7 +64,7 @@ class NodeMeasurements:
             start = end
 
     def leaves(self) -> Masks:
-        """Return masks, by level, of the nodes that are leaves."""
+        """Return, for each level, the mask of its nodes that are leaves."""
         measured_below = np.zeros_like(self.inside)
         leaves: Masks = []
         for level in range(self.depth, -1, -1):
@@ -73,7 +76,7 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return each node's Laplace scale after combining its counts; 0 for unmeasured nodes."""
+        """Return the Laplace scale of each node's combined counts, 0 for unmeasured nodes."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
@@ -119,7 +122,7 @@ class NodeMeasurements:
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """Return the number of each cell's leaf, counted from 1; 0 outside the study area."""
+        """Return, for each cell, the number of its leaf, from 1, or 0 outside the study area."""
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:
@@ -131,7 +134,7 @@ class NodeMeasurements:
         return np.where(self.inside, image, 0)
 
     def spread(self, leaves: Masks, value: list[Floats]) -> Floats:
-        """Divide each leaf's value evenly among its cells; 0 outside the study area."""
+        """Divide each leaf's value evenly among its cells; cells outside the study area get 0."""
         side = 1 << self.depth
         cells = np.zeros((side, side))
         for level, chosen in enumerate(leaves):
@@ -142,6 +145,6 @@ class NodeMeasurements:
 
 
 def pooled_any(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which nodes of the level above have a chosen child."""
+    """Return a mask of the nodes one level up that have a chosen child."""
     side = len(chosen) // 2
     return np.asarray(chosen.reshape(side, 2, side, 2).any(axis=(1, 3)))

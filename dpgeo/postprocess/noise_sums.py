@@ -1,4 +1,4 @@
-"""Margins of error of sums of counts with independent noise.
+"""Margins of error for sums of counts with independent noise.
 
 Whole counts. The sum S of independent discrete Laplace variables is a symmetric integer variable.
 Its characteristic function phi(u) is the product over its terms of
@@ -9,11 +9,11 @@ m with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.
 
 Shares of counts. The noise of a share w of a count is w X, where X is discrete Laplace. There is a
 variable F between -1 and 1, independent of X, such that X + F is Laplace of scale 1/rate. (X is the
-difference of two geometric variables; each is the integer part of an exponential variable, whose
-fractional part is independent of the integer part.) A sum of terms w X is therefore treated as a
-sum of Laplace variables. In standard errors, its 95 % quantile is at most that of a single
-variable, ln 20/sqrt 2, since tails become lighter with more terms. The largest share is added to
-allow for F. Computations confirm that this margin suffices; it is not proved
+difference of two geometric variables; each is the integer part of an exponential variable, and the
+fractional part of that variable is independent of its integer part.) A sum of terms w X is
+therefore treated as a sum of Laplace variables. In standard errors, its 95 % quantile is at most
+that of a single variable, ln 20/sqrt 2, since tails become lighter with more terms. The largest
+share is added to allow for F. Computations confirm that this margin suffices; it is not proved
 (tests/statistical/test_range_coverage.py).
 """
 
@@ -29,22 +29,22 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
-"""Limits of the number of panels, and nodes per panel: at least ten nodes per wave."""
+"""Fewest and most quadrature panels, and nodes per panel: at least ten nodes per wave."""
 
 LEAST_LOG = 30.0
-"""phi is treated as 0 where -ln phi exceeds this."""
+"""Where -ln phi exceeds this, phi is treated as 0."""
 
 FEW = 1000
-"""Numbers of terms with equal noise above this are rounded up to three digits."""
+"""If more than this many terms have equal noise, their number is rounded up to three digits."""
 
 
 Spreads = Sequence[tuple[float, int]]
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """Return the smallest m such that the sum of noises has P(|sum| <= m) >= 95 %.
+    """Return the smallest m such that |sum of the noises| <= m with probability at least 95 %.
 
-    `terms` maps each noise distribution to the number of terms with it.
+    `terms` maps each noise distribution to the number of terms that have it.
     """
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
@@ -88,7 +88,7 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
 def _quadrature(
     terms: tuple[tuple[DiscreteLaplace, int], ...], deviation: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the nodes u of the quadrature, and the weight of sin((m + 1/2) u) at each."""
+    """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
     spreads = _spreads(terms)
     last = _last_node(spreads)
     waves = 2.2 * deviation * last / (2 * math.pi)  # m is at most 2.12 standard errors
@@ -108,7 +108,7 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _last_node(spreads: Spreads) -> float:
-    """Return the u at which phi falls below e^-LEAST_LOG; pi if it does not before."""
+    """Return the u at which phi falls below e^-LEAST_LOG, or pi if phi stays above."""
     low, high = 0.0, math.pi
     if sum(count * math.log1p(spread) for spread, count in spreads) <= LEAST_LOG:
         return high
@@ -123,9 +123,9 @@ def _last_node(spreads: Spreads) -> float:
 
 
 def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
-    """Return, for each noise, 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms with it.
+    """Return, for each noise, 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms that have it.
 
-    The quotient is 0 in floating point for rates above 700, which stand for no noise.
+    In floating point the quotient is 0 for rates above 700, which stand for no noise.
     """
     rates = [(float(noise.rate), count) for noise, count in terms]
     return [(0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2, n) for rate, n in rates]

@@ -29,8 +29,8 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     positive = np.flatnonzero(values > 0)
     ratio = values[positive] / variance[positive]
     order = positive[np.argsort(-ratio, kind="stable")]
-    # If the k counts with the largest ratios stay positive, t is
-    # (sum of these counts - total) / (sum of their variances).
+    # Here t is (sum of counts - total) / (sum of variances), taken over the k counts with the
+    # largest ratios, provided that exactly these counts stay positive.
     cut = (np.cumsum(values[order]) - total) / np.cumsum(variance[order])
     last = np.flatnonzero(values[order] > cut * variance[order])[-1]
     return np.asarray(np.maximum(values - max(cut[last], 0.0) * variance, 0.0))

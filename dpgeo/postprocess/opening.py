@@ -1,14 +1,16 @@
-"""The opening view of a map: its layer, its unit, and the classes of its colours.
+"""Opening view of a map: its first layer, its unit, and the classes of its colour.
 
-All of it follows from released figures alone, by the same rules for the page, pictures, embedded
-maps and the preview, so that they state one figure for one place:
+All of it follows from released figures alone. The page, pictures, embedded maps and the preview use
+the same rules, so they state the same figure for the same place:
 
-- A map opens on the finest layer on which boxes that stand out hold ENOUGH of the total; where none
-  does, on the one on which they hold most. A layer that is made for it (`Layer.opens`) goes first.
-- Counts of boxes are stated for one square on the ground, the same on all layers: the smallest
-  coloured box rounded up to a round length, or the largest round length within the typical
-  coloured box if that is shorter.
-- Classes follow the magnitudes of values as far as no class then holds nearly all of the map.
+- A map opens on the finest layer whose boxes that stand out hold at least the share ENOUGH of the
+  total. If there is none, it opens on the layer whose boxes that stand out hold most. A layer made
+  for the purpose (`Layer.opens`) takes precedence.
+- Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
+  that of the smallest coloured box rounded up to a round length, or the largest round length within
+  the typical coloured box if that is shorter.
+- The classes of colours follow the magnitudes of values, except where one class would then hold
+  nearly all of the map.
 """
 
 from __future__ import annotations
@@ -24,40 +26,47 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.slices import stacked
 
 ENOUGH = 0.6
-"""Share of the total that boxes which stand out hold on a layer that a map may open on."""
+"""A map may open on a layer if the boxes that stand out hold at least this share of the total."""
 
 STEPS = 7
-"""Most classes: the steps of the colour ramps (`frontend/src/colour/classes.ts`)."""
+"""Largest number of classes, one for each step of a colour
+ramp (`frontend/src/colour/classes.ts`).
+"""
 
 FULLEST = 0.4
-"""Largest share of the coloured cells in a class, where magnitudes can be followed less closely."""
+"""Classes depart from magnitudes until none holds more than this share of the weights,
+if possible.
+"""
 
 CLOSE = 1.01
-"""Factor by which a unit may exceed the typical box, so that 99.5 m still count as 100 m."""
+"""The unit may exceed the typical box by this factor, so that 99.5 m still count as 100 m."""
 
 HIGH_QUANTILE = 0.995
-"""Quantile of values above which no class begins, so that one crowded place does not flatten the
-others."""
+"""No class begins above this quantile of values, so that one crowded place does not flatten the
+others.
+"""
 
 _ROUND = (1, 2, 5)
 _NICE = np.array([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10])
 
 SAMPLED = 1 << 18
-"""Values, at even distances, from which the classes of very large layers are computed."""
+"""From very large layers, about this many values are sampled at even distances to
+compute classes.
+"""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a map opens on, its unit, and the classes of each layer that has values.
+    """The layer that a map opens on, its unit, and the colour classes of each layer with values.
 
-    `metres` is the side of the square on the ground that counts of boxes are stated for; 0 where
-    there are no boxes. `edges` are the lower edges of the classes of each layer by its name, in
-    counts per square, or per feature where these are not boxes; the first is the lowest value.
+    `metres` is the side of the ground square for which counts of boxes are stated, or 0 if the map
+    has no boxes. `edges` holds, for each layer name, the lower edges of the layer's classes, in
+    counts per square, or per feature if the layer has no boxes; the first edge is the lowest value.
 
-    From the zoom at which `shift` metres are well seen, `dots` names the layer to show in place of
-    `layer`; it is "" for maps that do not change by zoom.
+    `dots` names the layer that replaces `layer` from the zoom level at which a distance of `shift`
+    metres is clearly visible. It is "" for maps that do not change with the zoom.
     """
 
     layer: str
@@ -68,7 +77,7 @@ class Opening:
 
 
 def opening_of(shown: Sequence[Layer]) -> Opening:
-    """Return what a map of these layers opens on."""
+    """Return the opening view of a map with these layers."""
     first = opening_layer(shown)
     dots = next((each for each in shown if isinstance(each, PointLayer) and each.shift), None)
     moves = dots is not None and first is not dots
@@ -102,12 +111,18 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) stand out: positive counts that reach their threshold."""
+    """Return a mask (n,) of the features that stand out.
+
+    These have positive counts that reach their threshold.
+    """
     return _reaching(layer, layer.threshold)
 
 
 def coloured(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) a map colours: those that stand out, or lie in a box that does."""
+    """Return a mask (n,) of the features that a map colours.
+
+    These are the features that stand out, and those in a box that stands out.
+    """
     return _reaching(layer, layer.threshold if layer.coloured_from is None else layer.coloured_from)
 
 
@@ -119,7 +134,7 @@ def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.boo
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
-    """Return the side in metres of the square for which a map states counts of boxes, or 0."""
+    """Return the side in metres of the square for which counts are stated; 0 without boxes."""
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
     clear = [layer for layer in boxes if standing(layer).any()]
     return min((_metres(layer) for layer in clear or boxes), default=0)
@@ -142,23 +157,24 @@ def per_square(layer: BoxLayer, metres: int) -> Array:
 
 
 def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
-    """Return the lower edges of a layer's classes, for counts of boxes per square."""
+    """Return the lower edges of a layer's classes; box counts are first converted to squares."""
     shown = coloured(layer)
     if not isinstance(layer, BoxLayer):
         values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
     values = per_square(layer, metres)[shown]
-    # No class of boxes begins above every figure that was published, however small some boxes are.
+    # No class of boxes may begin above the largest published count, however small some boxes are.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
     return class_edges(values, layer.cells[shown].astype(np.float64), most)
 
 
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:
-    """Return lower edges of at most STEPS classes, the first the lowest value.
+    """Return the lower edges of at most STEPS classes; the first edge is the lowest value.
 
-    Edges a constant factor apart are moved towards edges of equal shares of the weights (n,), step
-    by step, until no class holds more than FULLEST of them. Where a few large boxes hold most of
-    the weights, the same is tried with equal weights. No edge but the first is above `most`.
+    At first, edges are a constant factor apart. Step by step, they are moved towards edges that
+    give all classes equal shares of the weights (n,), until no class holds more than FULLEST of
+    them. If a few large boxes hold most of the weights, the same is tried with equal weights. No
+    edge but the first is above `most`.
     """
     if not values.size:
         return ()
@@ -181,7 +197,10 @@ def class_shares(values: Array, weights: Array, edges: Sequence[float]) -> Array
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """How weights are spread over values: (n,) rising, with the weight (n + 1,) below each."""
+    """Weights spread over values: ascending `values` (n,), and the weight `below` (n + 1,) each.
+
+    The last entry of `below` is the total weight.
+    """
 
     values: Array
     below: Array
@@ -196,7 +215,7 @@ class _Spread:
         return cls(values[order], np.concatenate([[0.0], np.cumsum(weights[order])]))
 
     def edges(self, evenness: float, most: float) -> tuple[float, ...]:
-        """Return edges of classes that all hold a value."""
+        """Return lower edges of classes, none of which is empty."""
         low, last = float(self.values[0]), float(self.values[-1])
         high = max(low, self._quantile(HIGH_QUANTILE))
         edges = [low]
@@ -227,16 +246,16 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
 
 
 def _held(layer: BoxLayer, total: float) -> float:
-    """Return the share of a total that a layer's boxes hold which stand out; at most 1."""
+    """Return the share of `total` held by those boxes that stand out; at most 1."""
     if total <= 0:
         return 0.0
     return min(1.0, float(layer.value.sum(where=standing(layer))) / total)
 
 
 def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
-    """Return the cells (n,) of the box that is seen at each feature.
+    """Return, for each feature (n,), the number of cells in the box that the map shows there.
 
-    Cells that share out the count of a partition evenly are seen as one box.
+    If every partition's count is spread evenly over its cells, each partition is shown as one box.
     """
     partition = layer.columns.get("partition")
     if partition is None or not layer.is_cells or not len(layer):

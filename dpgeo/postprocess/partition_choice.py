@@ -1,4 +1,4 @@
-"""Choice of the quadtree nodes to measure next, by their expected counts."""
+"""Choice of the quadtree nodes to measure next, from their expected counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def even(measurements: NodeMeasurements, level: int) -> Masks:
 
 
 def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
-    """Choose nodes by splitting, from the root down, each node expected to count above `limit`.
+    """Split, from the root down, each node with an expected count above `limit`; return the leaves.
 
-    `cells` are expected counts (2^depth, 2^depth). A node with only one cell inside the study area
-    is not split: one child would have the same count, and the others would be empty.
+    `cells` holds expected counts (2^depth, 2^depth). A node with only one cell inside the study
+    area is not split: one child would have the same count, and the others would be empty.
     """
     chosen: Masks = []
     reached = np.ones((1, 1), dtype=np.bool_)

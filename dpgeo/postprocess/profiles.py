@@ -20,7 +20,7 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 
 STRIPS = 24
-"""Largest number of strips along an axis; each is a few pixels wide on a phone."""
+"""Largest number of strips along an axis, so that each is a few pixels wide on a phone."""
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -28,7 +28,10 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Sum `value` of the counts between two meridians or parallels in degrees, and its margin."""
+    """Strip between two meridians or two parallels in degrees.
+
+    `value` is the sum of the counts in the strip, and `margin` the margin of that sum.
+    """
 
     low: float
     high: float
@@ -38,14 +41,14 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Strips from west to east, and from south to north."""
+    """Strips of a map, from west to east and from south to north."""
 
     eastward: tuple[Strip, ...]
     northward: tuple[Strip, ...]
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute a measured layer's profiles; None if the layer is empty or omits low counts."""
+    """Compute a measured layer's profiles, or return None if it is empty or omits low counts."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T
@@ -58,11 +61,10 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Return the limits of s strips, shape (s + 1,), and the strips' sums and margins, shape (s,).
+    """Return the limits (s + 1,) of s strips, and the strips' sums (s,) and margins (s,).
 
-    The limits are row or column indices of the grid.
-
-    `start` (n,) is the first row or column of each box, and `stop` (n,) the one after its last.
+    The limits are row or column indices of the grid. `start` (n,) holds the first row or column of
+    each box, and `stop` (n,) the one after its last.
     """
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))

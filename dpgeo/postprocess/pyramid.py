@@ -1,4 +1,4 @@
-"""Square arrays of quadtree levels: level l has 2^l by 2^l nodes."""
+"""Operations on square arrays of quadtree levels: level l has 2^l by 2^l nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def padded(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def pooled(values: Floats, side: int) -> Floats:
-    """Sum a square array over square blocks; the result is (side, side)."""
+    """Sum a square array over square blocks into a result of shape (side, side)."""
     block = len(values) // side
     if block == 1:
         return values
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Repeat each value of a square array over a square block; the result is (side, side)."""
+    """Expand a square array to (side, side) by repeating each value over a square block."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """Average each cell's neighbours: weight 1/6 for the four adjacent, 1/12 for the diagonal."""
+    """Return the average of each cell's neighbours, weighted 1/6 if adjacent, 1/12 if diagonal."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]

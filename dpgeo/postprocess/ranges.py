@@ -51,7 +51,7 @@ OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
 class Reason(StrEnum):
-    """Why a region has no estimate."""
+    """Reason why a query region has no estimate."""
 
     OUTSIDE = "outside"
     UNMEASURED = "unmeasured"
@@ -61,11 +61,11 @@ class Reason(StrEnum):
 class RangeAnswer:
     """Estimated count in a query region, with the half-width `margin` of its 95 % interval.
 
-    Both are NaN if nothing was added up, for the `reason` given. If `exact`, only whole counts were
+    Both are NaN if nothing was added up; `reason` then says why. If `exact`, only whole counts were
     added up, and their noise is the only error. `areas` is the number of measured regions used, and
-    `cut` the number of these that were used in part. `counted` is what the estimate is a number of,
-    and `people` the fewest and most people in it if that is known. `notes` are sentences to show
-    with the answer.
+    `cut` the number of these that were used in part. `counted` says what is counted: people,
+    sightings or visits. `people` holds the fewest and the most people that the estimate can stand
+    for, if that is known. `notes` are sentences to show with the answer.
     """
 
     estimate: float
@@ -82,11 +82,13 @@ class RangeAnswer:
 GEOMETRY_COLLECTION = 7
 
 MOST_BORDER = 200_000
-"""Most edges of the study area's border near a request's regions: about 0.3 s of CPU time."""
+"""The most edges of the study area's border that may lie near a request's regions: about 0.3 s of
+CPU time.
+"""
 
 
 class Ranges:
-    """Range answers over one release.
+    """Answers to range queries on one release.
 
     `layer` is the name of a time slice's layer; if it is empty, all slices are added up. Raises
     Conflict for a release without counts of regions, and InvalidInput (field "layer") for an
@@ -119,7 +121,8 @@ class Ranges:
         beyond = ~shapely.covers(self._area.shape, regions)
         self._check_border(regions[beyond])
         cut = shapely.intersection(regions[beyond], self._area.shape)
-        # Outlines that only meet leave lines and points; a buffer of 0 keeps polygons alone.
+        # Where outlines only touch, the intersection has lines and points; a buffer of 0 keeps only
+        # polygons.
         mixed = shapely.get_type_id(cut) == GEOMETRY_COLLECTION
         cut[mixed] = shapely.buffer(cut[mixed], 0)
         regions[beyond] = cut
@@ -139,7 +142,7 @@ class Ranges:
 
     @cached_property
     def _border(self) -> shapely.STRtree:
-        """Spatial index of the edges of the study area's outline."""
+        """Return a spatial index of the edges of the study area's outline."""
         edges = edges_of(as_array([self._area.shape]))
         starts, ends = np.stack([edges.x0, -edges.y0], 1), np.stack([edges.x1, -edges.y1], 1)
         return shapely.STRtree(shapely.linestrings(np.stack([starts, ends], 1)))
@@ -176,14 +179,18 @@ class Ranges:
         )
 
     def _counted(self, one: bool) -> Counted:
-        """Return what one count (`one`), or a sum of counts, is a number of."""
+        """Return what an answer counts: people, sightings or visits.
+
+        `one` is true if the answer is a single count, and false if it is a sum of several.
+        """
         counting, bound = self._released.counting, self._released.bound
         return counted_once(counting) if one else counted_in_sum(counting, bound)
 
     def _people(self, counted: Counted, estimate: float, margin: float) -> tuple[int, int] | None:
-        """Return the fewest and most people in an answer; None where the answer says it itself.
+        """Return the fewest and the most people in an answer, or None if that is not known.
 
-        Nothing is known where small counts were not published.
+        It is None, too, if people are counted: then the answer itself is their number. If low
+        counts were not published, nothing is known.
         """
         if counted is Counted.PEOPLE or not self._areas.complete:
             return None
@@ -196,7 +203,8 @@ def _margin(cover: Cover) -> float:
         return float(margin_of_sum(cover.whole))
     counts = np.array(list(cover.whole.values()), dtype=np.float64)
     rates = np.array([float(noise.rate) for noise in cover.whole])
-    # The sum of k counts with equal noise has the variance of one count of noise rate / sqrt(k).
+    # A sum of k counts, each with noise of the same rate, has the variance of one count with noise
+    # of rate / sqrt(k).
     some = counts > 0
     spread = rates[some] / np.sqrt(counts[some])
     return margin_of_shares(

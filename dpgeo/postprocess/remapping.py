@@ -39,21 +39,26 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 Floats = NDArray[np.float64]
 
 FINE_SCALE = 0.5
-"""Largest width of cells, in noise scales; FINEST_SIDE takes precedence and may make them wider."""
+"""Largest width of a cell, as a multiple of the noise scale.
+
+FINEST_SIDE takes precedence and may make cells wider.
+"""
 
 FINEST_SIDE = 512
 
 COARSEST = 2.0
-"""Cell width in noise scales above which points are left unchanged."""
+"""Points are left unchanged if cells are wider than this multiple of the noise scale."""
 
 TAIL = 0.01
-"""Share of reports that noise moves further than the distance within which cells are considered."""
+"""Only cells within a certain distance of a point are considered: noise moves this share of reports
+further.
+"""
 
 LEAST = 1e-3
 """Smallest prior of a cell, as a share of the mean prior, so that no cell is impossible."""
 
 WITHIN = 0.3826
-"""Mean distance of a square's points from its centre, for a side of length 1."""
+"""Mean distance from the centre of a square of side 1 to the points of that square."""
 
 UPDATES = 8
 
@@ -62,7 +67,7 @@ CHUNK = 1 << 16
 
 
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
-    """Return a warning if a prior would hardly move the points, else an empty list.
+    """Return a warning in a list if a prior would hardly move the points, else an empty list.
 
     A prior assumes that people are spread evenly within each of its zones. If most zones are at
     least as wide as the circle that contains a point's report with 95 % probability, most reports
@@ -93,7 +98,7 @@ def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
 
 
 class Remapping:
-    """Remapping by a prior; it is built from public inputs alone, before any noise is drawn."""
+    """Remapping by a prior, prepared from public inputs alone before any noise is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
@@ -116,9 +121,9 @@ class Remapping:
 
 
 class Medians:
-    """Posterior medians for perturbed points at the centres of a grid's cells.
+    """Posterior medians of reports, for perturbed points at the centres of a grid's cells.
 
-    `expected` is the prior, of the grid's shape. Positions are fractional columns and rows, counted
+    `expected` is the prior, in the grid's shape. Positions are fractional columns and rows, counted
     from the grid's north-western corner.
     """
 
@@ -150,7 +155,10 @@ class Medians:
         return medians[0], medians[1]
 
     def _of_cells(self, cells: NDArray[np.int64]) -> Floats:
-        """Compute medians, as columns and rows (2, n), for the centres of `cells` (n,)."""
+        """Return the posterior medians (2, n) for perturbed points at the centres of `cells` (n,).
+
+        The first row holds fractional columns of the grid, the second fractional rows.
+        """
         medians = np.empty((2, len(cells)))
         size = max(1, CHUNK // (2 * self._reach + 1) ** 2)
         for start in range(0, len(cells), size):
@@ -176,10 +184,11 @@ class Medians:
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the weighted mean column and mean row, each (n,), of n windows of cells.
+    """Return the mean column (n,) and mean row (n,) of n windows of cells, weighted by `weight`.
 
-    `weight` is (n, rows, columns), and `steps` are the positions of both rows and columns. The
-    means are 0 for a window whose weights are all 0, such as one outside the study area.
+    `weight` has the shape (n, rows, columns), and `steps` holds the positions of both rows and
+    columns. The means are 0 for a window in which all weights are 0, such as one outside the study
+    area.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)

@@ -34,7 +34,7 @@ NEXT_TO_NOTHING = 1e-12
 class RowColumnModel:
     """Row-column model of a square of nodes.
 
-    `sizes` (side, side) are the numbers of cells in each node. With `alone`, a node's own value is
+    `sizes` (side, side) holds the number of cells in each node. With `alone`, a node's own value is
     left out of the averages that predict it.
     """
 
@@ -67,7 +67,7 @@ class RowColumnModel:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return weighted sums (side, side) along each node's row, along its column, and in 2-D."""
+        """Return each node's weighted sums (side, side): along its row, its column, and in 2-D."""
         row = self._along_rows(values)
         column = self._along_rows(values.T).T
         return row, column, self._along_rows(row.T).T
@@ -82,7 +82,7 @@ class RowColumnModel:
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Return each row's sums over `number` strips of adjacent columns, shape (side, number)."""
+    """Return the sums (side, number) of each row over `number` strips of adjacent columns."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 

@@ -21,7 +21,7 @@ class Total:
 
 
 def total(layer: Layer) -> Total:
-    """Add up the counts of a measured layer, which have independent noise.
+    """Add up the counts of a measured layer, which must have independent noise.
 
     The margin of the sum is the root sum of squares of the counts' margins. It is never too narrow:
     in standard errors, the 95 % margin of a sum of Laplace variables decreases with their number,
@@ -58,18 +58,18 @@ def standing_out(layer: Layer) -> int:
 
 
 def _standing(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) stand out from the noise; a count of 0 never does."""
+    """Return a mask (n,) of the features that stand out from the noise; a count of 0 never does."""
     value, _, threshold = counted(layer)
     return np.asarray((value >= threshold) & (value > 0))
 
 
 def _sizes(layer: Layer) -> NDArray[np.int64]:
-    """Return the number of cells in each feature (n,); 1 for features that are not boxes."""
+    """Return the number (n,) of cells in each feature, or 1 for features that are not boxes."""
     return layer.cells if isinstance(layer, BoxLayer) else np.ones(len(layer), dtype=np.int64)
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return a layer's values, margins and thresholds, each (n,).
+    """Return a layer's values (n,), margins (n,) and thresholds (n,).
 
     Raises ValueError if the layer has no counts.
     """

@@ -33,21 +33,23 @@ NEXT_TO_NOTHING = 1e-9
 """Tiny count added to each child's share, so that shares are positive even if all guesses are 0."""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
-"""Smallest gains in log-likelihood for which the row-column model is used.
+"""The row-column model is used only if it gains at least this much in log-likelihood.
 
 NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
 On generated maps of crowds, which are not tables, gains were at most 9. On maps with one cell above
 MUCH, gains were -3 to 21 for tables, and mostly -2 to -25 for crowds around that cell. Few counts
-cannot distinguish tables from crowds; with one such cell, a table is likelier.
+cannot distinguish tables from crowds; if there is such a cell, a table is likelier.
 """
 
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves, the two kinds of guess are not compared; guesses come from nearby cells."""
+"""With fewer leaves than this, the two kinds of guess are not compared, and nearby cells
+are used.
+"""
 
 HOPELESS = -20.0
-"""Gain in log-likelihood below which the row-column model is given up early, to save time.
+"""If the gain in log-likelihood is below this, the row-column model is given up early to save time.
 
 On generated maps where the model was finally used, its log-likelihood was never lower by more than
 2 after the first round.
@@ -66,7 +68,7 @@ CROSSINGS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """Expected counts of cells, shape (2^depth, 2^depth), never negative.
+    """Surface of the expected counts of cells (2^depth, 2^depth), never negative.
 
     `crossed` is true if leaves were guessed by the row-column model.
     """
@@ -76,7 +78,7 @@ class Surface:
 
 
 def infer(measurements: NodeMeasurements) -> Surface:
-    """Infer the surface with the kind of guess that has the higher likelihood."""
+    """Infer the surface, using whichever kind of guess has the higher likelihood."""
     leaves = measurements.leaves()
     neighbour_rounds = list(_rounds(measurements, leaves, crossed=False))
     cells = neighbour_rounds[-1].cells
@@ -101,7 +103,7 @@ class _Round:
 
 
 def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> Iterator[_Round]:
-    """Yield the results of ROUNDS rounds with one kind of guess.
+    """Yield the result of each of ROUNDS rounds with one kind of guess.
 
     If `crossed`, guesses come from the row-column model, else from nearby cells.
     """
@@ -124,7 +126,7 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the counts of a level's nodes, shape (2^level, 2^level).
+    """Guess the counts (2^level, 2^level) of the nodes of a level.
 
     If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
     guess and the row-column model's guess on the surface `bent`.
@@ -153,9 +155,9 @@ def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
 
 
 def _downwards(measurements: NodeMeasurements, shares: list[Floats], root: Floats) -> list[Floats]:
-    """Divide the root's count, or 0 if it is negative, among the nodes of each level.
+    """Return the counts of all nodes by level, dividing the root's count from the top down.
 
-    The counts of siblings are proportional to their `shares`. Returns the counts by level.
+    The counts of siblings are proportional to their `shares`. A negative root counts as 0.
     """
     counts = [np.maximum(root, 0.0)]
     for level in range(1, measurements.depth + 1):
@@ -285,5 +287,5 @@ def _blurred(measurements: NodeMeasurements, cells: Floats) -> Floats:
 
 
 def _totals(label: NDArray[np.int64], cells: Floats) -> Floats:
-    """Return the sum of the cells of each label."""
+    """Return, for each label, the sum of the cells that have it."""
     return np.bincount(label.ravel(), weights=cells.ravel()).astype(np.float64)

@@ -14,15 +14,17 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage, distinct
 
 TREE_WEIGHT = 6
-"""Work per piece of outline, relative to a grid, since every level of the tree is visited."""
+"""Work per piece of outline, as a multiple of a grid's, since every level of the tree
+is visited.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Visited:
-    """Pairs (n,) of a query region and a tree node to consider for it.
+    """Pairs (n,) of a query region and a tree node that may be used for it.
 
     `key`, int64 ascending, is the region's index times the number of nodes, plus the node's index.
-    `touched` says whether the region's outline touches the node, `inside` whether the node lies
+    `touched` says whether the region's outline touches the node, and `inside` whether the node lies
     wholly inside the region, untouched by its outline.
     """
 
@@ -32,10 +34,10 @@ class _Visited:
 
 
 class Tree(Areas):
-    """Tree of boxes whose leaves are added up to answer a query.
+    """Tree of boxes that answers a query by adding up the counts of leaves.
 
-    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below it
-    if its noise variance is at most the sum of theirs.
+    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below
+    it, provided that its noise variance is at most the sum of theirs.
     """
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
@@ -59,7 +61,7 @@ class Tree(Areas):
         self._total, self._number = self._best(answers)
 
     def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of nodes, given those of the leaves (n, ...); inner nodes get 0."""
+        """Return an array over all nodes: the leaves' values (n, ...), and 0 for inner nodes."""
         spread = np.zeros((len(self._leaf), *values.shape[1:]), dtype=values.dtype)
         spread[self._leaves] = values
         return spread
@@ -78,7 +80,10 @@ class Tree(Areas):
         return values
 
     def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes (n,) have at most the noise variance of the best counts below them."""
+        """Return a mask (n,) of the nodes at least as precise as the best counts below them.
+
+        They have at most the noise variance of these counts together.
+        """
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)
@@ -116,7 +121,7 @@ class Tree(Areas):
         touched = np.searchsorted(key, region * size + self._leaves[leaf])
         shares[touched] = share
         ground[touched] = share * self._ground[self._leaves[leaf]]
-        above = np.searchsorted(key, where * size + self._content.parent[nodes])  # 0 for roots
+        above = np.searchsorted(key, where * size + self._content.parent[nodes])  # unused for roots
         level = self._content.level[nodes]
         levels = [np.flatnonzero(level == each) for each in range(len(self._levels))]
         inner = visited.touched & ~self._leaf[nodes]
@@ -144,9 +149,10 @@ class Tree(Areas):
         return covers_of(self._content.noises, totals, wholes, parts)
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to consider: roots, and children of inner nodes an outline touches.
+        """Return the nodes to consider: roots, and children of inner nodes that an outline touches.
 
-        `region` and `leaf` (n,) are the pairs of a region and a leaf that its outline touches.
+        `region` (n,) and `leaf` (n,) list the pairs of a region and a leaf that its outline
+        touches.
         """
         content, size = self._content, len(self._leaf)
         current = region * size + leaf

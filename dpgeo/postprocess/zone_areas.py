@@ -32,7 +32,7 @@ Published borders are imprecise, so adjacent zones often overlap slightly.
 """
 
 MOST_CLIPPED = 400_000
-"""Most corners in all the pairs of a query region and a zone that one request may clip."""
+"""The most corners that one request may clip, in all its pairs of a query region and a zone."""
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
@@ -78,7 +78,7 @@ class ZoneAreas(Areas):
         whole = float(ground_of(as_array([region]))[0])
 
         def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the share of the region that is covered, and the ground of whole zones."""
+            """Return the covered share of the region, and the ground of the whole zones."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
@@ -97,7 +97,7 @@ class ZoneAreas(Areas):
 
     @cached_property
     def _overlaps(self) -> Ints:
-        """Pairs (m, 2) of zones that share ground."""
+        """Pairs (m, 2) of zones that overlap."""
         shapes = self._shapes
         first, second = self._tree.query(shapes, predicate="intersects")
         pair = first < second
@@ -108,7 +108,7 @@ class ZoneAreas(Areas):
         return np.asarray(pairs, dtype=np.int64)
 
     def _overlaps_among(self, number: Ints) -> Ints:
-        """Return the overlapping pairs (m, 2) of the zones `number`, as indices into `number`."""
+        """Return the overlapping pairs (m, 2) among zones `number`, as indices into `number`."""
         rank = np.full(len(self._shapes), -1)
         rank[number] = np.arange(len(number))
         pairs = rank[self._overlaps]

@@ -1,1 +1,1 @@
-"""Private views, opaque counts, the Meter and exact noise."""
+"""Private views, opaque counts, exact noise, and the Meter that adds it to counts."""

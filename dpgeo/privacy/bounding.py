@@ -1,4 +1,4 @@
-"""Contribution bounding: the choice of the contributions of a person that are counted.
+"""Contribution bounding: the choice of the contributions of a person that count.
 
 If a person has places in more regions than the contribution bound l, places in l regions are kept.
 
@@ -20,18 +20,18 @@ composition the two shares add up to epsilon. (Every person adds a single place.
 smallest number of places of any person, which depends on the data; with d places per person, both
 signal and noise would be d times as large.)
 
-The public list. If zones are counted, it consists of the zones, otherwise of the cells of a coarse
-grid over the same frame, with POPULAR_CELLS along each side: over millions of cells, noise would
-hide the popularity. A cell has the popularity of the coarse cell that contains its centre. If it is
-larger than the coarse cells, it has the sum of the popularities of all coarse cells whose centres
-it contains. Popularity does not depend on time slices.
+The public list. If zones are counted, the list consists of these zones. Otherwise it consists of
+the cells of a coarse grid over the same frame, with POPULAR_CELLS along each side: over millions of
+cells, noise would hide the popularity. A counted cell has the popularity of the coarse cell that
+contains its centre. A counted cell larger than the coarse cells has the sum of the popularities of
+all coarse cells that have their centres in it. Popularity does not depend on time slices.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ Regions: TypeAlias = Grid | Zones
 """Regions whose popularity can be measured."""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
-"""Regions that can be counted."""
+"""Regions that can be counted, with or without time slices."""
 
 PILOT = "popularity of places"
 
@@ -59,7 +59,7 @@ POPULAR_CELLS = 64
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
-    """Return the spends of contribution bounding and the epsilon that remains."""
+    """Return the spends for contribution bounding, and the epsilon that remains."""
     if bounding is Bounding.RANDOM:
         return [], epsilon
     pilot = epsilon * PILOT_SHARE
@@ -69,6 +69,16 @@ def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]
 def usual_regions(_params: object, domain: Domain) -> Grid:
     """Return the coarse grid on which popularity is measured."""
     return Grid.over(domain.area, POPULAR_CELLS)
+
+
+class _WithCells(Protocol):
+    @property
+    def cells(self) -> int: ...
+
+
+def counted_cells(params: _WithCells, domain: Domain) -> Grid:
+    """Return the grid of a mechanism that counts in `params.cells` cells along each side."""
+    return Grid.over(domain.area, params.cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +91,7 @@ class Popularity:
     def table(self, regions: CountedRegions) -> RankTable:
         """Return the popularity ranks of `regions`.
 
-        Raises ValueError if zones are involved and the popularity of other regions was measured.
+        Raises ValueError if either `regions` or the measured regions are zones and the two differ.
         """
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
@@ -110,7 +120,7 @@ class RankTable:
     columns: int
 
     def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
-        """Return the ranks of `cells`, indices of cells or zones of `regions`; both are (n,)."""
+        """Return the rank (n,) of each of `cells` (n,), indices of cells or zones of `regions`."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
         grid = _grid_of(regions)
@@ -122,7 +132,7 @@ class RankTable:
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """Return the grid without its time slices, on which popularity does not depend."""
+    """Return the grid without its time slices, since popularity does not depend on these."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 

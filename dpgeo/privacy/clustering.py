@@ -58,9 +58,9 @@ def update_centres(
     """Compute new centres from the noisy `sums`, int64 (k, 3), with columns n, sum x and sum y.
 
     A centre moves by (noisy mean - old centre) t^2/(t^2 + s^2). Here s is the standard deviation of
-    the mean's noise, and t, half the distance to the nearest other centre, serves as the prior
-    standard deviation of the true mean. The move ends where another centre becomes the nearest,
-    since the true mean of a cluster lies within that cluster.
+    the mean's noise, and t is half the distance to the nearest other centre, which serves as the
+    prior standard deviation of the true mean. The move ends where another centre becomes the
+    nearest, since the true mean of a cluster lies within that cluster.
     """
     west, south, east, north = grid.mercator_bounds
     reliable = sums[:, 0] * noise.rate.numerator >= noise.rate.denominator
@@ -74,7 +74,7 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction (k,), from 0 to 1, of the way to its noisy mean that each centre moves.
+    """Return the fraction (k,), from 0 to 1, that each centre moves towards its noisy mean.
 
     `error` (k,) is the standard deviation of the noise of each mean.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class whose values cannot be compared, iterated, converted, copied or changed."""
+    """Base class for objects whose values cannot be compared, iterated, converted or changed.
+
+    They cannot be copied either.
+    """
 
     __slots__ = ()
 
@@ -29,8 +33,9 @@ class PrivateCounts(Opaque):
 
     Adding or removing one privacy unit changes all counts together by at most `sensitivity`. The
     values can be regrouped, and measured through the Meter. They cannot be read in any other way:
-    comparing, iterating, copying, pickling, changing and converting to an array raise TypeError,
-    and printing shows no values. This guards against mistakes, not against malicious code.
+    comparing, iterating, copying, pickling, changing them or converting them to an array raises
+    TypeError, and printing shows no values. This guards against mistakes, not against malicious
+    code.
     """
 
     __slots__ = ("__values", "_sensitivity")
@@ -58,16 +63,16 @@ class PrivateCounts(Opaque):
         return self._sensitivity
 
     def flat(self) -> PrivateCounts:
-        """Return the same counts in one dimension, row by row."""
+        """Return the same counts as a one-dimensional array, row by row."""
         return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
-        """Return the sums of the counts in each region, shape (regions,).
+        """Return the sum of the counts in each region, in an array of shape (regions,).
 
-        `region` has the shape of the counts and gives the index of each count's region. A count
+        `region` has the shape of the counts and holds the index of each count's region. A count
         with a negative index is dropped. Every count goes to at most one region, so the L1
-        sensitivity does not grow. Raises ValueError if `region` has another shape or an index of
-        `regions` or more; the error reveals nothing, since `region` is public.
+        sensitivity does not grow. Raises ValueError if `region` has another shape or contains an
+        index of `regions` or more; the error reveals nothing, since `region` is public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:
@@ -80,8 +85,20 @@ class PrivateCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return the values, for `Meter.measure` only."""
+        """Return the values. Only the Meter may call this."""
         return self.__values
 
     def __repr__(self) -> str:
         return f"PrivateCounts(shape={self.shape}, sensitivity={self._sensitivity})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateTotals:
+    """Private totals, each of shape (1,): people, sightings and visits.
+
+    Their sensitivities are 1, B_p and B_v, see `privacy.totals`.
+    """
+
+    people: PrivateCounts
+    sightings: PrivateCounts
+    visits: PrivateCounts

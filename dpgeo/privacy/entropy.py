@@ -1,4 +1,4 @@
-"""Randomness for production: ChaCha20 keystreams under keys from the operating system.
+"""Production randomness: ChaCha20 keystreams under keys from the operating system.
 
 Only `dpgeo.releases` imports this module.
 
@@ -21,7 +21,7 @@ WORDS_PER_KEY = 1 << 32
 
 
 class SystemEntropy:
-    """Opens streams, each under a new key from the operating system."""
+    """Source of random streams, each of which has a new key from the operating system."""
 
     def stream(self) -> SystemWords:
         """Open a fresh stream under a new key."""

@@ -47,10 +47,10 @@ from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import diameter
 
 STEPS = 4096
-"""K of the module docstring, the number of steps into which distances within a bin are rounded."""
+"""K of the module docstring: the number of steps to which distances within a bin are rounded."""
 
 CHUNK = 1 << 20
-"""Number of places drawn at a time, which bounds memory."""
+"""Number of places drawn at a time, which limits the memory used."""
 
 Ints = NDArray[np.int64]
 
@@ -59,10 +59,10 @@ Ints = NDArray[np.int64]
 class Bins:
     """Disjoint public bins of places.
 
-    `of_place` (n,) is the bin of each place, and `rank` (n,) the rank of each place within its bin.
-    `order` (n,) lists the places by bin and rank; the places of bin b start at index `start[b]` of
-    `order` and end before `start[b + 1]`. `diameter` (bins,) is in metres. `at` are the positions
-    of the places.
+    `of_place` (n,) is the bin of each place, and `rank` (n,) its rank within that bin. `order` (n,)
+    lists the places by bin and rank; the places of bin b start at index `start[b]` of `order` and
+    end before `start[b + 1]`. `diameter` (bins,) is in metres. `at` holds the positions of the
+    places.
     """
 
     of_place: Ints
@@ -134,9 +134,9 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return q of the module docstring (n,), the rounded distance of each place to its candidate.
+    """Return q of the module docstring: the rounded distance (n,) of each place to its candidate.
 
-    q is an integer from 0 to STEPS. `others` (n,) are the candidates.
+    q is an integer from 0 to STEPS. `others` (n,) holds the candidates.
     """
     at = bins.at
     distance = ground_metres(
@@ -148,7 +148,7 @@ def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
 
 
 def draw_uniform(size: Ints, random: RandomWords) -> Ints:
-    """Draw, for each entry of `size` (n,), an exactly uniform integer from 0 to that entry - 1."""
+    """Draw, for each entry s of `size` (n,), an exactly uniform integer from 0 to s - 1."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
     # The largest 2^64 mod size words are drawn again, so that every remainder is equally likely.

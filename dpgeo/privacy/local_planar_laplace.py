@@ -21,8 +21,8 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 class LocalPlanarLaplace:
     """Perturbs positions at a privacy level within a radius in metres.
 
-    The costs of several reports of one person add up. Raises InvalidInput for an invalid level or
-    radius.
+    If one person makes several reports, their costs add up. Raises InvalidInput for an invalid
+    level or radius.
     """
 
     def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:
@@ -34,7 +34,7 @@ class LocalPlanarLaplace:
     def move(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Perturb positions (n,) in degrees, anywhere on Earth.
+        """Perturb positions (n,) in degrees, which may lie anywhere on Earth.
 
         Raises InvalidInput for values that are not positions.
         """

@@ -18,8 +18,10 @@ from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
+from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
-from dpgeo.privacy.bounding import PILOT, Popularity, Regions, split
+from dpgeo.privacy import totals as bought_totals
+from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import Shard
@@ -50,7 +52,7 @@ class Forecast:
 
     @property
     def region_plural(self) -> str:
-        """The plural of `region`: `plural` if it is given, else `region` with an s."""
+        """The plural of `region`: `plural` if that is set, else `region` with an added s."""
         return self.plural or f"{self.region}s"
 
     @property
@@ -60,12 +62,12 @@ class Forecast:
 
     @property
     def margin(self) -> int | None:
-        """Half-width of the 95 % interval of one count; None for perturbed points."""
+        """Half-width of the 95 % interval of one count, or None for perturbed points."""
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.margin()
 
     @property
     def stands_out_from(self) -> int | None:
-        """Smallest count that an empty region reaches with probability at most 0.001.
+        """Smallest count that noise reaches in an empty region with probability at most 0.001.
 
         None for perturbed points.
         """
@@ -82,9 +84,9 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast `noise` in each cell of a grid with `cells` along each side.
+    """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
-    This can also be used for other regions, if they are at most as many as the grid's cells.
+    It also holds for other regions, provided that they are at most as many as the grid's cells.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -106,8 +108,8 @@ class Sharded:
 
     Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once.
     The noise of any two reports is independent, whether they are in the same shard or not, so the
-    result has the same distribution as on a single worker. If a shard is drawn again before anybody
-    has seen its first draw, only the second draw is ever seen.
+    result has the same distribution as if it were drawn in one piece. If a shard is drawn again
+    before anybody has seen its first draw, only the second draw is ever seen.
     """
 
     move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
@@ -116,17 +118,21 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: its description, its plan, which needs no data, and its release.
+    """A mechanism: its description, the plan that it makes without data, and its release.
 
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, by which catalogues are filtered. If
-    `by_time`, each layer of the release shows only one time slice. `notion` is the privacy notion.
-    If it is not pure differential privacy, `price(params, bound, area)` is the epsilon per metre
-    for all reports of one privacy unit together; it raises InvalidInput for parameters that do not
-    fit the study area. `regions(params, domain)` is the public list of regions whose popularity can
-    be measured; if it is None, contribution bounding is always random. `sharded` is given if large
-    files can be perturbed in shards, else None.
+    `by_time`, each layer of the release shows only one time slice.
+
+    `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
+    area)` is the epsilon per metre for all reports of one privacy unit together; it raises
+    InvalidInput for parameters that do not fit the study area.
+
+    `regions(params, domain)` is the public list of regions for which popularity can be measured; if
+    it is None, contribution bounding is always random. `counted(params, domain)` returns the public
+    regions that the map counts in, and for which totals can be bought; it is None if there are
+    none. `sharded` is set if large files can be perturbed in shards, else it is None.
     """
 
     key: str
@@ -141,6 +147,7 @@ class Mechanism:
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
+    counted: Callable[[Any, Domain], CountedRegions] | None = None
     sharded: Sharded | None = None
 
 
@@ -149,10 +156,11 @@ def checked_plan(
     params: Any,
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
+    totals: TotalsPlan | None = None,
 ) -> Sequence[Spend]:
-    """Return the plan of a release, with the spends of contribution bounding first.
+    """Return the plan of a release: its spends for totals, contribution bounding and the map.
 
-    Raises PrivacyError for invalid arguments, or unless the plan costs exactly `epsilon`.
+    Raises PrivacyError for invalid arguments, or if the plan does not cost exactly `epsilon`.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
@@ -164,8 +172,13 @@ def checked_plan(
         raise PrivacyError(
             "{key} chooses places at random alone.", key=mechanism.key, field="bounding"
         )
-    bounding_plan, remaining = split(epsilon, bounding)
-    plan = [*bounding_plan, *mechanism.plan(params, remaining)]
+    if totals and mechanism.counted is None:
+        raise PrivacyError(
+            "{key} does not count in public places.", key=mechanism.key, field="totals"
+        )
+    totals_plan, of_map = bought_totals.split(epsilon, totals)
+    bounding_plan, remaining = split(of_map, bounding)
+    plan = [*totals_plan, *bounding_plan, *mechanism.plan(params, remaining)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
         raise PrivacyError(
@@ -185,12 +198,17 @@ def run(
     entropy: Entropy,
     about: Mapping[str, str],
     bounding: Bounding = Bounding.RANDOM,
+    totals: TotalsPlan | None = None,
 ) -> Released:
     """Run a mechanism once and return its release, which may be published.
 
     `about` is the publisher's public description of the release, see `Released.about`.
     """
-    meter = Meter(checked_plan(mechanism, params, epsilon, bounding), entropy)
+    meter = Meter(checked_plan(mechanism, params, epsilon, bounding, totals), entropy)
+    bought = None
+    if totals and mechanism.counted:
+        counted = mechanism.counted(params, view.domain)
+        bought = bought_totals.measure(view, totals, counted, meter)
     if bounding is Bounding.POPULAR and mechanism.regions is not None:
         regions = mechanism.regions(params, view.domain)
         popularity = Popularity(regions, meter.measure(PILOT, view.popularity(regions)))
@@ -198,12 +216,12 @@ def run(
     content = mechanism.release(view, params, meter)
     context = PublicContext(view.domain, view.unit, view.counting, view.bound)
     released = _released(mechanism, context, params, epsilon, about, meter.finish(), content)
-    return dataclasses.replace(released, bounding=bounding)
+    return dataclasses.replace(released, bounding=bounding, totals=bought)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """The public properties of a private view."""
+    """The properties of a private view that are public."""
 
     domain: Domain
     unit: Unit
@@ -227,7 +245,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a sharded mechanism on one shard. The result must not be published alone."""
+    """Run a mechanism on one shard and return a result that must not be published alone."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
@@ -241,7 +259,7 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge shards into one release, which does not reveal the shard of any report.
+    """Merge shards into one release that does not reveal which shard a report came from.
 
     Raises PrivacyError if the shards' traces differ.
     """

@@ -104,12 +104,13 @@ class Meter:
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Return noisy counts, int64, of the shape of `counts`.
+        """Return noisy counts, int64, in the shape of `counts`.
 
         Raises PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(counts) is not PrivateCounts:
-            # A subclass could claim a sensitivity of its own.
+            # Only the exact class is accepted, since a subclass could claim a sensitivity of its
+            # own.
             raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts.sensitivity)
         self._close(label, noise)
@@ -120,8 +121,8 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column whose reach is 1. Raises PrivacyError, before
-        anything is drawn, if the request is refused.
+        The trace records the noise that a column with reach 1 would have. Raises PrivacyError,
+        before anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -144,11 +145,11 @@ class Meter:
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the new labels of virtual users (m,) and their drawn places (m,), sorted.
+        """Return the new labels (m,) of virtual users and their drawn places (m,), sorted.
 
-        `visits` come from `assign_virtual_user`. `wanted` (people, bins) is the number of places to
-        draw for each virtual user in each bin, from a noisy count. Raises PrivacyError, before
-        anything is drawn, if the request is refused.
+        `visits` comes from `assign_virtual_user`. `wanted` (people, bins), which was made from a
+        noisy count, is the number of places to draw for each virtual user in each bin. Raises
+        PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
@@ -166,8 +167,8 @@ class Meter:
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
         """Divide the unallocated epsilon of `label` among new labels.
 
-        `shares` maps each new label to its fraction. Raises PrivacyError, and divides nothing,
-        unless the fractions are positive and add up to 1 and the labels are new.
+        `shares` maps each new label to its fraction. The fractions must be positive and add up to
+        1, and the labels must be new. Otherwise raises PrivacyError and divides nothing.
         """
         spend = self._declared(label)
         if not spend.unallocated:
@@ -268,7 +269,7 @@ class Meter:
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """Charge every declared measurement that was not made; return the trace of all spends."""
+        """Charge all declared measurements not yet made; return the trace of all spends."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)
@@ -297,7 +298,7 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports and, with `padded`, the padding reports after them.
+    """Yield the reports and then, with `padded`, the padding reports.
 
     Raises PrivacyError if reports to be padded have times or attributes.
     """

@@ -31,7 +31,7 @@ CHUNK = 1 << 18
 
 
 class PrivateVisits(Opaque):
-    """Private pairs of a person and an item, the index of a grid's cell or of a place.
+    """Private pairs of a person and an item, which is the index of a grid cell or of a place.
 
     Persons are numbered from 0. A real person has at most `sensitivity` items. Only the Meter can
     read the values, see `Opaque`.
@@ -54,9 +54,10 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Store pairs of a person (n,) and an item (n,), from 0 to size - 1.
+        """Store pairs of a person (n,) and an item (n,), both as integers from 0.
 
-        `people` is the number of virtual users, or 0 if persons are still real.
+        Items are below `size`. `people` is the number of virtual users, or 0 if persons are still
+        real.
         """
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
@@ -69,7 +70,7 @@ class PrivateVisits(Opaque):
 
     @property
     def size(self) -> int:
-        """Number of possible items; public."""
+        """Number of possible items, which is public."""
         return self._size
 
     @property
@@ -79,11 +80,11 @@ class PrivateVisits(Opaque):
 
     @property
     def people(self) -> int:
-        """Public number of virtual users; 0 before `Meter.assign_virtual_user`."""
+        """Public number of virtual users, or 0 before `Meter.assign_virtual_user` is called."""
         return self._people
 
     def _assign_by_meter(self, people: int, random: RandomWords) -> PrivateVisits:
-        """Assign persons to virtual users, for `Meter.assign_virtual_user` only."""
+        """Assign persons to virtual users. Only `Meter.assign_virtual_user` may call this."""
         persons = int(self.__persons.max(initial=-1)) + 1
         virtual_user = np.empty(persons, dtype=np.int64)
         for start in range(0, persons, CHUNK):
@@ -98,7 +99,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of it, whose results are below `size`."""
+        """Replace every item by a public function of it that returns values below `size`."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),
@@ -108,22 +109,22 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count the occurrences of each item; the counts have the same sensitivity."""
+        """Count how often each item occurs; the counts have the same sensitivity."""
         items, amounts = np.unique(self.__items, return_counts=True)
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number of items in each group, shape (groups,), with the same sensitivity.
+        """Return the number (groups,) of items in each group, with the same sensitivity.
 
-        `group` is the public group of each possible item.
+        `group` holds the public group of each possible item.
         """
         counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count items by virtual user and group, (people, groups).
+        """Return the number (people, groups) of each virtual user's items in each group.
 
-        `group` is the public group of each possible item.
+        `group` holds the public group of each possible item.
         """
         if not self._people:
             raise ValueError("Deal people out before counting them one by one.")
@@ -132,7 +133,7 @@ class PrivateVisits(Opaque):
         return PrivateCounts(counts.reshape(self._people, groups), sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> tuple[Ints, Ints]:
-        """Return persons and items, for `Meter.replace` only."""
+        """Return persons and items. Only `Meter.replace` may call this."""
         return self.__persons, self.__items
 
     def __repr__(self) -> str:

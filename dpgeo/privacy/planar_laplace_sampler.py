@@ -70,9 +70,9 @@ class Perturbed:
     """Reports with perturbed positions, and the distribution of their noise.
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), is in
-    seconds since 1970, and `attributes`, int32 (n,), are indices of combinations of public
-    attributes; each is None if it was not requested. Rows are sorted by longitude, latitude, time
-    and attributes.
+    seconds since 1970. `attributes`, int32 (n,), holds indices of combinations of public
+    attributes. `time` or `attributes` is None if it was not requested. Rows are sorted by
+    longitude, latitude, time and attributes.
     """
 
     noise: PlanarLaplace
@@ -124,7 +124,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap positions (n,) in degrees to a grid, perturb them, and snap them again.
+    """Snap positions (n,) in degrees to a grid, perturb them, and snap the results.
 
     The resulting longitudes are in [-180, 180].
     """
@@ -169,10 +169,11 @@ def travel(
 
 
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw sums (size,) of two exponential variables, as the logarithm of a product."""
+    """Draw sums (size,) of two exponential variables, each as the logarithm of a product."""
     words = ~random.words(2 * size)
-    # Uniform on [0, 1) to within 2^-64, which is too coarse for small words. Their values are set
-    # to 1 here, which adds nothing, and their exponentials are added below.
+    # These values are uniform on [0, 1) to within 2^-64, which is too coarse for small words. Where
+    # a word is small, the value is set to 1 here, which adds nothing, and its exponential is added
+    # below.
     uniform = words * 2.0**-64
     short = words < LONG
     uniform[short] = 1.0
@@ -185,7 +186,10 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for first words of U below LONG, reading more random bits."""
+    """Return -ln U (n,) for words of U that are below LONG, reading more random bits.
+
+    `words` (n,) holds the first words of U.
+    """
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

@@ -15,11 +15,11 @@ from dpgeo.privacy.counts import Opaque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """A chunk of reports: positions in degrees, float64 (n,), times and attributes.
+    """A chunk of reports: positions in degrees, float64 (n,), with times and attributes.
 
-    `time`, int64 (n,), is in seconds since 1970, and NO_TIME for a report without a time.
-    `attributes`, int32 (n,), are indices of combinations of public attributes (`core.attributes`).
-    Each of the two is None if it was not requested.
+    `time`, int64 (n,), is in seconds since 1970, or NO_TIME for a report without a time.
+    `attributes`, int32 (n,), holds indices of combinations of public attributes
+    (`core.attributes`). `time` or `attributes` is None if it was not requested.
     """
 
     longitude: NDArray[np.float64]
@@ -51,7 +51,7 @@ def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] 
 
 
 class PrivatePositions(Opaque):
-    """Reports, at most `sensitivity` per privacy unit, which only the Meter can read.
+    """Reports that only the Meter can read, at most `sensitivity` per privacy unit.
 
     Which reports of a privacy unit are kept must not depend on their positions: moving one report
     then changes at most one of the reports to be perturbed. `missing` returns how many reports must
@@ -83,11 +83,14 @@ class PrivatePositions(Opaque):
         return self._sensitivity
 
     def _read_by_meter(self) -> Iterator[Reports]:
-        """Yield the reports in chunks, for `Meter.perturb` only."""
+        """Yield the reports in chunks. Only `Meter.perturb` may call this."""
         return self.__chunks()
 
     def _count_missing(self) -> int:
-        """Return the number of `missing` reports, for `Meter.perturb` only."""
+        """Return how many reports padding must add. Only `Meter.perturb` may call this.
+
+        This is what `missing` returns, see `PrivatePositions`.
+        """
         return self.__missing()
 
     def __repr__(self) -> str:

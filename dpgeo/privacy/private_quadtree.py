@@ -71,7 +71,7 @@ LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
 """Just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Function that draws which boxes to split, those with b + X > 0, given biased counts b (n,)."""
+"""Function that draws, given biased counts b (n,), which boxes are split: those with b + X > 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,14 +87,14 @@ class GrownTree:
 
     @property
     def leaf(self) -> NDArray[np.bool_]:
-        """Mask (n,) of the boxes that were not split."""
+        """Mask (n,) of the leaves, which are the boxes that were not split."""
         whole = np.ones(len(self.boxes), dtype=np.bool_)
         whole[self.parent[self.parent >= 0]] = False
         return whole
 
 
 def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
-    """Return the noise X of splits; its rate is (beta - 1) epsilon/((2 beta - 1) l).
+    """Return the noise X that decides splits, with rate (beta - 1) epsilon/((2 beta - 1) l).
 
     `sensitivity` is the contribution bound l, and beta is FAN_OUT.
     """
@@ -109,10 +109,10 @@ def bias(noise: DiscreteLaplace) -> int:
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Grow the tree over private `counts` (rows, columns); see the module docstring.
+    """Grow the tree over private `counts` (rows, columns) as in the module docstring.
 
     `inside` (rows, columns) is the public mask of the study area; cells outside it are left out of
-    all counts. `delta` is `bias` of the noise with which `split` draws.
+    all counts. `delta` is the `bias` of the noise with which `split` draws.
     """
     sums, inside_sums = summed_area(np.where(inside, counts, 0)), summed_area(inside)
     rows, columns = counts.shape

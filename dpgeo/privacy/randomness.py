@@ -16,7 +16,7 @@ class RandomWords(Protocol):
 
 
 class Entropy(Protocol):
-    """Opens streams of random words."""
+    """Source of random streams."""
 
     def stream(self) -> RandomWords:
         """Open a new stream, independent of all other streams."""

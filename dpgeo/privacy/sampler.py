@@ -69,7 +69,7 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
     def draw(count: int) -> NDArray[np.int64]:
         sign = -coin.draw(count, random)
-        # In two's complement -1 - G is G with every bit flipped.
+        # In two's complement, flipping every bit of G gives -1 - G.
         return geometric_draw(count, random) ^ sign
 
     return _in_chunks(draw, size)
@@ -90,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Return a sampler of geometric values that draws them digit by digit from tables."""
+    """Return a function that draws geometric values digit by digit from tables."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -113,10 +113,10 @@ def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[n
 class _Table:
     """Table of the distribution with P(d) proportional to exp(-rate d).
 
-    d is from 0 to `outcomes` - 1, or any d >= 0 if `outcomes` is None. `words` are the first 64
-    bits of the boundaries, ascending, followed by the largest word. `guide` gives, for each value
+    d is from 0 to `outcomes` - 1, or any d >= 0 if `outcomes` is None. `words` holds the first 64
+    bits of the boundaries, ascending, followed by the largest word. `guide` holds, for each value
     of a word's leading bits, the number of boundaries below all words that start with these bits.
-    Among words from `crowded` on, several boundaries can have the same leading bits.
+    From the word `crowded` on, several boundaries can have the same leading bits.
     """
 
     rate: Fraction
@@ -157,7 +157,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Return the value for a word that equals a boundary's first 64 bits, by more bits."""
+        """Read more bits to settle the value of a word that equals a boundary's first 64 bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -231,7 +231,7 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if the bounds do not decide one of them.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None if the bounds leave one undecided.
 
     `powers` are bounds of each p, and `tail` are bounds of r.
     """
@@ -247,9 +247,9 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Return bounds of exp(-rate * outcomes), the mass of a geometric variable from `outcomes` on.
+    """Return bounds of exp(-rate * outcomes), a geometric variable's mass from `outcomes` on.
 
-    Without `outcomes` the mass is 0.
+    Without `outcomes` that mass is 0.
     """
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 

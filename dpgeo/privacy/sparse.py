@@ -1,4 +1,4 @@
-"""Opaque private counts of a very fine grid, stored for occupied cells only."""
+"""Opaque private counts on a very fine grid, stored for occupied cells only."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PrivateSparseCounts(Opaque):
         )
 
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
-        """Count the records nearest to each public centre, (k,), with the same sensitivity.
+        """Count, for each public centre, the records nearest to it (k,), with the same sensitivity.
 
         The counted cells must be those of `grid`. The centre of a cell does not depend on which
         other cells are occupied.
@@ -92,10 +92,10 @@ class PrivateSparseCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
-        """Return sums (k, 3) over the records nearest to each public centre: of 1, x and y.
+        """Return the sums (k, 3) of 1, x and y over the records nearest to each public centre.
 
         x and y are the offsets of a cell's centre from the middle of the grid, to the east and to
-        the south, in half cells. They are integers whose absolute values are below the number of
+        the south, in half cells. They are integers; their absolute values are below the number of
         columns or rows.
         """
         self._check_grid(grid)
@@ -113,7 +113,7 @@ class PrivateSparseCounts(Opaque):
             raise ValueError("The counts are of another grid.")
 
     def _read_by_meter(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return cells and values, for `Meter.measure_sparse` only."""
+        """Return cells and values. Only `Meter.measure_sparse` may call this."""
         return self.__cells, self.__values
 
     def __repr__(self) -> str:

@@ -52,7 +52,7 @@ def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
 def sample_passing(
     noise: DiscreteLaplace, threshold: int, size: int, random: RandomWords
 ) -> NDArray[np.int64]:
-    """Draw which of the cells 0 to `size` - 1 have noise that reaches the threshold.
+    """Return those of the cells 0 to `size` - 1 whose noise, drawn here, reaches the threshold.
 
     The result is ascending. Time and memory grow with the number of cells that pass.
     """
@@ -80,7 +80,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 def _accepted(
     rate: Fraction, threshold: int, candidate: Fraction, count: int, random: RandomWords
 ) -> NDArray[np.bool_]:
-    """Draw whether each candidate passes, with probability p/q; the result is bool (count,)."""
+    """Draw whether each candidate passes, with probability p/q; return a mask (count,)."""
     boundary = acceptance_bits(rate, threshold, candidate, 64)
     words = ~random.words(count)
     accepted: NDArray[np.bool_] = words < np.uint64(boundary)
@@ -96,7 +96,7 @@ def _accepted(
 
 @lru_cache(maxsize=256)
 def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: int) -> int:
-    """Compute floor(2^bits p/q) exactly, with `candidate` as r.
+    """Compute floor(2^bits p/q) exactly; `candidate` is the rate r.
 
     Raises ArithmeticError if p is above q.
     """

@@ -23,7 +23,7 @@ from dpgeo.privacy.counts import Opaque
 
 
 class PrivateSums(Opaque):
-    """Integer sums (n, m) of vectors with m columns over n groups.
+    """Sums (n, m) of integer vectors with m entries, over n groups.
 
     One privacy unit changes column j by at most l * reach[j] in total over all rows, where l is the
     `sensitivity` passed to the constructor. Only the Meter can read the values, see `Opaque`.
@@ -66,7 +66,7 @@ class PrivateSums(Opaque):
         return len(self._reach) * self._sensitivity
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return the sums, for `Meter.measure_sums` only."""
+        """Return the sums. Only `Meter.measure_sums` may call this."""
         return self.__values
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Interface of a private dataset, as mechanisms see it."""
+"""Interface through which mechanisms see a private dataset."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
-from dpgeo.privacy.bounding import Popularity, Regions
-from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
+from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -21,11 +21,11 @@ class PrivateView(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """The public domain: the study area, which contains all positions, and its named layers."""
+        """The public domain: its named layers, and the study area that contains all positions."""
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit."""
+        """The privacy unit: a person or a record."""
 
     @property
     def counting(self) -> Counting:
@@ -33,16 +33,16 @@ class PrivateView(Protocol):
 
     @property
     def bound(self) -> int:
-        """Contribution bound: the most cells or records of a privacy unit that are counted.
+        """Contribution bound: the most cells or records that are counted of one privacy unit.
 
-        It bounds the number of cells if distinct people are counted, of records if visits are.
+        If distinct people are counted, it limits cells; if visits are counted, it limits records.
         """
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Count by cell; the counts have the grid's shape and the L1 sensitivity `bound`."""
+        """Return the counts of the cells, in the grid's shape, with L1 sensitivity `bound`."""
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by time slice and cell, (s, rows, columns), with L1 sensitivity `bound`.
+        """Return counts by time slice and cell (s, rows, columns), with L1 sensitivity `bound`.
 
         The contribution bound applies to all slices together.
         """
@@ -59,22 +59,32 @@ class PrivateView(Protocol):
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count by cell, for very fine grids; the index of a cell is row * columns + column."""
+        """Return counts by cell of a very fine grid; cells are numbered row * columns + column."""
 
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return pairs of a privacy unit and a cell, at most `bound` for each privacy unit."""
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone, (n,), with L1 sensitivity `bound` over all zones together.
+        """Return counts by zone (n,), with L1 sensitivity `bound` over all zones together.
 
         A record in several zones counts in each of them, up to the contribution bound.
         """
 
+    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+        """Return totals over all regions: people, sightings and visits (see `privacy.totals`).
+
+        Each person counts once as people, and adds at most `sightings` and `visits` to the other
+        totals, whatever `bound` is.
+        """
+
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return the number of privacy units in each region, shape (n,), with L1 sensitivity 1.
+        """Return the number (n,) of privacy units in each region, with L1 sensitivity 1.
 
         Each privacy unit is counted once, at one of its places, chosen at random.
         """
 
     def preferring(self, popularity: Popularity) -> PrivateView:
-        """Return a view whose bounding keeps each person's places in the most popular regions."""
+        """Return a view that bounds contributions by popularity.
+
+        Of each person's places, it keeps those in the regions that rank highest in `popularity`.
+        """

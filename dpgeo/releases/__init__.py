@@ -1,1 +1,1 @@
-"""Django app of releases, the only user of production noise."""
+"""Django app of releases, the only part that uses production noise."""

@@ -1,6 +1,6 @@
 """Admin pages of releases, with buttons to publish, withdraw, cancel and retry.
 
-Drafts are rejected on their desk pages, which ask for the reason.
+Drafts are rejected on the owners' pages (the desk), which ask for the reason.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
 BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.inputs}
-"""Labels of the buttons, for actions that need no further input."""
+"""Button labels by action, for the actions that need no further input."""
 
 
 @admin.register(Release)
 class ReleaseAdmin(OrganisationScoped):
-    """The releases of the user's organisations."""
+    """Admin of releases, which shows only those of the user's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "cost_shown", "state", "progress"]
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["title"]
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
-        *("cost_shown", "bound", "bounding", "counting", "publish_when_done", "state", "progress"),
-        *("failure", "file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
+        *("cost_shown", "bound", "bounding", "counting", "totals", "notes"),
+        *("publish_when_done", "state", "progress", "failure"),
+        *("file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
         *("rejected_at", "rejection"),
     )
     organisation_path = "dataset__organisation"
@@ -48,12 +49,12 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Cost", ordering="cost_units")
     def cost_shown(self, release: Release) -> str:
-        """Format the exact cost."""
+        """Format the release's exact cost."""
         return release.cost_words
 
     @admin.display(description="Job")
     def progress(self, release: Release) -> str:
-        """Describe the state and the current step of the job."""
+        """Describe the state and the current step of the release's job."""
         job = release.job
         running = job.state == JobState.RUNNING and job.step
         return (
@@ -62,7 +63,7 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Failure (private)")
     def failure(self, release: Release) -> str:
-        """Return the reason why the job failed."""
+        """Return the reason why the release's job failed."""
         return str(release.job.failure)
 
     @admin.display(description="Files")
@@ -81,7 +82,7 @@ class ReleaseAdmin(OrganisationScoped):
         return [path("<str:release_id>/act/<str:action>/", act, name=name), *super().get_urls()]
 
     def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-        """Run the action of a button in the name of the user who pressed it."""
+        """Perform the action of a button on behalf of the user who pressed it."""
         release = self.get_object(request, release_id)
         if release is None or action not in BUTTONS or not isinstance(request.user, User):
             raise Http404
@@ -100,7 +101,7 @@ class ReleaseAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Add the buttons to Django's page of a release."""
+        """Show Django's change page of a release, with the action buttons added."""
         release = self.get_object(request, unquote(object_id))
         context: dict[str, Any] = {}
         if release is not None:

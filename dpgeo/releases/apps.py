@@ -5,7 +5,7 @@ class ReleasesConfig(AppConfig):
     name = "dpgeo.releases"
 
     def ready(self) -> None:
-        """Connect the receivers of deleted accounts."""
+        """Connect the signal receivers that handle deleted accounts."""
         from dpgeo.releases import receivers
 
         receivers.connect()

@@ -1,15 +1,16 @@
-"""Released blobs in the private storage, named by the jobs that paid for them.
+"""Release blobs in the private storage, named after the jobs that paid for them.
 
-By these names, a draw can be recovered that the database does not contain, because the database was
-restored from a backup or the worker was killed before the commit point. Such a draw is used instead
-of a new one: files made from it may have been published, and a second draw would be a second
-measurement for the price of one.
+These names allow the recovery of a draw that the database does not contain, because the database
+was restored from a backup or the worker was killed before the commit point. Such a draw is used
+instead of a new one: files made from it may have been published, and a second draw would be a
+second measurement for the price of one.
 
 A draw's name also contains the version of the data from which it was made. If that version was
 replaced because a person was erased, the draw contains that person's contribution, and is neither
-recovered nor committed. The release is drawn from the new version instead, and the sweep debits the
-older draw separately and then deletes it. Both draws are paid for, since the older draw may have
-been published before the database was restored.
+recovered nor committed. The release is drawn from the new version instead. The sweep, an hourly
+check of all stored files (`reconciliation`), debits the older draw separately and then deletes it.
+Both draws are paid for, since the older draw may have been published before the database was
+restored.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def new_blob_name(release: Release) -> str:
 
 
 def is_from_replaced_data(release: Release, name: str) -> bool:
-    """Return whether a blob was drawn from a version of the data that an erasure has replaced.
+    """Return whether a blob was drawn from data that an erasure has since replaced.
 
     Blobs drawn before version 0.2.0 have no version in their names. If the release's data were
     rewritten by an erasure, such blobs count as drawn before the erasure.
@@ -78,9 +79,9 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit the stored draw of an earlier attempt; return False if there is none.
 
     `drawing` is recorded first, since drawn noise is never refunded. `lease` is the lease of the
-    worker that runs the job, or None if no worker does, as in the sweep. Raises LeaseLost, and
-    UnreadableRelease for a complete draw that is too large or too new for this software; this
-    prevents a second draw.
+    worker that runs the job, or None if no worker does, as in the sweep. Raises LeaseLost. Also
+    raises UnreadableRelease for a complete draw that is too large or too new for this software;
+    this prevents a second draw.
     """
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
@@ -90,13 +91,13 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # A worker was killed while storing it, so nobody saw it.
+            except DamagedRelease:  # A worker was killed while storing it; nobody saw it.
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # The draw of another request, which the sweep debits separately.
+                continue  # It is another request's draw, which the sweep debits separately.
             _set_drawing(release, lease)
             if commit_blob(release, name, blob) or release.blob_name:
                 return True
@@ -121,7 +122,7 @@ def is_anothers(release: Release, name: str) -> bool:
 
 
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Return whether a blob has the dataset, cost and request of a release.
+    """Return whether a blob matches a release in dataset, cost and request.
 
     A blob may be stored under the id of a job that did not draw it, for example if a database is
     used with the storage of another installation. An id may also be derived from a name that the
@@ -135,7 +136,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """Yield the job's id and the name of every stored blob."""
+    """Yield the job id and the name of each stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name

@@ -1,4 +1,4 @@
-"""Storage of the files of releases: private for drafts, public once published."""
+"""Storage of release files: private for drafts, public once published."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def checksum(path: Path) -> str:
 
 
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store a built file in the private storage and list it, unless it is already listed.
+    """Store a built file in the private storage and list it in the database.
 
-    If two workers store the same file at the same time, either copy may be kept: both have the same
-    bytes, because both workers read the committed blob.
+    A file that is already listed is not stored again. If two workers store the same file at the
+    same time, either copy may be kept: both have the same bytes, because both workers read the
+    committed blob.
     """
     existing = release.files.filter(name=built.name).first()
     if existing:
@@ -59,12 +60,15 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
 
 
 def compress(path: Path) -> Path:
-    """Write a gzip copy next to a file, reproducibly (without name and time); return its path."""
+    """Write a gzip copy next to a file and return its path.
+
+    The copy is reproducible, because it contains neither a name nor a time.
+    """
     target = path.with_name(f"{path.name}.gz")
     with (
         path.open("rb") as source,
         target.open("wb") as raw,
-        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
     ):
         shutil.copyfileobj(source, packed, 1 << 20)
     return target
@@ -73,8 +77,8 @@ def compress(path: Path) -> Path:
 def check_stored(release: Release) -> None:
     """Raise Conflict if files of a draft are missing.
 
-    This happens if its files were deleted because it was rejected, or published and withdrawn, and
-    the database was then restored from an earlier backup.
+    They are missing if they were deleted because the draft was rejected, or published and
+    withdrawn, and the database was then restored from an earlier backup.
     """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
@@ -85,7 +89,7 @@ def check_stored(release: Release) -> None:
 
 
 def make_public(release: Release) -> None:
-    """Move the files of a published release to the public storage; safe to repeat."""
+    """Move the files of a published release to the public storage. It is safe to repeat."""
     private, public = private_storage(), public_storage()
     for file in release.files.filter(public=False):
         name = f"{release.pk}/{file.name}"
@@ -98,7 +102,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete all files of a withdrawn or rejected release; its private blob stays."""
+    """Delete all files of a withdrawn or rejected release, but keep its private blob."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

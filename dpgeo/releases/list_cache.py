@@ -27,7 +27,7 @@ MOST_KEPT = 4096
 
 DATASET_FACTS = (
     *("pk", "slug", "title", "description", "licence", "attribution", "unit", "time_zone"),
-    "row_noun",
+    *("row_noun", "contact", "keywords", "themes", "covers_from", "covers_until"),
     *("west", "south", "east", "north"),
     *("organisation__slug", "organisation__name", "organisation__contact"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
@@ -37,20 +37,21 @@ DATASET_FACTS = (
 
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
-    *("cost_units", "bound", "counting", "bounding", "published_at", "withdrawn_at"),
+    *("cost_units", "bound", "counting", "bounding", "totals", "published_at", "withdrawn_at"),
+    "notes",
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
 """The columns of a release that lists show, except its files, which never change."""
 
 Row = tuple[Any, ...]
-"""The columns of one release or dataset, as a named tuple."""
+"""The selected columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Pairs of a text and whether it can be cached, because it follows from its row alone."""
+"""Pairs of a text and whether it can be cached, which it can if it follows from its row alone."""
 
 
 class TextCache:
-    """A cache of texts, keyed by their rows; the oldest entries are deleted first."""
+    """A cache of texts, keyed by the rows that they show; the oldest entries are deleted first."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, bytes] = {}
@@ -59,10 +60,10 @@ class TextCache:
     def texts(
         self, rows: Sequence[Row], make: Callable[[Sequence[Row]], Texts], *, beside: object = ""
     ) -> list[bytes]:
-        """Return the text of each row, leaving out empty texts.
+        """Return the texts of all rows, leaving out empty texts.
 
-        `make` writes the texts of rows that are not cached. `beside` is anything else on which the
-        texts depend, such as the server's URL.
+        `make` writes the texts of rows that are not cached. `beside` is anything else that the
+        texts depend on, such as the server's URL.
         """
         keys = [_digest((beside, *row)) for row in rows]
         known = {key: self._texts.get(key) for key in keys}
@@ -95,8 +96,8 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
     """Return a function that writes the texts of any number of releases, using two queries.
 
     A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage. A release has all its files if it has the statement, which is written
-    last.
+    in the public storage. The statement is written last, so a release with a statement has all its
+    files.
     """
 
     def make(rows: Sequence[Row]) -> Texts:
@@ -117,7 +118,10 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of any number of datasets, using one query."""
+    """Return a function that writes the texts of any number of datasets with one query.
+
+    A text can be cached if the dataset still matches its row.
+    """
 
     def make(rows: Sequence[Row]) -> Texts:
         keys = [row[0] for row in rows]

@@ -1,4 +1,4 @@
-"""Tables of releases, of their shards and of their files."""
+"""Database tables of releases, their shards and their files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ from dpgeo.releases.states import STATES, ReleaseState, StateRules
 
 
 def make_public_id() -> str:
-    """Return an unguessable, URL-safe id of 128 random bits."""
-    return secrets.token_urlsafe(16)
+    """Return a random id with 128 random bits, unguessable and safe in URLs.
+
+    It never begins with "-", since programs would mistake it for an option.
+    """
+    while (made := secrets.token_urlsafe(16)).startswith("-"):
+        pass
+    return made
 
 
 def today() -> datetime.date:
@@ -37,14 +42,14 @@ class CountingChoice(models.TextChoices):
 
 
 class BoundingChoice(models.TextChoices):
-    """Contribution bounding; the values are those of `core.guarantees.Bounding`."""
+    """Method of contribution bounding; the values are those of `core.guarantees.Bounding`."""
 
     RANDOM = Bounding.RANDOM.value, "Some at random"
     POPULAR = Bounding.POPULAR.value, "Those in the most popular places"
 
 
 class Release(models.Model):
-    """A request for a release and, once its job has committed, its immutable Released blob.
+    """A request for a release and, once its job has committed, the immutable blob that it drew.
 
     `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
     job. `blob_name` and `blob_sha256` are set together at the commit point, and never change. Lists
@@ -84,6 +89,17 @@ class Release(models.Model):
     counting = models.CharField(
         max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
     )
+    totals = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What is spent on totals of all the data, as in core.totals.TotalsPlan.",
+    )
+    notes = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="The publisher's words at positions on the map, as in releases.notes.",
+    )
+    notes_sha256 = models.CharField(max_length=64, blank=True, editable=False)
     publish_when_done = models.BooleanField(default=False)
     state = models.CharField(
         max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT
@@ -145,12 +161,12 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """The rules of the release's state."""
+        """The rules for a release in its current state."""
         return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:
-        """The release's epsilon; per metre for perturbed points."""
+        """The release's epsilon, which is per metre for perturbed points."""
         return from_units(Notion(self.notion), self.cost_units)
 
     @property
@@ -165,12 +181,12 @@ class Release(models.Model):
 
     @property
     def cost_words(self) -> str:
-        """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
+        """The release's cost in words, as "epsilon 0.5" or "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 
 class ReleaseShard(models.Model):
-    """A shard of a release's people, whose points are perturbed by a job of their own.
+    """One shard of a release's people, with a job of its own that perturbs their points.
 
     This is shard `number`, counted from 0, of `total`. `upload` is the version of the data that it
     reads. These three never change. `blob_name` is the name of the shard's stored output and is set
@@ -196,7 +212,7 @@ class ReleaseShard(models.Model):
 
 
 class ReleaseFile(models.Model):
-    """A file of a release, which is a deterministic function of its blob.
+    """A file of a release, made from the release's blob by a deterministic function.
 
     `stored_name` is the file's name in the public storage "releases" if `public`, and otherwise in
     the private storage. If `gzipped`, a compressed copy has the same name with ".gz" appended.

@@ -18,10 +18,10 @@ that uses most of it. If draws were discarded in this way, the probability of an
 most `MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore use only arrays whose sizes
 are public or grow with measurements that were paid for.
 
-A full disk is another such cause. So no noise is drawn while less than the least free space is
-free. A draw that does not fit on the disk waits in memory for up to `SPACE_SECONDS`, and is never
-drawn again for that reason. Attempts that fail for lack of space are not counted, except those that
-lost a draw (`JobLease.unstored_draw`).
+A full disk is another such cause. So no noise is drawn while the disk has less free space than the
+required minimum. A draw that does not fit on the disk waits in memory for up to `SPACE_SECONDS`,
+and is never drawn again for that reason. Attempts that fail for lack of space are not counted,
+except those that lost a draw (`JobLease.unstored_draw`).
 
 What is charged. A failure before the draw, such as a count that does not fit in memory, may reveal
 the size of the data. Members see exact totals anyway, so they get a refund. API keys see no totals,
@@ -65,10 +65,10 @@ logger = logging.getLogger(__name__)
 COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
-"""Seconds between attempts to store a draw, since it must not be drawn again."""
+"""Seconds to wait between attempts to store a draw, which must not be drawn again."""
 
 SPACE_SECONDS = 6 * 3600.0
-"""Seconds for which a draw waits for disk space: half of the longest time of a lease."""
+"""Seconds for which a draw waits for disk space, which is half of the longest time of a lease."""
 
 SPACE_POLL_SECONDS = 15.0
 
@@ -89,7 +89,7 @@ class AnnouncedEntropy:
     def stream(self) -> RandomWords:
         """Open a new stream of random words.
 
-        Raises LeaseLost. For the first stream, raises OSError if the disk lacks space.
+        Raises LeaseLost. When the first stream is opened, raises OSError if the disk lacks space.
         """
         if not self.announced:
             if read_disk_space().short:
@@ -142,7 +142,7 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """Return the Conflict for an error after noise was drawn; log its type and traceback only."""
+    """Return a Conflict for an error after noise was drawn, logging only its type and traceback."""
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(

@@ -1,4 +1,4 @@
-"""The privacy promise of a single release, from its database row alone."""
+"""The privacy promise of a single release, derived from its database row alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dpgeo.spatial.ground_grid import snapped_apart
 
 
 def promise_of(release: Release) -> Promise:
-    """Return the promise on what can be guessed about somebody from a release.
+    """Return the promise that a release makes about what can be guessed about a person.
 
-    The release need not be drawn yet.
+    The release need not have been drawn yet.
     """
     dataset = release.dataset
     if release.ledger.radius is None:

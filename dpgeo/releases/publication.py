@@ -1,4 +1,4 @@
-"""Changes of a release's state, and the promises made by a publication."""
+"""Changes of a release's state, and the budget promises that a publication makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger, units_paid
-from dpgeo.budgets.services import ledger_promise
+from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
@@ -23,13 +23,16 @@ def move(release: Release, name: str, **facts: object) -> None:
     """Move a drawn release to the target state of the action `name`, setting further `facts`.
 
     This is a single conditional update, so that only one of two simultaneous decisions takes
-    effect. Raises Conflict if the release is not drawn, or its state does not allow the action.
+    effect, and only with the notes of `release` as it was read. Raises Conflict if the release is
+    not drawn, or its state does not allow the action.
     """
     action = ACTIONS[name]
     if action.to is None:
         raise ValueError(name)
     facts |= {"state": action.to, STATES[action.to].since: timezone.now()}
-    fitting = Release.objects.filter(pk=release.pk, state__in=states_from(name))
+    fitting = Release.objects.filter(
+        pk=release.pk, state__in=states_from(name), notes_sha256=release.notes_sha256
+    )
     if not fitting.exclude(blob_name="").update(**facts):
         raise Conflict(action.untimely)
     release.refresh_from_db()
@@ -52,7 +55,7 @@ def publish(release: Release) -> Release:
 
 
 def publish_due(release: Release) -> None:
-    """Publish a finished draft as its requester wished, if the requester may still publish.
+    """Publish a finished draft as its requester wished, provided that the requester still may.
 
     The operator always may. If the release cannot be published, it stays a draft, and publishing it
     by hand shows the reason. Requests of a deleted account wait for an approver
@@ -67,9 +70,9 @@ def publish_due(release: Release) -> None:
 def releases_publish_due() -> int:
     """Publish the finished drafts that are due; return how many were published.
 
-    An automatic publication shows that the job has ended, so it waits until API keys may know that
-    (`jobs.slots`). An approver may publish at any time. A draft that cannot be published is tried
-    again for a day.
+    An automatic publication shows that the job has ended, so it waits for the time at which API
+    keys may learn that (`jobs.slots`). An approver may publish at any time. A draft that cannot be
+    published is tried again for a day.
     """
     waiting = Release.objects.filter(
         state=ReleaseState.DRAFT, publish_when_done=True, job__state=JobState.DONE
@@ -84,9 +87,9 @@ def releases_publish_due() -> int:
 
 
 def _check_paid(release: Release) -> None:
-    """Raise Conflict unless the whole cost of a release is debited.
+    """Raise Conflict unless a release's whole cost has been debited.
 
-    In a database restored from a backup, the debit or a part of it may be missing.
+    In a database restored from a backup, all or part of the debit may be missing.
     """
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
@@ -98,7 +101,7 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Promise publicly the total budgets that a release states.
+    """Make the public promise not to raise the total budgets that a release states.
 
     Raises Conflict if a budget for points was declared, or a total raised, after the request.
 
@@ -107,6 +110,7 @@ def _promise(release: Release) -> None:
     that a merger waits and takes over the promise.
     """
     ledger = ledger_lock(release.dataset.ledger)
+    check_decided(release.total_units)
     ledger_promise(ledger=ledger, total_units=release.total_units)
     points = points_ledger(ledger)
     if points is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import ledger_for, left_units
-from dpgeo.budgets.services import check_fits
+from dpgeo.budgets.services import check_decided, check_fits
 from dpgeo.core.advice import Guess, best_bound, expected_error
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
@@ -25,22 +25,23 @@ from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
 from dpgeo.phrases import Phrase
+from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
 from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""A count that hardly any place reaches; quotes warn if even such counts would not stand out."""
+"""A count that hardly any place reaches. Quotes warn if even such counts would not stand out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The best contribution bound for a guess about the data, and expected errors.
+    """Advice on the contribution bound, for a guess about the data.
 
-    `error` is the expected error with the requested bound, and `error_at_best` that with the best
-    bound. `errors` are the expected errors with `bounds`, about `MOST_ADVISED` bounds from 1 to the
-    guessed number of places of one person.
+    `best` is the best bound. `error` is the expected error with the requested bound, and
+    `error_at_best` that with the best bound. `errors` are the expected errors with `bounds`, which
+    are about `MOST_ADVISED` bounds from 1 to the guessed number of places of one person.
     """
 
     guess: Guess
@@ -56,7 +57,7 @@ MOST_ADVISED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A valid request, its exact cost, the remaining budget and the expected noise.
+    """A valid request with its exact cost, the remaining budget and the expected noise.
 
     Epsilons are per metre for perturbed points; `amount` and `words` format them for readers.
     `more_like_this` is the number of further such requests that the budget allows. `guess` is None
@@ -77,7 +78,7 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """Advice on the contribution bound; None without a guess, or for perturbed points."""
+        """Advice on the contribution bound, or None without a guess or for perturbed points."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
@@ -105,11 +106,11 @@ class Quote:
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact cost."""
+        """The exact epsilon that the request costs."""
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """Format an epsilon, such as "0.5"; for perturbed points as a level, such as "ln 4"."""
+        """Format an epsilon as "0.5" or, for perturbed points, as a level such as "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
@@ -121,7 +122,7 @@ class Quote:
         return self.ledger.rest(whole_units(self.cost.notion, epsilon))
 
     def words(self, epsilon: Fraction) -> str:
-        """Format an epsilon in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
+        """Format an epsilon in words, as "epsilon 0.5" or "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
@@ -131,7 +132,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Return a warning if too few counts will stand out from the noise; None if enough will.
+    """Return a warning if too few counts will stand out from the noise, else None.
 
     `least` is the smallest count that stands out.
     """
@@ -168,16 +169,18 @@ def release_quote(
 
     With `guess`, public guesses about the data, the quote also gives advice on the bound. Without
     `refunds`, as for API keys, refunded amounts count as spent. Raises InvalidInput, with the field
-    at fault, and BudgetExceeded, with the amounts.
+    at fault, BudgetExceeded, with the amounts, and Conflict for points while nobody has said how
+    much may ever be published as counts.
     """
     chosen, params = request.definition, request.params
-    plan = checked_plan(chosen, params, request.epsilon, request.bounding)
+    plan = checked_plan(chosen, params, request.epsilon, request.bounding, request.totals)
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
     _check_step(ledger, forecast)
     check_fits(ledger=ledger, cost=cost, refunds=refunds)
+    check_decided(dataset.ledger.lifetime_units)
     left = ledger.epsilon_of(left_units(ledger, refunds=refunds))
     return Quote(
         request=request,
@@ -197,7 +200,8 @@ def release_quote(
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
     """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput."""
     params = request.params
-    _, rest = split(request.epsilon, request.bounding)
+    _, of_map = bought_totals.split(request.epsilon, request.totals)
+    _, rest = split(of_map, request.bounding)
     domain = domain_of(dataset, layers_named(params))
     return request.definition.forecast(params, rest, request.bound, domain)
 

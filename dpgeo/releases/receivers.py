@@ -1,4 +1,4 @@
-"""Signal receivers for deleted accounts."""
+"""Signal receivers that handle deleted accounts."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def forget_publisher(sender: object, instance: User, **_: Any) -> None:
 
 
 def connect() -> None:
-    """Connect the receivers."""
+    """Connect this module's receivers to Django's signals."""
     pre_delete.connect(forget_publisher, sender=User, dispatch_uid="releases.forget_publisher")

@@ -1,7 +1,7 @@
-"""Reconciliation of releases by the reaper: interrupted work and lost debits.
+"""Hourly reconciliation of releases: interrupted work and lost debits.
 
-It ensures that all noise ever drawn is paid for, even if the database is restored from a backup
-that is older than the stored files.
+The reaper, a background process, runs it as its *sweep*. It ensures that all noise ever drawn is
+paid for, even if the database is restored from a backup that is older than the stored files.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ CUT_OFF_AFTER = timedelta(minutes=10)
 """Age after which an unfinished publication, withdrawal or rejection counts as interrupted."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Job states in which the sweep recovers a stored draw. A running job recovers its own draw, and
-the draw of a cancelled job is debited but not used."""
+"""States of a job in which the sweep recovers its stored draw. A running job recovers its own draw,
+and the draw of a cancelled job is debited but not used.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Result of a sweep: numbers of files deleted, draws recovered and debited, and completions.
+    """Result of a sweep: how many files it deleted, and how many draws it recovered or debited.
 
-    `completed` counts publications and deletions that had been interrupted.
+    `completed` counts the interrupted publications and deletions that it completed.
     """
 
     files: int
@@ -62,7 +63,7 @@ class Swept:
 
 
 def releases_sweep() -> Swept:
-    """Recover and debit lost draws, complete interrupted work, and delete orphan files."""
+    """Recover or debit lost draws, complete interrupted work, and delete orphan files."""
     # Debit first, so that no error with files can prevent it.
     adopted, debited = _settle_blobs()
     debited += _debit_unpaid()
@@ -75,11 +76,11 @@ def releases_sweep() -> Swept:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit stored draws of releases without one, and debit other stored draws.
+    """Commit stored draws of releases that have none, and debit the other stored draws.
 
     Returns the numbers of draws recovered and debited. A blob stored under a release's job may be
-    the draw of another request. It is debited under an id derived from its name, because the job's
-    own id pays for the release's draw.
+    the draw of another request. Such a draw is debited under an id derived from the blob's name,
+    because the job's own id pays for the release's draw.
     """
     stored = Release.objects.select_related("job", "upload")
     releases = {release.job_id: release for release in stored}
@@ -92,7 +93,7 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_replaced(uuid5(job, name), name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # Cancelled when a restore had lost its draw.
+        elif release.job.state == JobState.CANCELLED:  # Cancelled after a restore lost its draw.
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -101,7 +102,10 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _debit_replaced(paying: UUID, name: str) -> int:
-    """Debit and delete a draw from data that contained a person who has been erased since."""
+    """Debit and delete a draw from data of a person who has been erased since.
+
+    Returns 1 if the draw was debited now, and 0 otherwise.
+    """
     debited = _debit_unknown(paying, name)
     if is_debited(paying_id(paying)):
         remove(private_storage(), name)
@@ -131,7 +135,7 @@ def _debit_unpaid() -> int:
 
 
 def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a draw whose blob is stored but not in the database; return 1 if it was debited."""
+    """Debit a stored draw that the database does not know; return 1 if it was debited, else 0."""
     paying = paying_id(job)
     if is_debited(paying):
         return 0
@@ -180,7 +184,7 @@ def _debit_found(
             what=f"{title} (debited again)",
             radius=int(parameters.get("radius", 0)),
         )
-    except Conflict:  # Another reaper debited it.
+    except Conflict:  # Another reaper has debited it.
         return 0
     if entry is None:
         logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)
@@ -190,7 +194,10 @@ def _debit_found(
 
 
 def _complete_publications() -> int:
-    """Finish moving the files of published releases, if a kill interrupted it."""
+    """Finish moving the files of published releases where a kill interrupted the move.
+
+    Returns how many publications were completed.
+    """
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(
         _since(PUBLIC, before), job__state=JobState.DONE, files__public=False
@@ -199,7 +206,10 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Finish deleting the files of ended releases, if a kill interrupted it."""
+    """Finish deleting the files of ended releases where a kill interrupted the deletion.
+
+    Returns how many deletions were completed.
+    """
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(_since(ENDED, before), files__isnull=False).distinct()
     return _complete(halfway, remove_all)
@@ -213,9 +223,9 @@ def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """Call `complete` for each release, and return the number of successes.
+    """Call `complete` for each release, and return how many calls succeeded.
 
-    Errors with files are logged, and the release is skipped.
+    If files cause an error, it is logged and the release is skipped.
     """
     completed = 0
     for release in halfway:
@@ -229,7 +239,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete stored draws of releases that have a different committed blob."""
+    """Delete stored draws of releases that have another, committed blob; return how many."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]
@@ -237,7 +247,7 @@ def _sweep_blobs() -> int:
 
 
 def _sweep_artefacts() -> int:
-    """Delete stored files of existing releases that are not listed in `ReleaseFile`."""
+    """Delete files of existing releases that `ReleaseFile` does not list; return how many."""
     drafts = list(stored_names(private_storage(), "artefacts"))
     published = list(stored_names(public_storage(), ""))
     known = set(Release.objects.values_list("pk", flat=True))

@@ -1,10 +1,10 @@
-"""Rehearsal of a release: the requested mechanism run on invented people.
+"""Rehearsal of a release: a run of the requested mechanism on invented people.
 
 The mechanism draws fresh noise, as for a real release. No private data are read: the rows are
 invented in the study area from public facts, stored in the canonical format of uploads, and then
-bounded, counted and measured like real rows. A publisher therefore sees the map that a mechanism
-makes of a given number of people before any budget is spent. What a publisher chooses after looking
-at such a map does not depend on the uploaded file.
+bounded, counted and measured like real rows. So before any budget is spent, a publisher sees what
+map a mechanism makes of a given number of people. What a publisher chooses after looking at such a
+map does not depend on the uploaded file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
-"""The number of invented people if the publisher has not guessed how many people there are."""
+"""Number of invented people for publishers who have not guessed how many people there are."""
 
 MOST_INVENTED = 100_000
 
@@ -43,17 +43,17 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A rehearsed map: the files from which it is drawn, by name, and what it opens on."""
+    """A rehearsed map: the contents of its files by file name, and its opening view."""
 
     files: Mapping[str, bytes]
     opening: Opening
 
 
 def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearsed:
-    """Run a request on invented people.
+    """Run a request's mechanism on invented people and return the map.
 
     At most MOST_INVENTED people are invented. Raises InvalidInput if no release can be made with
-    the request, and Conflict if this machine is too busy.
+    the request, or Conflict if this machine is too busy.
     """
     with preview_slot(), work_folder() as folder:
         path = folder / "invented.parquet"
@@ -78,12 +78,16 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
             SystemEntropy(),
             about,
             request.bounding,
+            request.totals,
         )
         return _drawn(released, folder)
 
 
 def _drawn(released: Released, folder: Path) -> Rehearsed:
-    """Return the contents of the map array and of the GeoJSON files of its shapes, by file name."""
+    """Return the rehearsed map of a release, writing its files to `folder` first.
+
+    These are the map array, and a GeoJSON file for each layer of shapes.
+    """
     shown = layers(released)
     map_array.write(released, shown, folder / map_array.NAME)
     names = [map_array.NAME]
@@ -96,7 +100,10 @@ def _drawn(released: Released, folder: Path) -> Rehearsed:
 
 
 def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:
-    """Write the sightings of invented people to `path` as a canonical file (`ingest.canonical`)."""
+    """Write the sightings of invented people to `path` as a canonical file.
+
+    The format is that of `ingest.canonical`.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

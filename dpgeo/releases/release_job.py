@@ -48,7 +48,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
             check_encodable()
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
-                lease.set_drawing()  # An earlier attempt may have drawn, so there is no refund.
+                lease.set_drawing()  # No refund, as an earlier attempt may have drawn.
             raise
         if not recover_draw(release, lease):
             commit(release, draw(release, lease), lease)
@@ -59,13 +59,14 @@ def work_on(release_id: str, lease: JobLease) -> None:
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and not settings.DPGEO_JOB_SLOTS:
-        # Otherwise the reaper publishes it at the public time.
+        # Otherwise the reaper publishes it later, at the time from which API keys may know that the
+        # job has ended.
         lease.step(Phrase("Publishing"))
         publish_due(release)
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Draw a release's noisy counts or perturbed points once, in shards if the file is large.
+    """Draw a release's noisy counts or perturbed points once; large files are drawn in shards.
 
     Raises the errors of `read_and_draw` or `sharding.draw_in_shards`.
     """
@@ -80,7 +81,14 @@ def draw(release: Release, lease: JobLease) -> Released:
         release.upload,
         lease,
         lambda view, params, entropy: run(
-            mechanism, view, params, request.epsilon, entropy, words, request.bounding
+            mechanism,
+            view,
+            params,
+            request.epsilon,
+            entropy,
+            words,
+            request.bounding,
+            request.totals,
         ),
     )
 
@@ -96,7 +104,7 @@ def about(release: Release) -> dict[str, str]:
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,
         "publisher_sector": dataset.organisation.sector,
-        "contact": dataset.organisation.contact,
+        "contact": dataset.contact_address,
         "licence": dataset.licence,
         "attribution": dataset.attribution,
         "row_noun": dataset.row_noun,
@@ -107,7 +115,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return the texts on the total budget for points; {} if there is no such budget."""
+    """Return the texts about the total budget for points, or {} if there is no such budget."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC
 from typing import Any, BinaryIO, cast
 
-from dpgeo.artefacts.declarations import EXCHANGE, LAYERS
+from dpgeo.artefacts.declarations import BEFORE_UPLOAD, CHOICE, EXCHANGE, LAYERS, SEEN
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.layers import declared_before_upload, public_layer_add, source_of
+from dpgeo.datasets.layers import declared_before_upload, public_layer_add, same_people, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource, ReleaseSource
 from dpgeo.phrases import listed
@@ -35,13 +35,13 @@ def layer_declare(
     release_layer: str = "",
     **facts: Any,
 ) -> PublicLayer:
-    """Declare a public layer, from a file or from a published release.
+    """Declare a public layer, made from a file or from a published release.
 
-    `public_source` is the source of the file, see `PublicSource.read`; it is None if there is no
-    source. `release` is the id of a release, "" for a layer from a file. `release_layer` is the
+    `public_source` is the source of the file, see `PublicSource.read`, or None if there is no
+    source. `release` is the id of a release, or "" for a layer from a file. `release_layer` is the
     name of one of the release's layers; it may be empty if only one has a GeoJSON file. `facts` are
-    the other arguments of `public_layer_add`. Raises InvalidInput, with the field at fault, and the
-    errors of `public_layer_add`.
+    the other arguments of `public_layer_add`. Raises InvalidInput, with the field at fault, or an
+    error of `public_layer_add`.
     """
     if release:
         return _declare_released(dataset, file, public_source, (release, release_layer), facts)
@@ -64,7 +64,7 @@ def _declare_released(
     wanted: tuple[str, str],
     facts: Mapping[str, Any],
 ) -> PublicLayer:
-    """Declare a layer from `wanted`, the id of a release and the name of one of its layers.
+    """Declare a layer from `wanted`: the id of a release, and the name of one of its layers.
 
     Raises InvalidInput.
     """
@@ -92,12 +92,14 @@ def _declare_released(
 
 
 def _file_of(release: Release, name: str) -> ReleaseFile:
-    """Return the GeoJSON file of a release's layer.
+    """Return the GeoJSON file of the release's layer with this name.
 
     `name` may be empty if the release has only one such file. Raises InvalidInput if there is none.
     """
     files = {
-        file.name.removesuffix(SUFFIX): file for file in release.files.filter(name__endswith=SUFFIX)
+        file.kind.layer: file
+        for file in release.files.filter(name__endswith=SUFFIX)
+        if file.kind.layer
     }
     if not files:
         raise InvalidInput(
@@ -118,13 +120,19 @@ def declarations_of(release: Release) -> dict[str, str]:
     """Return the JSON texts on a release's public layers and study area, for `Released.about`."""
     used: Iterable[PublicLayer] = release.layers.all()
     texts = {LAYERS: json.dumps([layer_facts(layer, release.dataset) for layer in used])}
-    if release.dataset.area_exchange:
-        texts[EXCHANGE] = json.dumps(release.dataset.area_exchange)
+    dataset = release.dataset
+    if dataset.area_choice:
+        earlier = same_people(dataset).filter(first_upload_at__lt=dataset.created_at)
+        texts[CHOICE] = json.dumps({**dataset.area_choice, BEFORE_UPLOAD: not earlier.exists()})
+    if dataset.area_exchange:
+        texts[EXCHANGE] = json.dumps(dataset.area_exchange)
+    if dataset.area_seen:
+        texts[SEEN] = json.dumps(dataset.area_seen)
     return texts
 
 
 def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
-    """Return the facts that a statement gives about a layer, as a JSON object."""
+    """Return the facts about a layer that a statement gives, as a JSON object."""
     return {
         "name": layer.name,
         "title": layer.title,
@@ -139,7 +147,7 @@ def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
 
 
 def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
-    """Return public facts about the release from which a layer was made; None if there is none.
+    """Return public facts about the release that a layer was made from, or None without one.
 
     "same_budget" says whether that release was paid for by the budget of `dataset`.
     """

@@ -13,6 +13,7 @@ from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, g
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.core.released import Released
+from dpgeo.core.totals import DEFAULT_PERCENT, DEFAULT_SIGHTINGS, DEFAULT_VISITS, TotalsPlan
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import current_parameters, find_mechanism
@@ -21,15 +22,17 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Largest contribution bound; with a larger one, noise would hide everything."""
+"""Largest contribution bound; with a larger one, noise would drown out everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
     """A request for a release; requests with equal values are equal.
 
-    `mechanism` is the mechanism's key, and `parameters` are the values of all its parameters as
-    stored. `epsilon` is per metre for geo-indistinguishability. `bound` is the contribution bound.
+    `mechanism` is the mechanism's key, and `parameters` holds the values of all its parameters in
+    the form in which they are stored. `epsilon` is per metre for geo-indistinguishability. `bound`
+    is the contribution bound. `totals` says what is spent on totals of all the data, or is None for
+    nothing.
     """
 
     mechanism: str
@@ -38,6 +41,7 @@ class ReleaseRequest:
     bound: int
     counting: Counting
     bounding: Bounding
+    totals: TotalsPlan | None = None
 
     @property
     def definition(self) -> Mechanism:
@@ -46,11 +50,14 @@ class ReleaseRequest:
 
     @property
     def params(self) -> Any:
-        """The parameters as the mechanism takes them. Raises InvalidInput for invalid values."""
+        """The parameters in the form that the mechanism takes.
+
+        Raises InvalidInput for invalid values.
+        """
         return parse_parameters(self.definition.params, self.parameters)
 
     def cost(self, unit: Unit) -> Guarantee:
-        """Return the cost of the request, which is its guarantee to each privacy unit."""
+        """Return the request's cost, expressed as the guarantee it gives each privacy unit."""
         return guarantee(self.definition.notion, self.epsilon, unit)
 
 
@@ -63,10 +70,16 @@ def read_request(
     bound: int | str,
     counting: str,
     bounding: str = Bounding.RANDOM.value,
+    totals: int | str | None = 0,
+    most_sightings: int | str | None = None,
+    most_visits: int | str | None = None,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
-    `epsilon` is None or empty if the mechanism's parameters determine the cost. Raises
+    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is the
+    share of epsilon, in per cent, that is spent on totals of all the data. If it is None or empty,
+    the usual share is taken (`usual_totals`). One person adds at most `most_sightings` and
+    `most_visits` to the totals; if these are None or empty, the usual numbers are taken. Raises
     InvalidInput, with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
@@ -81,22 +94,32 @@ def read_request(
         bound=limit,
         counting=counted,
         bounding=chosen_bounding,
+        totals=parse_totals(
+            chosen,
+            unit,
+            counted,
+            limit,
+            totals=totals,
+            most_sightings=most_sightings,
+            most_visits=most_visits,
+        ),
     )
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
-    """Return the values of the columns of `Release` that store a request, except its cost."""
+    """Return the columns of `Release` that store a request, except its cost, with their values."""
     return {
         "mechanism": request.mechanism,
         "parameters": dict(request.parameters),
         "bound": request.bound,
         "counting": request.counting.value,
         "bounding": request.bounding.value,
+        "totals": request.totals.to_json() if request.totals else None,
     }
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """Return a release's request, with parameters under their current names."""
+    """Return the request that a release stores, with parameters under their current names."""
     return ReleaseRequest(
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
@@ -104,11 +127,12 @@ def request_of(release: Release) -> ReleaseRequest:
         bound=release.bound,
         counting=Counting(release.counting),
         bounding=Bounding(release.bounding),
+        totals=TotalsPlan.from_json(release.totals) if release.totals else None,
     )
 
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
-    """Return the request stated in a draw, restricted to the parameters in `names`."""
+    """Return the request that a draw states, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
@@ -118,6 +142,7 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
         bound=released.bound,
         counting=released.counting,
         bounding=released.bounding,
+        totals=released.totals.plan(released.guarantee.epsilon) if released.totals else None,
     )
 
 
@@ -163,9 +188,10 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Return what is counted; for perturbed points it is always visits, that is records.
+    """Return what is counted.
 
-    Raises InvalidInput for any other invalid value.
+    Perturbed points always count visits, that is, records, whatever `value` is. For all other
+    mechanisms, raises InvalidInput if `value` is unknown, or not possible for the unit.
     """
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
@@ -198,6 +224,71 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
             field="bounding",
         )
     return bounding
+
+
+def usual_totals(mechanism: Mechanism, unit: Unit) -> int:
+    """Return the default share of epsilon for totals, in per cent.
+
+    It is 0 if the mechanism cannot release totals or the privacy unit is not a person.
+    """
+    sold = unit is Unit.PERSON and mechanism.counted is not None
+    return DEFAULT_PERCENT if sold else 0
+
+
+def parse_totals(
+    mechanism: Mechanism,
+    unit: Unit,
+    counting: Counting,
+    bound: int,
+    *,
+    totals: int | str | None,
+    most_sightings: int | str | None,
+    most_visits: int | str | None,
+) -> TotalsPlan | None:
+    """Return the plan for what is spent on totals, or None for nothing.
+
+    A total must not be clipped below what the map itself counts of one person. Raises InvalidInput,
+    with the field at fault.
+    """
+    percent = _whole(totals, "totals", usual_totals(mechanism, unit))
+    if percent == 0:
+        return None
+    if unit is Unit.RECORD:
+        raise InvalidInput(
+            "This dataset protects single records, all of which are counted: there is nothing to "
+            "scale the map to; give 0.",
+            field="totals",
+        )
+    if mechanism.counted is None:
+        raise InvalidInput(
+            "{key} does not count in public places; give 0.", key=mechanism.key, field="totals"
+        )
+    sightings = _whole(most_sightings, "most_sightings", max(DEFAULT_SIGHTINGS, bound))
+    visits = _whole(most_visits, "most_visits", max(DEFAULT_VISITS, bound))
+    people = counting is Counting.PEOPLE
+    field, most = ("most_sightings", sightings) if people else ("most_visits", visits)
+    if 1 <= most < bound:
+        raise InvalidInput(
+            "Must be at least {bound:,}, which one person may add to the map itself.",
+            bound=bound,
+            field=field,
+        )
+    return TotalsPlan(percent=percent, sightings=sightings, visits=visits)
+
+
+def _whole(value: int | str | None, field: str, usual: int) -> int:
+    """Parse a whole number, or return `usual` if the value is None or empty.
+
+    Raises InvalidInput.
+    """
+    if value is None or value == "":
+        return usual
+    try:
+        return int(number_text(value))
+    except ValueError:
+        raise InvalidInput(
+            "{value!r} is not a whole number; write it like 10.", value=value, field=field
+        ) from None
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:

@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """The release has ended, and the user may not learn anything else about it."""
+    """Error for a release that has ended, and about which the user may learn nothing else."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)
@@ -29,9 +29,9 @@ class ReleaseGone(Release.DoesNotExist):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a release, with the name `name` in `storage`.
+    """A file of a release, stored in `storage` under the name `name`.
 
-    `gzip_name` is the name of its compressed copy, "" if there is none. `sha256` and `size` are
+    `gzip_name` is the name of its compressed copy, or "" if there is none. `sha256` and `size` are
     those of the uncompressed bytes. `title` is the release's title, and `published` says whether
     the release is published. This is not a model, because building a model would take longer than
     sending the file.
@@ -54,12 +54,12 @@ def _storable(text: str) -> bool:
 
 
 def releases_public() -> QuerySet[Release]:
-    """Return the published releases by descending day, and within a day by random id."""
+    """Return the published releases, latest day first, and within a day by their random ids."""
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
 def release_public(release_id: str) -> Release | None:
-    """Return the published release with this id; None if there is none."""
+    """Return the published release with this id, or None if there is none."""
     return releases_public().filter(pk=release_id).first() if _storable(release_id) else None
 
 
@@ -73,9 +73,9 @@ def releases_visible_to(user: Visitor) -> QuerySet[Release]:
 def release_visible(user: Visitor, release_id: str) -> Release:
     """Return a release if the user may see it.
 
-    Users who are not members of its organisation may see it if it is published or withdrawn. Raises
-    Release.DoesNotExist for any other release and for an unknown id; or its subclass ReleaseGone,
-    if such users may learn that the release has ended.
+    Users who are not members of its organisation may see it if it is published or withdrawn. For
+    any other release, or an unknown id, raises Release.DoesNotExist, or its subclass ReleaseGone if
+    such users may learn that the release has ended.
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
@@ -91,7 +91,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 
 
 def mask_draw(release: Release) -> Release:
-    """Make a draft look as if it were not drawn yet, until API keys may know that its job ended.
+    """Make a draft look undrawn until API keys may learn that its job has ended.
 
     The object is changed in place and must not be saved. Releases that are no longer drafts are not
     changed, since a person's decision, such as publication, is shown at once.
@@ -103,7 +103,7 @@ def mask_draw(release: Release) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """Read a release's blob. Raises Conflict if it has not been drawn yet."""
+    """Return a release's decoded blob. Raises Conflict if it has not been drawn yet."""
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
     with private_storage().open(release.blob_name, "rb") as blob:
@@ -116,11 +116,13 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""The most frequent query, as SQL: Django takes longer to build it than to run it."""
+"""The most frequent query, written as SQL because Django takes longer to build it than to
+run it.
+"""
 
 
 def published_file(release_id: str, name: str) -> StoredFile | None:
-    """Return the public file of a release with this name; None if there is none.
+    """Return the public file of a release with this name, or None if there is none.
 
     The database is queried each time, so that a withdrawal takes effect immediately.
     """
@@ -146,7 +148,8 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
 def stored_file(release: Release, name: str) -> StoredFile:
     """Return the file of a release with this name.
 
-    Raises ReleaseFile.DoesNotExist if there is none, or the release has ended.
+    Raises ReleaseFile.DoesNotExist if there is none, or if the release has ended or is not drawn
+    yet.
     """
     if not release.rules.served or not (release.rules.public or release.blob_name):
         raise ReleaseFile.DoesNotExist

@@ -1,4 +1,4 @@
-"""Changes of releases: request, publish, reject, withdraw, cancel and retry."""
+"""Services that request, publish, reject, withdraw, cancel and retry releases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.budgets.services import budget_debit, check_fits
+from dpgeo.budgets.services import budget_debit, check_decided, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
-from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
@@ -29,6 +30,7 @@ from dpgeo.phrases import translatable
 from dpgeo.releases import files
 from dpgeo.releases.blobs import recover_draw
 from dpgeo.releases.models import Release
+from dpgeo.releases.notes import check_read
 from dpgeo.releases.publication import move, publish
 from dpgeo.releases.quotes import Quote, release_quote
 from dpgeo.releases.release_job import work_on
@@ -70,13 +72,13 @@ def release_request(
     publish_when_done: bool = False,
     job_id: UUID | None = None,
 ) -> Release:
-    """Pay for a release and queue its job, in one transaction.
+    """Pay for a release and queue its job in one transaction.
 
     With `publish_when_done`, the release is published when its job is done, but only if the
-    requester may publish. `requested_by` is None for the operator at the console, who may. A
-    request with a `job_id` can be repeated: it returns the release that the first request paid for.
-    Raises InvalidInput; BudgetExceeded; NotAllowed; and Conflict if the dataset has no data yet, or
-    an approver must first answer whether other datasets are about the same people.
+    requester may publish. `requested_by` is None for the operator at the console, who may publish.
+    A request with a `job_id` can be repeated: it returns the release that the first request paid
+    for. Raises InvalidInput, BudgetExceeded or NotAllowed. Raises Conflict if the dataset has no
+    data yet, or if an approver must first answer whether other datasets are about the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -89,6 +91,7 @@ def release_request(
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
     check_answered(dataset, requested_by)
+    clean_title = marked_title(upload, clean_title)
     quote = release_quote(dataset=dataset, request=request, refunds=not by_key)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {
@@ -110,11 +113,20 @@ def release_request(
         return Release.objects.get(dataset=dataset, job_id=job_id)
 
 
+def marked_title(upload: Upload, title: str) -> str:
+    """Return a map's title; if its people are invented, the title says so wherever it is shown."""
+    if not upload.invented:
+        return title
+    mark = gettext("Invented data:")
+    return title if title.startswith(mark) else f"{mark} {title}"[:200]
+
+
 def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) -> Release:
     dataset: Dataset = fields["dataset"]
     points = points_ledger(dataset.ledger)
     if fields["by_key"]:
-        # Locked, so that a key cannot detect refunds by two simultaneous requests.
+        # The ledger is locked, so that an API key cannot detect refunds by two simultaneous
+        # requests.
         check_fits(ledger=ledger_lock(quote.ledger), cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
@@ -124,6 +136,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         what=f"{fields['title']} ({quote.request.mechanism})",
         who=str(fields["created_by"] or "console"),
     )
+    check_decided(dataset.ledger.lifetime_units)
     release = Release.objects.create(
         **fields,
         **columns_of(quote.request),
@@ -165,13 +178,15 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
     )
 
 
-def release_publish(*, release: Release, by: User | None) -> Release:
-    """Publish a finished draft.
+def release_publish(*, release: Release, by: User | None, notes_sha256: str = "") -> Release:
+    """Publish a finished draft with its notes, which approves them.
 
-    `by` is None for the operator at the console. Raises NotAllowed if the user is not an approver,
-    and Conflict if the release is not a finished draft.
+    `by` is None for the operator at the console. `notes_sha256` is the checksum of the notes that
+    they read. Raises NotAllowed if the user is not an approver, and Conflict if the release is not
+    a finished draft, or has other notes.
     """
     _check_may(release, by, "publish")
+    check_read(release, notes_sha256)
     _check_finished(
         release,
         translatable("This release is not finished yet; publish it when its job is done."),
@@ -182,7 +197,7 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
 
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
-    """Reject a draft, which is then never published: delete its files, but keep its blob.
+    """Reject a draft, so that it is never published; delete its files, but keep its blob.
 
     Privacy argument. Everything the decision is based on was paid for: the approver sees the draft,
     which is noisy, and no page shows private data to compare it with. So the decision to publish or
@@ -194,7 +209,7 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
 
     Only members see the reason. Other visitors of the release's URL learn only that it was not
     published, and no list shows it. `by` is None for the operator at the console. Raises NotAllowed
-    if the user is not an approver, InvalidInput if the reason is missing or too long, and Conflict
+    if the user is not an approver, InvalidInput if the reason is missing or too long, or Conflict
     if the release is not a finished draft.
     """
     _check_may(release, by, "reject")
@@ -223,9 +238,10 @@ def _log(release: Release, what: str, by: User | None) -> None:
 
 
 def release_withdraw(*, release: Release, by: User | None) -> Release:
-    """Withdraw a published release: its files are never served again, but copies may remain.
+    """Withdraw a published release, so that its files are never served again.
 
-    Its cost stays spent. Raises NotAllowed, and Conflict if the release is not published.
+    Copies of the files may remain elsewhere, and its cost stays spent. Raises NotAllowed, or
+    Conflict if the release is not published.
     """
     _check_may(release, by, "withdraw")
     move(release, "withdraw")
@@ -235,10 +251,10 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 
 
 def release_cancel(*, release: Release, by: User | None) -> Release:
-    """Cancel and refund a release whose job has not started.
+    """Cancel a release if its job has not started, and refund its cost.
 
-    Raises NotAllowed, and Conflict if the job has started. This includes a job that drew noise
-    before the database was restored from a backup.
+    Raises NotAllowed, or Conflict if the job has started. A job that drew noise before the database
+    was restored from a backup has started, too.
     """
     _check_may(release, by, "cancel")
     if not release.blob_name:
@@ -250,8 +266,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    It is safe to repeat. Raises NotAllowed, and Conflict if there is no committed draw, since a new
-    draw would be a second draw for one debit.
+    It is safe to repeat. Raises NotAllowed. Raises Conflict if there is no committed draw, since a
+    new draw would be a second draw for one debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
@@ -263,7 +279,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed if a user may not do an action; `by` is None for the operator."""
+    """Raise NotAllowed unless a user may take an action; `by` is None for the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)
@@ -276,4 +292,4 @@ DECISIONS: Mapping[str, Callable[..., Release]] = {
     "cancel": release_cancel,
     "retry": release_retry,
 }
-"""The service function of each action in `states.ACTIONS`."""
+"""The service functions of the actions in `states.ACTIONS`, by action."""

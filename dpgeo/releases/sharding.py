@@ -1,4 +1,4 @@
-"""Perturbation of large files of points in shards, divided among the workers.
+"""Perturbation of large point files in shards, divided among the workers.
 
 The release's job divides its people into shards, creates a job for each shard, and wakes the
 workers. It then perturbs shards itself as long as any are left, waits for shards that other workers
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
-"""Folder for the outputs of shards in the private storage."""
+"""Folder in the private storage for the outputs of shards."""
 
 MAX_SHARDS = 64
 
@@ -76,7 +76,7 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return the number of shards of a release, by the number of rows of its upload.
+    """Return how many shards a release has, given the number of rows of its upload.
 
     It is used only for mechanisms that can be sharded.
     """
@@ -88,9 +88,9 @@ def number_of_shards(release: Release) -> int:
 def draw_in_shards(
     release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
-    """Perturb all points of a release, together with other workers, and combine the shards.
+    """Perturb all points of a release together with other workers, and combine the shards.
 
-    `number` is the number of shards. Raises LeaseLost, and Conflict if a shard failed.
+    `number` is the number of shards. Raises LeaseLost, or Conflict if a shard failed.
     """
     lease.set_drawing()
     shards = _current_shards(release, lease, number)
@@ -112,12 +112,12 @@ def draw_in_shards(
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Return all shards for the current version of the data, in order, perturbed or not.
+    """Return all shards for the current version of the data in order, perturbed or not.
 
     Creates them if there are none, or if the existing shards are of another version. Raises
-    LeaseLost, and Conflict if a shard failed.
+    LeaseLost, or Conflict if a shard failed.
     """
-    lease.step(MOVING)  # Only the holder of the lease may create shards; raises LeaseLost.
+    lease.step(MOVING)  # Raises LeaseLost: only the lease's holder may create shards.
     release.refresh_from_db(fields=["upload"])
     shards = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, shards):
@@ -218,7 +218,7 @@ def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
 
 
 def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
-    """Decode the bytes of `encode_shard`."""
+    """Return the shard that `encode_shard` encoded."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
@@ -236,9 +236,9 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
     """Delete all shards of a release, with their jobs and files.
 
-    This is called with the release's `lease`, or with None by the sweep once the release's job has
-    ended. Workers on a shard lose their lease, because the shard's job is deleted. Raises LeaseLost
-    if `lease` is lost.
+    The holder of the release's `lease` calls this, or the sweep with None once the release's job
+    has ended. Workers on a shard lose their lease, because the shard's job is deleted. Raises
+    LeaseLost if `lease` is lost.
     """
     with transaction.atomic():
         if lease:
@@ -251,7 +251,7 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the shards of releases whose jobs have ended, and delete orphan files of shards.
+    """Discard the shards of releases that have ended jobs, and delete orphan shard files.
 
     Returns the number of orphan files deleted.
     """

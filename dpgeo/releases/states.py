@@ -17,7 +17,7 @@ from dpgeo.jobs.models import Job, JobState
 
 
 class ReleaseState(models.TextChoices):
-    """State of a release; the rules are in `STATES`."""
+    """State of a release; `STATES` holds the rules of each state."""
 
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"
@@ -26,7 +26,7 @@ class ReleaseState(models.TextChoices):
 
 
 class Files(enum.Enum):
-    """Whether the files of a release are in the private or public storage, or deleted."""
+    """Where the files of a release are: in the private storage, in the public one, or deleted."""
 
     PRIVATE = enum.auto()
     PUBLIC = enum.auto()
@@ -49,14 +49,14 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRules:
-    """The rules of a release state.
+    """The rules for releases in one state.
 
     Members of the publishing organisation can always see a release, with its files unless they are
     deleted. Other visitors can read the files, and see the release in lists, only if `files` is
-    PUBLIC. `known` says whether they may read its metadata. If not, they get 404 as for an unknown
-    id, or the response `gone` if it is not None. `since` is the name of the field with the time at
-    which the state began. `standing` explains the state on the desk. `actions` are the keys of the
-    actions that are possible in the state.
+    PUBLIC. `known` says whether they may read its metadata. If not, they get the response `gone`,
+    or if that is None, a 404 as for an unknown id. `since` is the name of the field that holds the
+    time at which the state began. `standing` explains the state on the owners' pages. `actions` are
+    the keys of the actions that are possible in the state.
     """
 
     files: Files
@@ -73,7 +73,7 @@ class StateRules:
 
     @property
     def served(self) -> bool:
-        """Whether the release has files, for everybody or for members only."""
+        """Whether the release's files are served, to everybody or to members only."""
         return self.files is not Files.DELETED
 
 
@@ -136,9 +136,10 @@ class Action:
     (`accounts.selectors.may`). `after` is the state in which the release's job must be; None allows
     any. `drawn` is True if there must be a draw, False if there must be none, and None if either is
     possible. `to` is the new state of the release, None if the state does not change. `inputs` are
-    the arguments of its service besides the release and the user. The other fields are messages:
-    `denied` for users without the permission, `untimely` for a release in another state, and `done`
-    for success.
+    the arguments of its service besides the release and the user; `seen` are further ones, which
+    say what the user has seen and are empty where there was nothing to see. The other fields are
+    messages: `denied` for users without the permission, `untimely` for a release in another state,
+    and `done` for success.
     """
 
     label: str
@@ -150,12 +151,14 @@ class Action:
     to: ReleaseState | None = None
     untimely: str = ""
     inputs: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
 
 
 ACTIONS: Mapping[str, Action] = {
     "publish": Action(
         label=_("publish"),
         needs="publish",
+        seen=("notes_sha256",),
         after=JobState.DONE,
         to=ReleaseState.PUBLISHED,
         denied=_("Publishing needs the approver's role; ask an approver."),
@@ -205,7 +208,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Return whether a release's state, job and draw allow an action, whoever the user is."""
+    """Return whether a release's state, job and draw allow an action, regardless of the user."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after
@@ -213,7 +216,7 @@ def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
 
 
 PUBLIC = tuple(state for state, rules in STATES.items() if rules.public)
-"""States in which releases are listed, and their files served, for everybody."""
+"""States in which releases are listed for everybody and their files are served to everybody."""
 
 KNOWN = tuple(state for state, rules in STATES.items() if rules.known)
 """States in which everybody may read a release's metadata."""

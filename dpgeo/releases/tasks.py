@@ -1,4 +1,4 @@
-"""Celery tasks that run the jobs of releases."""
+"""Celery tasks that run the jobs of releases and of their shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.releases.sharding import SHARD_TASK, shard_run
 
 @shared_task(name=RUN_TASK)  # type: ignore[untyped-decorator]
 def run(job_id: str) -> None:
-    """Run the job of a release."""
+    """Run the release job that has this id."""
     release = Release.objects.filter(job_id=UUID(job_id)).first()
     if release is not None:
         release_run(release_id=release.pk)
@@ -21,5 +21,5 @@ def run(job_id: str) -> None:
 
 @shared_task(name=SHARD_TASK)  # type: ignore[untyped-decorator]
 def run_shard(job_id: str) -> None:
-    """Run the job of a shard of a release."""
+    """Run the shard job that has this id."""
     shard_run(job_id=UUID(job_id))

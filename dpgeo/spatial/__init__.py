@@ -1,1 +1,1 @@
-"""Public geometry: study area, grids and projections."""
+"""Public geometry: study areas, grids and projections."""

@@ -20,8 +20,8 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_merca
 class StudyArea:
     """A polygon or multipolygon in longitude and latitude (degrees, WGS84, EPSG:4326).
 
-    Raises ValueError if the shape is not a polygon, is empty or invalid, or exceeds longitudes of
-    180 degrees or latitudes of MAX_LATITUDE.
+    Raises ValueError if the shape is not a polygon, is empty or invalid, or extends beyond
+    longitudes of ±180 degrees or latitudes of ±MAX_LATITUDE.
     """
 
     shape: Any
@@ -88,7 +88,7 @@ class StudyArea:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in degrees."""
+        """West, south, east and north edges in degrees."""
         west, south, east, north = self.shape.bounds
         return float(west), float(south), float(east), float(north)
 
@@ -99,18 +99,18 @@ class StudyArea:
 
     @property
     def mercator_bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in Web Mercator metres."""
+        """West, south, east and north edges in Web Mercator metres."""
         west, south, east, north = self.bounds
         xs, ys = to_mercator([west, east], [south, north])
         return float(xs[0]), float(ys[0]), float(xs[1]), float(ys[1])
 
     @property
     def ground_square_kilometres(self) -> float:
-        """Ground area in square kilometres."""
+        """The area on the ground, in square kilometres."""
         return float(ground_square_kilometres(self.shape))
 
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
-        """Return which positions (n,) in degrees are in the area or on its edge.
+        """Return a mask (n,) of the positions in degrees that are in the area or on its edge.
 
         The result is False for a position with a NaN coordinate.
         """
@@ -125,9 +125,9 @@ class StudyArea:
 
 
 def ground_square_kilometres(shapes: Any) -> Any:
-    """Compute the ground areas of one shape or an array (n,) of shapes, in degrees.
+    """Return the ground area of one shape in degrees, or of each shape in an array (n,).
 
-    They are measured in the cylindrical equal-area projection of the sphere.
+    Areas are measured in the cylindrical equal-area projection of the sphere.
     """
     flat = shapely.transform(
         shapes,

@@ -1,4 +1,4 @@
-"""Sums over boxes of cells, and arrays with the box of each cell.
+"""Sums over boxes of cells, and arrays that hold the box of each cell.
 
 A box is (first row, row after the last, first column, column after the last), int32.
 """
@@ -22,7 +22,7 @@ def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
     number = np.int32 if small else np.int64
-    if cells.dtype == np.bool_ and cells.all():  # For example, if all touch the study area.
+    if cells.dtype == np.bool_ and cells.all():  # For example, if all cells touch the area.
         return np.multiply.outer(
             np.arange(rows + 1, dtype=number), np.arange(columns + 1, dtype=number)
         )
@@ -50,7 +50,7 @@ def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -
 
 
 def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the index of each cell's box, of `shape`; -1 for a cell in no box.
+    """Return an array of `shape` with the index of each cell's box, or -1 for a cell in no box.
 
     The boxes (n, 4) must be disjoint.
     """
@@ -75,10 +75,10 @@ def tiles(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Divide every box into `parts` x `parts` tiles; return the tiles and their boxes.
 
-    `parts` is a number for all boxes, or one for each. If a side of a box has fewer cells than
-    parts, it is divided into its cells. `inside` is the summed-area table of the study area's mask;
-    tiles without a cell that touches the area are left out. Tiles are int32 (n, 4), ordered by box,
-    then row, then column. The second result (n,) is the index of each tile's box.
+    `parts` is one number for all boxes, or one for each box. If a side of a box has fewer cells
+    than parts, it is divided into its cells. `inside` is the summed-area table of the study area's
+    mask; tiles without a cell that touches the area are left out. Tiles are int32 (n, 4), ordered
+    by box, then row, then column. The second result (n,) holds the index of each tile's box.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class CellRuns:
-    """Set of cells as n ascending runs, each from its index in `starts` to before that in `ends`.
+    """Set of cells as n ascending runs of consecutive cell indices.
 
-    Both arrays are int64 (n,).
+    Each run starts at its index in `starts` and stops before its index in `ends`. Both arrays are
+    int64 (n,).
     """
 
     starts: NDArray[np.int64]
@@ -22,7 +23,7 @@ class CellRuns:
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
-        """Number of cells before each run, and in all runs, int64 (n + 1,)."""
+        """Number of cells before each run and, as the last entry, in all runs, int64 (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.ends - self.starts)])
 
     @property
@@ -31,12 +32,12 @@ class CellRuns:
         return int(self.before[-1])
 
     def numbers(self, ranks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the indices of the cells with these ranks (m,); the first cell has rank 0."""
+        """Return the indices (m,) of the cells with these ranks (m,); the first cell has rank 0."""
         run = np.searchsorted(self.before, ranks, side="right") - 1
         return np.asarray(self.starts[run] + ranks - self.before[run], dtype=np.int64)
 
     def ranks(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the ranks of cells given by index (m,); -1 for cells that are not in the set."""
+        """Return the ranks (m,) of cells given by index (m,); -1 for cells not in the set."""
         run = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = (run >= 0) & (numbers < self.ends[run])
         return np.where(inside, self.before[run] + numbers - self.starts[run], -1)

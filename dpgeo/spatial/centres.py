@@ -30,7 +30,7 @@ SPREADING_ROUNDS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
-    """Positions of k centres in Web Mercator metres; `x` and `y` are float64 (k,)."""
+    """Positions of k centres: `x` and `y`, float64 (k,), in Web Mercator metres."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Centres:
 
     @property
     def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Longitudes and latitudes in degrees, float64 (k,) each."""
+        """Longitudes, float64 (k,), and latitudes, float64 (k,), in degrees."""
         return to_degrees(self.x, self.y)
 
     def clamped(self, grid: Grid) -> Centres:
@@ -59,8 +59,8 @@ class Directions:
     """Unit vectors from the Earth's centre to a grid's cells, computed from tables.
 
     A cell's vector is computed by table lookups and two products, each correctly rounded. So it is
-    the same to the last bit, whichever other cells are computed in the same call. Without tables, a
-    sine might differ in the last bit depending on the other entries of the array.
+    the same to the last bit, whichever other cells are computed in the same call. If it were
+    computed without tables, the last bit of a sine might depend on the other entries of the array.
     """
 
     columns: int
@@ -80,7 +80,7 @@ class Directions:
         )
 
     def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the three coordinates, each (n,), of cells given by index (n,)."""
+        """Return the vectors of cells given by index (n,), as three arrays of coordinates (n,)."""
         row, column = np.divmod(cells, self.columns)
         flat = self.cos_latitude[row]
         return (
@@ -91,7 +91,7 @@ class Directions:
 
 
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
-    """Return the index of the centre nearest on the ground to each cell (n,).
+    """Return, for each cell (n,), the index of the centre nearest to it on the ground.
 
     Of centres at the same distance, the first is chosen. The result for a cell depends on that cell
     and the centres alone, because every operation acts on one cell and is correctly rounded. Matrix
@@ -115,7 +115,7 @@ def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[n
 
 
 def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
-    """Return the three coordinates, each (k,), of the centres on the unit sphere."""
+    """Return the centres on the unit sphere, as three arrays of coordinates (k,)."""
     longitude, latitude = (np.radians(angle) for angle in centres.degrees)
     flat = np.cos(latitude)
     return flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)
@@ -157,7 +157,7 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
 
 
 def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
-    """Divide a study area by nearest centre; return shapely shapes (k,) in degrees.
+    """Divide a study area by nearest centre; return each centre's part as a shape (k,) in degrees.
 
     Borders are straight on the map. Over a city, they differ from the true borders on the ground by
     less than the width of a drawn line. If centres coincide, the first of them gets the whole
@@ -177,7 +177,7 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    # Rounding can make the borders between nearly coinciding centres cross.
+    # If centres nearly coincide, rounding can make their borders cross.
     whole = shapely.make_valid(in_degrees)
     shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes

@@ -1,4 +1,4 @@
-"""Exact coverage of grid cells by polygons, from the crossings of edges and grid lines.
+"""Exact coverage of grid cells by polygons, from where edges cross grid lines.
 
 Every edge is divided where it crosses a line of the grid, so that each piece lies in one cell.
 Measure lengths in fractions of a cell. A piece of height dv, at a mean distance of 1 - u from the
@@ -33,24 +33,24 @@ class Lines:
 
     @cached_property
     def x(self) -> Floats:
-        """Longitudes of the lines between columns, shape (columns + 1,)."""
+        """Longitudes (columns + 1,) of the lines between columns."""
         grid = self.grid
         return to_degrees(grid.west + np.arange(grid.columns + 1.0) * grid.cell, 0)[0]
 
     @cached_property
     def y(self) -> Floats:
-        """Negated latitudes of the lines between rows, shape (rows + 1,)."""
+        """Negated latitudes (rows + 1,) of the lines between rows."""
         grid = self.grid
         return -to_degrees(0, grid.north - np.arange(grid.rows + 1.0) * grid.cell)[1]
 
     @cached_property
     def heights(self) -> Floats:
-        """Heights of the rows (rows,) in an equal-area projection: differences of sin(latitude)."""
+        """Heights (rows,) of the rows in an equal-area projection: differences of sin(latitude)."""
         return np.diff(np.sin(np.radians(self.y)))
 
     @cached_property
     def widths(self) -> Floats:
-        """Widths of the columns in degrees (columns,)."""
+        """Widths (columns,) of the columns in degrees."""
         return np.diff(self.x)
 
 
@@ -58,9 +58,9 @@ class Lines:
 class Edges:
     """Edges (n,) of polygons, each stored from its northern to its southern end.
 
-    `polygon` is the index of the edge's polygon. `x0` and `x1` are longitudes and `y0` and `y1`
-    negated latitudes of the ends, in degrees. `sign` is -1 if the ring runs northwards along the
-    edge, else 1.
+    `polygon` is the index of the edge's polygon. `x0` and `x1` are the longitudes of its ends, and
+    `y0` and `y1` their negated latitudes, in degrees. `sign` is -1 if the ring runs northwards
+    along the edge, else 1.
     """
 
     polygon: Ints
@@ -117,7 +117,8 @@ class Pieces:
 def divide(edges: Edges, lines: Lines) -> Pieces:
     """Divide edges at the lines of a grid, first into rows and then into columns."""
     edge, row, (x0, y0, x1, y1) = _in_rows(edges, lines)
-    # 1 for pieces that run eastwards across the columns, -1 for those that run westwards.
+    # The sign is 1 for pieces that run eastwards across the columns, and -1 for those that run
+    # westwards.
     turn = np.where(x1 < x0, -1.0, 1.0)
     low, high = np.minimum(x0, x1), np.maximum(x0, x1)
     first, number = _spans(lines.x, low, high)
@@ -163,7 +164,10 @@ def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]
 
 
 def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-    """Return which intervals between lines each [low, high] meets: the first, and how many."""
+    """Return the intervals between `lines` that each [low, high] meets.
+
+    The two results are the index of the first interval, and the number of intervals.
+    """
     last = len(lines) - 2
     first = np.clip(np.searchsorted(lines, low, side="right") - 1, 0, last)
     final = np.clip(np.searchsorted(lines, high, side="left") - 1, 0, last)
@@ -171,9 +175,9 @@ def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
 
 
 def _repeated(number: Ints) -> tuple[Ints, Ints]:
-    """Repeat each index i of `number` number[i] times.
+    """Repeat each index i of `number` as often as `number[i]` says.
 
-    Returns the repeated indices, and for each repetition its position, from 0, among those of the
+    Returns the repeated indices and, for each repetition, its position, from 0, among those of the
     same index.
     """
     index = np.repeat(np.arange(len(number)), number)
@@ -186,8 +190,9 @@ class Coverage:
 
     `key`, int64 (n,) ascending, has one entry for each cell that a polygon's outline touches: the
     polygon's index times the number of cells, plus the cell's index. `share` (n,) is the share of
-    the cell's ground that the polygon covers. `after` (n,) is the share of each untouched cell that
-    follows in the same row, up to the next touched cell: 0 or 1.
+    the cell's ground that the polygon covers. After each touched cell, a run of untouched cells may
+    follow in the same row, up to the next touched cell. `after` (n,) is the covered share of each
+    cell in that run: 0 or 1.
     """
 
     lines: Lines
@@ -200,17 +205,20 @@ class Coverage:
 
     @property
     def polygon(self) -> Ints:
-        """Index of the polygon whose outline touches each cell (n,)."""
+        """For each touched cell, the index (n,) of the polygon whose outline touches it."""
         return self.key // self.lines.grid.size
 
     @property
     def cell(self) -> Ints:
-        """Indices of the touched cells (n,), row * columns + column."""
+        """Index (n,) of each touched cell, row * columns + column."""
         return self.key % self.lines.grid.size
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints, Ints]:
-        """Runs of wholly covered, untouched cells: polygon, first cell, cell after the last."""
+        """Runs of wholly covered, untouched cells.
+
+        The three arrays hold each run's polygon, its first cell, and the cell after its last.
+        """
         columns = self.lines.grid.columns
         row = self.key // columns
         gap = (row[1:] == row[:-1]) & (np.diff(self.key) > 1) & (self.after[:-1] > 0.5)
@@ -218,7 +226,10 @@ class Coverage:
         return self.polygon[index], self.cell[index] + 1, self.cell[index + 1]
 
     def to_the_left(self, polygon: Ints, row: Ints, column: Ints) -> Floats:
-        """Return the share (n,) of each cell's left edge that the polygon paired with it covers."""
+        """Return the share (n,) of each cell's left edge that its polygon covers.
+
+        `polygon`, `row` and `column` are (n,): the i-th cell is paired with the i-th polygon.
+        """
         grid = self.lines.grid
         first = polygon * grid.size + row * grid.columns
         index = np.searchsorted(self.key, first + column) - 1
@@ -226,7 +237,10 @@ class Coverage:
         return np.where(known, self.after[index], 0.0)
 
     def untouched_inside(self, polygon: Ints, cell: Ints) -> NDArray[np.bool_]:
-        """Return whether each cell (n,) lies inside its polygon (n,), untouched by the outline."""
+        """Return a mask (n,) of the cells that lie inside their polygon, untouched by its outline.
+
+        `polygon` (n,) holds the index of each cell's polygon.
+        """
         grid = self.lines.grid
         key = polygon * grid.size + cell
         index = np.searchsorted(self.key, key)
@@ -237,7 +251,7 @@ class Coverage:
 
 
 def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
-    """Compute which cells polygons within the grid cover."""
+    """Return the cells that polygons within the grid cover, and their covered shares."""
     pieces = divide(edges, lines)
     grid = lines.grid
     sign = edges.sign[pieces.edge]
@@ -250,7 +264,7 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
     begins = np.flatnonzero(np.diff(key, prepend=-1))
     key = key[begins]
     height, area = np.add.reduceat(height, begins), np.add.reduceat(area, begins)
-    # Cumulative sums along each row: subtract the running total before the row's first cell.
+    # Make the cumulative sums start anew in each row: subtract the total before its first cell.
     row = key // grid.columns
     first = np.flatnonzero(np.diff(row, prepend=-1))
     total = np.cumsum(height)

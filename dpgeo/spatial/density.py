@@ -1,4 +1,4 @@
-"""Declared public density: the number of people expected in each public region.
+"""Declared public density: the expected number of people in each public region.
 
 Examples are a census grid, or the regions of a map published earlier.
 """
@@ -31,10 +31,10 @@ Release files use "estimate".
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """Regions, and the number of people expected in each: `zones` and `amounts`, float64 (n,).
+    """Regions `zones`, and the number of people expected in each, `amounts`, float64 (n,).
 
     If regions overlap, their people add up. Negative numbers, as in noisy counts, are treated as 0.
-    Raises ValueError if a number is not finite, or no number is above 0.
+    Raises ValueError if a number is not finite, or if no number is above 0.
     """
 
     zones: Zones
@@ -53,8 +53,8 @@ class Density:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the density from a GeoJSON FeatureCollection of polygons.
 
-        `key` is the name of the property with a region's number of people; if it is empty, the
-        first of AMOUNTS that the first feature has is used. Raises ValueError for an invalid
+        `key` is the name of the property that holds a region's number of people. If it is empty,
+        the first of AMOUNTS that the first feature has is used. Raises ValueError for an invalid
         document.
         """
         zones = Zones.from_geojson(document, name=name)
@@ -94,10 +94,10 @@ class Density:
         return type(self)(zones=cut, amounts=self.amounts[indices] * share)
 
     def on(self, grid: Grid) -> Floats:
-        """Return the expected number of people in each cell, of the grid's shape.
+        """Return the expected number of people in each cell, in the grid's shape.
 
-        The people of a region are divided among the cells whose centres it contains. If it contains
-        none, all of them go to the cell that contains a point inside the region.
+        The people of a region are divided among the cells that have their centres in it. If there
+        are none, all of its people go to the cell that contains a point inside the region.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

@@ -19,10 +19,10 @@ SEPARATORS = (",", ";", "\t")
 
 
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
-    """Convert a table to a GeoJSON document for `Places.from_geojson`.
+    """Convert a gazetteer table to a GeoJSON document for `Places.from_geojson`.
 
-    `key` and `name` are the columns of the places' keys and names; "" means "key" and "name".
-    Raises ValueError for an invalid table.
+    `key` and `name` are the names of the columns with the places' keys and names; "" stands for
+    "key" and "name". Raises ValueError for an invalid table.
     """
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]
@@ -40,7 +40,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Yield the non-empty rows; the separator is the most frequent one in the first line."""
+    """Yield the non-empty rows, split at the separator that is most frequent in the first line."""
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)
     try:

@@ -28,12 +28,12 @@ from dpgeo.spatial.projection import (
 FRAME_STEP_METRES = 4.096
 """The side of every frame is a multiple of this length.
 
-Dividing the side by a power of two up to 4096 then gives whole millimetres, so that grids with 64,
-256 and 1024 cells along a side nest exactly.
+Dividing the side by a power of two up to 4096 then gives a whole number of millimetres, so that
+grids with 64, 256 and 1024 cells along a side nest exactly.
 """
 
 BLOCK_SIDES = (512, 64, 8, 1)
-"""Sides, in cells, of the blocks by which cells on a shape's outline are found."""
+"""Sides, in cells, of the blocks used to find the cells on a shape's outline."""
 
 BAND_ROWS = 512
 """Number of rows of a mask in memory at a time; with 32768 columns they take 16 MB."""
@@ -81,7 +81,7 @@ class Grid:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the grid that a document from `to_json` defines."""
         return cls(**document)
 
     def to_json(self) -> dict[str, float | int]:
@@ -96,17 +96,17 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, columns), the shape of an array of counts."""
+        """The shape (rows, columns) of an array of counts."""
         return self.rows, self.columns
 
     @property
     def size(self) -> int:
-        """Number of cells."""
+        """Number of cells in the grid."""
         return self.rows * self.columns
 
     @property
     def mercator_bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in Web Mercator metres."""
+        """West, south, east and north edges in Web Mercator metres."""
         return (
             self.west,
             self.north - self.rows * self.cell,
@@ -116,7 +116,7 @@ class Grid:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in degrees."""
+        """West, south, east and north edges in degrees."""
         west, south, east, north = self.mercator_bounds
         lon, lat = to_degrees([west, east], [south, north])
         return float(lon[0]), float(lat[0]), float(lon[1]), float(lat[1])
@@ -129,14 +129,14 @@ class Grid:
 
     @property
     def ground_areas(self) -> NDArray[np.float64]:
-        """Ground area in square metres of a cell in each row (rows,), exact on the sphere."""
+        """Ground area (rows,), in square metres, of a cell in each row, exact on the sphere."""
         edges = self.north - np.arange(self.rows + 1) * self.cell
         latitude = np.radians(to_degrees(np.zeros(self.rows + 1), edges)[1])
         heights = -np.diff(np.sin(latitude)) * EARTH_RADIUS_METRES
         return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Return the index, row * columns + column, of each Web Mercator position's cell.
+        """Return the index of the cell at each Web Mercator position, row * columns + column.
 
         It is -1 for positions outside the grid.
         """
@@ -147,7 +147,7 @@ class Grid:
         return number.astype(np.int64)
 
     def inside(self, area: StudyArea) -> NDArray[np.bool_]:
-        """Return which cells touch the study area, as a (rows, columns) mask.
+        """Return a mask (rows, columns) of the cells that touch the study area.
 
         Every position of a dataset is in its study area, so the other cells are publicly known to
         be empty. The mask depends on public inputs alone.
@@ -172,7 +172,7 @@ class Grid:
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
 
     def touching(self, shape: Any) -> NDArray[np.bool_]:
-        """Return which cells touch a shape in degrees, as a (rows, columns) mask."""
+        """Return a mask (rows, columns) of the cells that touch a shape in degrees."""
         rows, columns = self._sides(0, self.rows)
         longitudes = to_degrees(columns, 0)[0]
         latitudes = to_degrees(0, rows)[1]
@@ -193,9 +193,9 @@ class Grid:
         return top, max(top, min(bottom, self.rows)), left, max(left, min(right, self.columns))
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Self:
-        """Return the grid of the rows from `top` and columns from `left`.
+        """Return the part of the grid with the rows from `top` and the columns from `left`.
 
-        They end before `bottom` and `right`.
+        They stop before `bottom` and `right`.
         """
         return type(self)(
             west=self.west + left * self.cell,
@@ -219,10 +219,11 @@ class Grid:
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the edges (2, n) of rows from `first` to before `after`, and of all columns.
+        """Return the edges of the rows from `first` to before `after`, and of all columns.
 
-        The first array has the southern and northern edges of the rows, the second the western and
-        eastern edges of the columns, in Web Mercator metres, each EDGE_METRES outside the cells.
+        The first array (2, n) has the southern and northern edges of the rows, the second (2,
+        columns) the western and eastern edges of the columns. They are in Web Mercator metres, and
+        lie EDGE_METRES outside the cells.
         """
         left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
         right = left + self.cell + 2 * EDGE_METRES
@@ -233,12 +234,12 @@ class Grid:
     def _touching(
         self, shape: Any, longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Return which cells intersect a shape in degrees, as a (rows, columns) mask.
+        """Return a mask (rows, columns) of the cells that intersect a shape in degrees.
 
-        `longitudes` (2, columns) are the western and eastern edges of the columns, `latitudes`
-        (2, rows) the southern and northern edges of the rows, in degrees. Whole blocks of cells are
-        compared first, and only blocks on the outline are divided further. So time and memory grow
-        with the length of the outline, not with the number of cells.
+        `longitudes` (2, columns) holds the western and eastern edges of the columns, and
+        `latitudes` (2, rows) the southern and northern edges of the rows, in degrees. Whole blocks
+        of cells are compared first, and only blocks on the outline are divided further. So time and
+        memory grow with the length of the outline, not with the number of cells.
         """
         shapely.prepare(shape)
         (west, east), (south, north) = longitudes, latitudes
@@ -271,7 +272,7 @@ class Grid:
         return mask
 
     def box_bounds(self, boxes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return (west, south, east, north) in degrees of boxes (n, 4) of cells.
+        """Return the bounds of boxes of cells (n, 4) as (west, south, east, north) in degrees.
 
         A box is (first row, row after the last, first column, column after the last).
         """

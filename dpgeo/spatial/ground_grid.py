@@ -27,14 +27,14 @@ NEAREST = 0.6
 """Smallest distance between two points of the grid, in steps."""
 
 FURTHEST_SNAP = 0.75
-"""Largest distance by which snapping moves a position, in steps, up to 85 degrees of latitude."""
+"""Largest distance, in steps, by which snapping moves a position up to 85 degrees of latitude."""
 
 
 STEPS = 100
-"""Number of steps in a radius for the grid of outputs, unless a step would be under a metre."""
+"""Number of steps per radius in the grid of outputs; steps are never shorter than a metre."""
 
 INPUT_STEPS = 200
-"""Number of steps in a radius for the grid of inputs.
+"""Number of steps per radius in the grid of inputs.
 
 Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
 """
@@ -60,7 +60,7 @@ def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid with this step in metres; angles are in radians on the sphere."""
+    """The grid whose step has this many metres; angles are in radians on the sphere."""
 
     step: float
 

@@ -25,9 +25,9 @@ TRIES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InventedPeople:
-    """Sightings of invented people; every array has shape (n,).
+    """Sightings of invented people, as arrays (n,).
 
-    `person` is the index of the person, `x` and `y` are in Web Mercator metres, and `time` is in
+    `person` holds the index of the person, `x` and `y` are in Web Mercator metres, and `time` is in
     seconds since 1970.
     """
 
@@ -38,7 +38,7 @@ class InventedPeople:
 
     @property
     def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return longitudes and latitudes in degrees, each of shape (n,)."""
+        """Return the longitudes (n,) and latitudes (n,) in degrees."""
         return to_degrees(self.x, self.y)
 
 
@@ -75,10 +75,10 @@ def _around(
     hood: NDArray[np.int64],
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Draw positions, shape (n, 2), around the neighbourhoods with the indices `hood` (n,).
+    """Draw positions (n, 2) around the neighbourhoods that have the indices `hood` (n,).
 
-    A position that is outside the area after TRIES more draws is replaced by the centre of its
-    neighbourhood.
+    A position that is still outside the area after TRIES more draws is replaced by the centre of
+    its neighbourhood.
     """
 
     def draw(at: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ def _around(
 
 
 def _anywhere(area: StudyArea, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Draw `count` uniformly distributed positions in the area, shape (count, 2).
+    """Draw `count` positions (count, 2), uniformly distributed in the area.
 
     If too few draws lie in the area, a fixed point of the area is repeated.
     """

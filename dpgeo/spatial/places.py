@@ -41,10 +41,10 @@ FEW = 32
 class Places:
     """Places with keys, positions in degrees (n,), and their units at every level.
 
-    `levels` are the names of the levels, from the widest to the finest. `units` (n,) has, for each
-    place, the names of its units, one for each level. Units with the same name in different wider
-    units are different units. Raises ValueError for invalid places; the message names the first
-    invalid place and the remedy.
+    `levels` holds the names of the levels, from the widest to the finest. `units` (n,) holds, for
+    each place, the names of its units, one for each level. Units with the same name are different
+    units if they lie in different wider units. Raises ValueError for invalid places; the message
+    names the first invalid place and the remedy.
     """
 
     levels: tuple[str, ...]
@@ -81,11 +81,12 @@ class Places:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the places from a GeoJSON FeatureCollection of points.
 
-        `key` is the name of the property with a place's key; "" means "key". A place without that
-        property gets its number in the collection, counted from 1, as its key. The collection's
-        member "levels" lists the properties that are levels, from the widest to the finest. Without
-        it, the levels are all properties of the first feature with text values, in their order,
-        except the key and `name` ("" means "name"). Raises ValueError for an invalid document.
+        `key` is the name of the property that holds a place's key; "" means "key". A place without
+        that property gets its number in the collection, counted from 1, as its key. The
+        collection's member "levels" lists the properties that are levels, from the widest to the
+        finest. Without it, the levels are all properties that have text values in the first
+        feature, in their order, except the key and `name` ("" means "name"). Raises ValueError for
+        an invalid document.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -122,7 +123,7 @@ class Places:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return a GeoJSON FeatureCollection, the inverse of `from_geojson`."""
+        """Return a GeoJSON FeatureCollection that `from_geojson` can read."""
         return {
             "type": "FeatureCollection",
             "levels": list(self.levels),
@@ -143,8 +144,8 @@ class Places:
         """Build places from the cells of a grid, in a hierarchy of squares.
 
         Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The places
-        are the centres of cells, if they are in the area. If fewer than two centres are, the places
-        are the centres of all cells that touch the area.
+        are those centres of cells that lie in the area. If fewer than two do, the places are the
+        centres of all cells that touch the area.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))
@@ -184,7 +185,7 @@ class Places:
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raise ValueError if a place lies outside a study area; the message names the first."""
+        """Raise ValueError, naming the first place outside a study area, if there is any."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             Phrase(
@@ -196,8 +197,8 @@ class Places:
     def check_inside(self, level: str, zones: Zones) -> None:
         """Raise ValueError if a place lies outside the zones of its unit at this level.
 
-        The zones of a unit are those whose key or name is the unit's name. The error is also raised
-        if a unit has no zone. The message names the first place at fault.
+        The zones of a unit are those with the unit's name as their key or name. The error is also
+        raised if a unit has no zone. The message names the first place at fault.
         """
         number = self.levels.index(level)
         unit = np.array([units[number] for units in self.units], dtype=object)
@@ -231,9 +232,9 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError if any place is wrong; the message names the first of them.
+        """Raise ValueError if any place is wrong, naming the first of them.
 
-        It also says how many others are wrong. `words` is the problem.
+        The message also says how many others are wrong. `words` states the problem.
         """
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
@@ -267,7 +268,7 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with a single place, where nothing is hidden."""
+        """Return the names of visible units with only one place, which hide nothing."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
@@ -303,11 +304,11 @@ class Places:
 
     @property
     def positions(self) -> Centres:
-        """The places as positions in Web Mercator."""
+        """The places' positions in Web Mercator."""
         return Centres.from_degrees(self.longitude, self.latitude)
 
     def nearest_to_cells(self, grid: Grid) -> NearestPlace:
-        """Return a function that maps cells of a grid to their nearest places."""
+        """Return a function that maps each cell of a grid to the place nearest to it."""
         return NearestPlace(self, grid)
 
     def _check_words(self) -> None:
@@ -339,7 +340,7 @@ class Places:
             )
 
     def _check_order(self) -> None:
-        """Check that no unit name is above another for one place and below it for another place."""
+        """Raise ValueError if a unit name is above another for one place but below it elsewhere."""
         above: set[tuple[str, str]] = set()
         for units in self.units:
             above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
@@ -378,7 +379,7 @@ class NearestPlace:
 
 
 def unit_name(path: Sequence[str]) -> str:
-    """Join the names in a unit's path, the unit's own first: "North Street, Harbour, Land"."""
+    """Join the names in a unit's path, starting with its own: "North Street, Harbour, Land"."""
     return ", ".join(reversed(path)) or EVERYWHERE
 
 

@@ -18,7 +18,7 @@ EARTH_RADIUS_METRES = 6_371_008.8
 """Mean radius of the Earth, for true distances and areas on the ground."""
 
 MAX_LATITUDE = 85.0
-"""Largest latitude, north or south, in degrees; Web Mercator maps end just beyond it."""
+"""Largest latitude in degrees, north or south; Web Mercator maps end just beyond it."""
 
 
 def to_mercator(
@@ -33,7 +33,7 @@ def to_mercator(
 
 
 def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Invert `to_mercator`: convert metres to longitudes and latitudes in degrees."""
+    """Convert Web Mercator metres to longitudes and latitudes in degrees."""
     longitude = np.degrees(np.asarray(x, dtype=np.float64) / MERCATOR_RADIUS_METRES)
     latitude = np.degrees(
         np.arctan(np.sinh(np.asarray(y, dtype=np.float64) / MERCATOR_RADIUS_METRES))
@@ -42,5 +42,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray
 
 
 def ground_scale(latitude: float) -> float:
-    """Return the metres on the ground per Web Mercator metre at a latitude in degrees."""
+    """Return how many metres on the ground a Web Mercator metre is at a latitude in degrees."""
     return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

@@ -1,7 +1,7 @@
 """Truncation of perturbed points to a study area.
 
 A point in the area is not changed. Any other point is replaced by a point of a public grid that is
-in the area and close to the nearest point of the area's outline. The result depends on the
+in the area and close to the point of the area's outline nearest to it. The result depends on the
 perturbed point alone, so truncation is post-processing and costs no privacy.
 """
 
@@ -28,7 +28,10 @@ REACH = 3
 
 
 class Truncation:
-    """Truncation to an area and a grid. Raises ValueError if no grid point is in the area."""
+    """Truncation of points to an area, onto a grid.
+
+    Raises ValueError if no grid point is in the area.
+    """
 
     def __init__(self, area: StudyArea, grid: GroundGrid) -> None:
         self._area, self._grid = area, grid
@@ -50,12 +53,12 @@ class Truncation:
     @property
     def step(self) -> int:
         """Step of the grid in metres."""
-        return int(self._grid.step)  # Grids of outputs have steps of whole metres.
+        return int(self._grid.step)  # Output grids have steps of whole metres.
 
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Truncate grid points (n,) in degrees to the area; results are in 1e-7 degrees."""
+        """Truncate grid points (n,) in degrees to the area; return units of 1e-7 degrees."""
         # Longitudes 360 degrees apart are the same: use the one closest to the area.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)
         longitude, latitude = longitude.round(7), latitude.round(7)
@@ -66,11 +69,11 @@ class Truncation:
         return _units(longitude), _units(latitude)
 
     def _flat(self, degrees: Floats) -> Floats:
-        """Scale longitudes so that units along both axes have about the same ground length."""
+        """Scale longitudes so that a unit has about the same ground length along both axes."""
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
     def _nearest(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return the points (n,) of the area's outline nearest to points (n,) outside the area."""
+        """Return, for points (n,) outside the area, the nearest points (n,) of its outline."""
         if self._area.is_box:
             west, south, east, north = self._area.bounds
             return np.clip(longitude, west, east), np.clip(latitude, south, north)
@@ -80,7 +83,7 @@ class Truncation:
         return nearest[:, 0] / self._squeeze, nearest[:, 1]
 
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return a grid point in the area close to each of these positions.
+        """Return, for each of these positions, a grid point in the area close to it.
 
         If there is none within REACH steps, the point of `_find_refuge` is used.
         """
@@ -109,7 +112,7 @@ class Truncation:
         return (east - 360 * np.rint((east - self._centre) / 360)).round(7), north.round(7)
 
     def _find_refuge(self) -> tuple[float, float]:
-        """Return a grid point in the area, for positions without one within REACH steps.
+        """Return a grid point in the area, to be used where none lies within REACH steps.
 
         Raises ValueError if none is found.
         """

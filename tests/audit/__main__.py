@@ -1,68 +1,64 @@
-"""`python -m tests.audit`: audits every claim, and writes what was found to docs/audit.md.
+"""`python -m tests.audit`: audits every privacy claim and writes the findings to docs/audit.md.
 
-`--effort 0.1` draws a tenth and writes nothing. Ends with exit code 1 if a claim was proven wrong
-or a planted fault that has to be caught was not.
+`--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the cases with
+NAME in their names. With either option the page is written only if `--write` is given, too; it says
+how many draws were made and which claims were not audited.
+
+`--power` draws nothing. It prints, for each planted fault, how often an attacker who sees
+everything that the claim allows would disprove the claim.
+
+Ends with exit code 1 if a claim was disproved or a planted fault that has to be caught was not.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from fractions import Fraction
-from functools import partial
+from multiprocessing import get_context
 
-from tests.audit.attack import Case, Finding, audit
-from tests.audit.cases import CASES, FACTORS, POINTS_CAUGHT, POINTS_DRAWS, check_complete
-from tests.audit.points import audit_points, padded_numbers
+from tests.audit.attack import Finding, possible
+from tests.audit.cases import CASES, check_complete, factors_of
+from tests.audit.points import padded_numbers
 from tests.audit.report import PATH, report, verdicts
-
-Task = Callable[[], Finding]
-
-
-def tasks(cases: tuple[Case, ...], effort: float) -> Iterator[Task]:
-    """Yield the audits; of faults larger than what has to be caught, a quarter of the draws."""
-    for case in cases:
-        for factor in sorted({*FACTORS, case.catch}):
-            if factor == 1 or factor >= case.wanted:
-                share = 1.0 if factor <= case.catch else 0.25
-                yield partial(audit, case, factor, effort * share)
-
-
-def points_tasks(effort: float) -> Iterator[Task]:
-    """Yield the audits of perturbed points, without and with padding."""
-    for factor in FACTORS:
-        if factor == 1 or factor >= POINTS_CAUGHT:
-            draws = int(POINTS_DRAWS * effort * (1 if factor <= POINTS_CAUGHT else 0.25))
-            yield partial(audit_points, padded=False, factor=factor, draws=draws)
-    yield partial(audit_points, padded=True, factor=Fraction(1), draws=int(POINTS_DRAWS * effort))
+from tests.audit.tasks import tasks
 
 
 def main() -> int:
-    """Run the audits on every processor."""
+    """Run the audits in as many processes as the command line requests; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--effort", type=float, default=1.0, help="share of the draws")
-    parser.add_argument("--only", help="audit the cases whose names contain this")
+    parser.add_argument("--only", default="", help="audit the cases whose names contain this")
+    parser.add_argument("--write", action="store_true", help="write the page in any case")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--power", action="store_true", help="print the planned power and end")
     arguments = parser.parse_args()
     check_complete()
-    cases = tuple(case for case in CASES if (arguments.only or "") in case.name)
-    work = list(tasks(cases, arguments.effort))
-    if not arguments.only or arguments.only in "planar-laplace":
-        work += points_tasks(arguments.effort)
-        one, two = padded_numbers()
-        assert one == two, "Padding shows how many reports people have."
-    found = []
-    with ProcessPoolExecutor() as pool:
-        for future in as_completed([pool.submit(task) for task in work]):
-            finding = future.result()
-            found.append(finding)
-            sys.stdout.write(f"{finding}\n")
-            sys.stdout.flush()
-    wrong = verdicts(cases, found)
+    if arguments.power:
+        for case in CASES:
+            planned = (
+                f"{float(factor):g}: {possible(case, factor):.3f}"
+                for factor in factors_of(case.wanted, case.catch)
+            )
+            sys.stdout.write(f"{case.name}, {case.most:,} draws: {'; '.join(planned)}\n")
+        return 0
+    one, two = padded_numbers()
+    assert one == two, "Padding shows how many reports people have."
+    # One thread for each process: the arrays are small, and threads would wait for each other.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    found: list[Finding] = []
+    with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
+        work = [pool.submit(task) for task in tasks(arguments.only, arguments.effort)]
+        for future in as_completed(work):
+            for finding in future.result():
+                found.append(finding)
+                sys.stdout.write(f"{finding}\n")
+                sys.stdout.flush()
+    wrong = verdicts(CASES, found)
     sys.stdout.write("\n".join(wrong or ["Every claim holds, and every fault was caught."]) + "\n")
-    if not arguments.only and arguments.effort == 1:
-        PATH.write_text(report(cases, found))
+    if arguments.write or (not arguments.only and arguments.effort == 1):
+        PATH.write_text(report(CASES, found))
     return 1 if wrong else 0
 
 

@@ -1,59 +1,65 @@
-"""The search for what a release reveals, and what was found of a claim."""
+"""An attacker that searches for what releases reveal, and its findings about a claim."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from scipy.stats import beta
 
 from dpgeo.core.guarantees import Bounding
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
+from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import run
+from tests.audit.bounds import Guesses, best_guesses, disproved, least_delta, least_epsilon, power
 from tests.audit.datasets import PAIRS, TORN, Counted, Pair, neighbours, torn
 from tests.audit.faults import epsilon_times
+from tests.audit.guessing import DrawMany, Floats, Rule, Score, best_rule, play
 from tests.randomness import SeededEntropy
-from tests.statistical.audit import (
-    Draw,
-    Floats,
-    Proof,
-    linear_scores,
-    prove,
-    single_scores,
-    watch,
-)
+from tests.statistical.audit import Difference, Draw, Seen, linear_scores, padded, watch
 from tests.statistical.bounds import seed
 from tests.statistical.test_empirical_epsilon import chosen_of
 
-CHANCE = 1e-7
-"""Probability that one bound is too large; an audit of a hundred is wrong one time in 1e5."""
+CHANCE = 1e-5
+"""Probability that one claim is disproved wrongly, or that one bound is too large."""
+
+BATCH = 500
+"""Number of draws after which an audit checks whether it may end."""
+
+SEARCHED, LEARNED = 250, 4000
+"""Numbers of releases drawn of each dataset: first for each pair in the search, then for the best
+pair, from which the attacker learns. They are not counted as evidence.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A mechanism to audit, with `runs` releases of each dataset.
+    """A mechanism to audit, with at most `most` counted releases of both datasets together.
 
-    The smallest planted fault that has to be caught is `catch`, which is `wanted` except where
-    `note` says what limits detection.
+    `catch` is the smallest planted fault that has to be caught. It equals `wanted` unless `note`
+    says what limits detection.
     """
 
     name: str
     key: str
     wanted: Fraction
-    runs: int
+    most: int
     catch: Fraction = Fraction(0)
     epsilon: Fraction = Fraction(2)
     bounding: Bounding = Bounding.RANDOM
+    totals: TotalsPlan | None = None
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
+    learned: int = 0
+    """Number of releases of each dataset from which the attacker learns; 0 means LEARNED."""
+    seconds: int = 60
+    """Approximate duration of the audit, used to begin the longest audits first."""
 
     def __post_init__(self) -> None:
         if not self.catch:
@@ -62,125 +68,219 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one audit of a case proved, with noise of `factor` times the claimed epsilon."""
+    """What one audit of a case proved when the noise was that of `factor` times the claimed
+    epsilon.
+    """
 
     case: str
     factor: float
     claim: float
     pair: str
     event: str
-    draws: int
-    epsilon: float
-    """The lower confidence bound."""
-    delta: float
-    """Lower confidence bound on the hockey-stick divergence at the claimed epsilon."""
-    power: float
-    """Probability that an audit of this size proves more than the claim, were the shares true."""
+    guesses: Guesses
+    most: int
+    """Number of draws after which the audit would have ended in any case."""
+
+    @property
+    def point(self) -> float:
+        """The point estimate of epsilon, from the guesses."""
+        return self.guesses.log_odds
+
+    @property
+    def epsilon(self) -> float:
+        """The lower confidence bound on epsilon."""
+        return least_epsilon(self.guesses, CHANCE)
+
+    @property
+    def delta(self) -> float:
+        """Lower confidence bound on the hockey-stick divergence at the claimed epsilon."""
+        return least_delta(self.guesses, self.claim, CHANCE)
+
+    @property
+    def power(self) -> float:
+        """Probability of disproving the claim, if guesses are right as often as they were here."""
+        counts, draws = self.guesses, max(1, self.guesses.draws)
+        return power(
+            counts.right / draws,
+            counts.wrong / draws,
+            claim=self.claim,
+            draws=self.most,
+            batch=max(1, self.most // 50),
+            chance=CHANCE,
+        )
 
     @property
     def caught(self) -> bool:
-        """Whether the claim was proven wrong, by either estimate."""
-        return self.epsilon > self.claim or self.delta > 0
+        """Whether the guesses disprove the claim."""
+        return disproved(self.guesses, self.claim, CHANCE)
 
 
-def boosted_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Score by trees of decisions on all numbers, boosted on the training releases."""
+def possible(case: Case, factor: Fraction) -> float:
+    """Return an attacker's power to detect a planted fault.
+
+    The attacker sees all that Laplace noise shows.
+    """
+    right, wrong = best_guesses(float(case.epsilon * factor))
+    claim = float(case.epsilon)
+    return power(right, wrong, claim=claim, draws=case.most, batch=BATCH, chance=CHANCE)
+
+
+def learned_scores(taught: list[Floats], *, thorough: bool) -> dict[str, Score]:
+    """Return scores learned from releases (n, columns) of both datasets.
+
+    The scores are each number by itself, weighted sums of clipped numbers (for shifted Laplace
+    noise the likelihood ratio) and, if `thorough`, boosted decision trees.
+    """
+    scores: dict[str, Score] = {
+        f"number {place}": partial(_number, place) for place in range(taught[0].shape[1])
+    }
+    for name in ("joint weights", "separate weights"):
+        scores[name] = partial(_linear, taught, name)
+    if thorough:
+        scores["boosted trees"] = _boosted(taught)
+    return scores
+
+
+def _number(place: int, releases: Floats) -> Floats:
+    return releases[:, place]
+
+
+def _linear(taught: list[Floats], name: str, releases: Floats) -> Floats:
+    columns = [np.concatenate([taught[0], releases]), taught[1]]
+    return linear_scores(columns, slice(len(taught[0])))[name][0][len(taught[0]) :]
+
+
+def _boosted(taught: list[Floats]) -> Score:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    taught = np.concatenate([side[teach] for side in columns])
-    label = np.repeat([0, 1], len(taught) // 2)
+    label = np.repeat([0, 1], [len(side) for side in taught])
     trees = HistGradientBoostingClassifier(
-        max_iter=100, learning_rate=0.06, max_leaf_nodes=8, min_samples_leaf=50
-    ).fit(taught, label)
-    first, second = (np.round(trees.decision_function(side), 3) for side in columns)
-    return {"boosted trees": (first, second)}
-
-
-SCORES = (linear_scores, single_scores, boosted_scores)
-
-
-def hockey_stick(proof: Proof, claim: float) -> float:
-    """Return a lower confidence bound on max(0, P(event) - e^claim Q(event)).
-
-    A mechanism with this epsilon has 0 for every event, which is chosen on other releases.
-    """
-    least = beta.ppf(CHANCE / 2, proof.more, proof.trials - proof.more + 1) if proof.more else 0.0
-    most = beta.ppf(1 - CHANCE / 2, proof.less + 1, proof.trials - proof.less)
-    return max(0.0, float(least - math.exp(claim) * most))
-
-
-def power(proof: Proof, claim: float) -> float:
-    """Return how often an audit of this size would prove more than the claim.
-
-    The event's two probabilities are taken to be the shares seen.
-    """
-    random = np.random.default_rng(1)
-    again = (
-        dataclasses.replace(proof, more=int(more), less=int(less))
-        for more, less in zip(
-            *(
-                random.binomial(proof.trials, count / proof.trials, 400)
-                for count in (proof.more, proof.less)
-            ),
-            strict=True,
-        )
-    )
-    return float(np.mean([each.epsilon(CHANCE) > claim for each in again]))
+        max_iter=60, learning_rate=0.1, max_leaf_nodes=8, min_samples_leaf=40
+    ).fit(np.concatenate(taught), label)
+    return lambda releases: np.round(trees.decision_function(releases), 3)
 
 
 def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
-    """Return a function that releases a dataset under a case, with the product's own code."""
+    """Return a function that draws a dataset's releases for a case, by the product's code."""
     mechanism = MECHANISMS[case.key]
     params = parse_parameters(mechanism.params, chosen_of(mechanism))
     entropy = SeededEntropy(seed(first_seed))
 
     def draw() -> Released:
-        return run(mechanism, view, params, case.epsilon, entropy, {}, case.bounding)
+        return run(mechanism, view, params, case.epsilon, entropy, {}, case.bounding, case.totals)
 
     return draw
 
 
-def proof_of(case: Case, pair: Pair, runs: int, first_seed: int, folder: Path) -> Proof:
-    """Draw so many releases of both datasets of a pair, and prove what they reveal."""
-    if pair.name == TORN.name:
-        *views, difference = torn(folder)
-    else:
-        *views, difference = neighbours(pair, folder)
-    sides = [
-        watch(draws_of(case, view, first_seed + number), difference, runs)
-        for number, view in enumerate(views)
-    ]
-    return prove(sides, SCORES)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Two neighbouring datasets in real files; their releases are drawn and read as numbers."""
+
+    views: tuple[Counted, Counted]
+    difference: Difference
+
+    @staticmethod
+    def of(pair: Pair, folder: Path) -> Target:
+        """Upload a pair's files into a folder and count them with the engine."""
+        *views, difference = torn(folder) if pair.name == TORN.name else neighbours(pair, folder)
+        return Target((views[0], views[1]), difference)
+
+    def seen(self, case: Case, runs: int, first_seed: int) -> list[Seen]:
+        """Return what `runs` releases of each dataset show."""
+        return [
+            watch(draws_of(case, view, first_seed + side), self.difference, runs)
+            for side, view in enumerate(self.views)
+        ]
+
+    def many(self, case: Case, reading: Reading, first_seed: int) -> DrawMany:
+        """Return a function that draws releases of either dataset and reads them as numbers."""
+        draws = [draws_of(case, view, first_seed + side) for side, view in enumerate(self.views)]
+        return lambda side, runs: reading.columns(watch(draws[side], self.difference, runs))
 
 
-def strongest(case: Case, runs: int) -> Iterator[tuple[float, Pair]]:
-    """Yield what a few releases of each pair promise to prove."""
-    for number, pair in enumerate(case.pairs):
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Turns releases into columns: their numbers, and the odds given by their structure."""
+
+    width: int
+    odds: dict[int, float]
+
+    @staticmethod
+    def taught(sides: list[Seen]) -> Reading:
+        """Learn the number of columns, and how much more often the second dataset had each
+        structure.
+        """
+        odds: dict[int, float] = {}
+        for sign, side in zip((-1, 1), sides, strict=True):
+            for structure in side.structures:
+                odds[structure] = odds.get(structure, 0.0) + sign
+        return Reading(max(len(row) for side in sides for row in side.numbers), odds)
+
+    def columns(self, seen: Seen) -> Floats:
+        """Return an array (n, width + 1) of releases; numbers beyond the learned width are left
+        out.
+        """
+        rows = padded([row[: self.width] for row in seen.numbers], self.width)
+        structures = [self.odds.get(one, 0.0) for one in seen.structures]
+        return np.column_stack([rows, structures])
+
+
+def learned(
+    case: Case, target: Target, runs: int, first_seed: int, *, thorough: bool
+) -> tuple[Reading, Rule]:
+    """Return a reading and a rule for guessing, chosen on `runs` releases of each dataset.
+
+    Two fifths of the releases train the scores; the others choose the rule.
+    """
+    seen = target.seen(case, runs, first_seed)
+    some = 2 * runs // 5
+    reading = Reading.taught([Seen(one.numbers[:some], one.structures[:some]) for one in seen])
+    columns = [reading.columns(one) for one in seen]
+    scores = learned_scores([side[:some] for side in columns], thorough=thorough)
+    return reading, best_rule(scores, [side[some:] for side in columns], case.most)
+
+
+def strongest(case: Case, runs: int) -> Pair:
+    """Return the pair of datasets on which a few releases promise the best guesses."""
+    promises = []
+    for number, pair in enumerate(case.pairs if len(case.pairs) > 1 else ()):
         with TemporaryDirectory() as folder:
-            proof = proof_of(case, pair, runs, 100 * number, Path(folder))
-        # A little of the promise counts also where the bound itself is 0.
-        share = math.log((proof.more + 1) / (proof.less + 1)) / 1000
-        yield proof.epsilon(0.05) + share, pair
+            target = Target.of(pair, Path(folder))
+            _, rule = learned(case, target, runs, 100 * number, thorough=False)
+            promises.append(rule.promise)
+    return case.pairs[int(np.argmax(promises))] if promises else case.pairs[0]
 
 
-def audit(case: Case, factor: Fraction, effort: float = 1.0) -> Finding:
-    """Audit a case under a planted factor, on the pair of datasets that reveals most."""
-    runs = max(300, int(case.runs * effort))
-    with epsilon_times(factor):
-        # The claim itself is tried on the pair on which a fault would show best.
-        with epsilon_times(max(factor, case.catch)):
-            found = max(strongest(case, max(200, runs // 10)), key=lambda each: each[0])
-        with TemporaryDirectory() as folder:
-            proof = proof_of(case, found[1], runs, 10_000, Path(folder))
-    claim = float(case.epsilon)
-    return Finding(
-        case=case.name,
-        factor=float(factor),
-        claim=claim,
-        pair=found[1].name,
-        event=f"{proof.score} from {proof.threshold:.4g}",
-        draws=runs,
-        epsilon=proof.epsilon(CHANCE),
-        delta=hockey_stick(proof, claim),
-        power=power(proof, claim),
-    )
+def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Iterator[Finding]:
+    """Audit a case under planted factors, on the pair of datasets that reveals most.
+
+    The pair and the rule are chosen once, under the smallest fault that has to be caught.
+    """
+    most = max(BATCH, int(case.most * effort))
+    with TemporaryDirectory() as folder:
+        with epsilon_times(case.catch):
+            pair = strongest(case, max(200, int(SEARCHED * effort)))
+            target = Target.of(pair, Path(folder))
+            runs = max(400, int((case.learned or LEARNED) * effort))
+            reading, rule = learned(case, target, runs, 10_000, thorough=True)
+        for number, factor in enumerate(factors):
+            first_seed = 20_000 + 100 * number
+            with epsilon_times(factor):
+                guesses = play(
+                    target.many(case, reading, first_seed),
+                    rule,
+                    claim=float(case.epsilon),
+                    most=most,
+                    batch=min(BATCH, most // 4),
+                    chance=CHANCE,
+                    coin=seed(first_seed + 10),
+                )
+            yield Finding(
+                case=case.name,
+                factor=float(factor),
+                claim=float(case.epsilon),
+                pair=pair.name,
+                event=rule.event,
+                guesses=guesses,
+                most=most,
+            )

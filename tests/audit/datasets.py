@@ -36,14 +36,14 @@ KEY = bytes(range(32))
 SALT = bytes(range(16))
 
 CELL = 6
-"""The cell of the grid in which ten records of the added person are, unless a pair says else."""
+"""The grid cell of the added person's ten records, unless a pair says otherwise."""
 
 
 @dataclass
 class Counted:
-    """A private view that counts everything once, for thousands of releases of one dataset.
+    """A private view that counts once and serves thousands of releases of the same dataset.
 
-    With a fixed salt the engine's counts are a function of the file, so nothing is lost by it.
+    Nothing is lost by it: with a fixed salt the engine's counts are a function of the file.
     """
 
     view: Any
@@ -54,11 +54,12 @@ class Counted:
         if not callable(found) or name in ("preferring", "positions"):
             return found
 
-        def once(regions: Any) -> Any:
-            # Zones cannot be hashed; each dataset has one layer of them.
-            key = name, None if isinstance(regions, Zones) else regions
+        def once(regions: Any, **limits: int) -> Any:
+            # Zones cannot be hashed, and each dataset has only one layer of them, so None stands
+            # for it.
+            key = name, None if isinstance(regions, Zones) else regions, *limits.items()
             if key not in self.answers:
-                self.answers[key] = found(regions)
+                self.answers[key] = found(regions, **limits)
             return self.answers[key]
 
         return once
@@ -70,11 +71,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Positions in degrees and hours of the week of everybody else, and of the added person."""
+    """Two neighbouring datasets: the records of everybody else, and those of the added person."""
 
     name: str
     others: Callable[[], tuple[Floats, Floats, Ints]]
-    """Longitudes, latitudes and numbers of the persons."""
+    """Longitudes and latitudes in degrees, and the number of each record's person."""
     added: Callable[[], tuple[Floats, Floats]]
 
 
@@ -93,7 +94,7 @@ def _crowd() -> tuple[Floats, Floats, Ints]:
 
 
 def _full(people: int) -> tuple[Floats, Floats, Ints]:
-    """Return so many persons with one record each in the cell that the added person visits."""
+    """Return `people` persons with one record each, in the cell that the added person visits."""
     return *_centres(np.full(people, CELL)), np.arange(people)
 
 
@@ -130,14 +131,14 @@ PAIRS = (
     Pair("beside 35 in the cell, near where trees split", partial(_full, 35), _one_cell),
     Pair("beside 400 in the cell", partial(_full, 400), _corner),
 )
-"""The datasets that are searched for the one on which a release reveals most."""
+"""Pairs of datasets that are searched for the one on which releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
-"""Stands for the pair that `torn` makes."""
+"""Placeholder for the pair of datasets that `torn` makes."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:
-    """Write a CSV file and return the canonical file that the product makes of it."""
+    """Write records to a CSV file and return the canonical file that the product makes of it."""
     column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
     lines = [
         f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z"
@@ -184,10 +185,11 @@ def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
 
 
 def torn(folder: Path) -> tuple[Counted, Counted, Difference]:
-    """Return twenty people with two places each, of whom one is kept, and the same with one more.
+    """Return two datasets that differ in one person, who breaks a tie between two places.
 
-    Both places are equally popular in the pilot measurement, and the added person tips the balance:
-    without noise on it, everybody's choice would reveal that person.
+    Each of twenty people has two places, of which one is kept. Both places are equally popular in
+    the pilot measurement until one more person is added: without noise on it, everybody's choice
+    would reveal that person.
     """
     places = np.tile([6, 9], 20)
     persons = np.arange(places.size) // 2

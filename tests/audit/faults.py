@@ -17,7 +17,7 @@ from dpgeo.privacy import planar_laplace_sampler as planar
 
 @contextmanager
 def epsilon_times(factor: Fraction) -> Iterator[None]:
-    """Let every draw have the noise of `factor` times the declared epsilon."""
+    """Within the block, draw all noise as if the declared epsilon were multiplied by `factor`."""
 
     def wrong(noise: DiscreteLaplace) -> DiscreteLaplace:
         return DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)

@@ -1,4 +1,4 @@
-"""Audit of planar Laplace: files of people at one of two places, released by the engine."""
+"""Audit of planar Laplace, with releases of people who are all at one of two places."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.promise import tell_apart
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PointsRelease, Released
@@ -19,16 +19,29 @@ from dpgeo.mechanisms import planar_laplace
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import UNITS
-from tests.audit.attack import CHANCE, Finding, hockey_stick, power
-from tests.audit.datasets import EDGE, uploaded, view_of
+from tests.audit.attack import CHANCE, Finding
+from tests.audit.datasets import EDGE, Ints, uploaded, view_of
 from tests.audit.faults import epsilon_times
+from tests.audit.guessing import Floats, Rule, best_rule, play
 from tests.randomness import SeededEntropy
-from tests.statistical.audit import Floats, Proof
 from tests.statistical.bounds import seed
 
 MIDDLE = EDGE / 2
 PEOPLE = 100_000
-"""People in a file, who each report once."""
+"""Number of people in a file; each reports once."""
+
+MOST, MOST_PADDED = 2_000_000, 2_000_000
+"""Points that are counted at most, of both places together."""
+
+CATCH = Fraction(11, 10)
+"""The smallest fault that has to be caught."""
+
+PLAIN, PADDED = "planar-laplace", "planar-laplace, padded"
+
+CELLS, REACH = 24, 3.0
+"""Number of cells along each side of the square in which points are told apart, and half of the
+square's side, in units of the noise's mean distance.
+"""
 
 METRES = 400
 """Distance between the two places, twice the radius."""
@@ -38,27 +51,33 @@ LEVEL = {"level": "ln 4", "radius": 200, "cells": 1}
 
 @dataclass
 class Points:
-    """Published points of people who are all at one place, release after release."""
+    """Points from repeated releases of people who are all at one place."""
 
     folder: Path
     bound: int
     padded: bool
-    left: dict[float, tuple[Floats, Floats]] = field(default_factory=dict)
+    streams: dict[int, tuple[SeededEntropy, np.random.Generator]] = field(default_factory=dict)
 
-    def draw(self, east: float, size: int, first_seed: int) -> tuple[Floats, Floats]:
-        """Return `size` points in metres east and north of the study area's middle."""
-        entropy = SeededEntropy(seed(first_seed))
-        shuffled = np.random.default_rng(seed(first_seed + 7))
+    def places(self, side: int, size: int, *, first_seed: int) -> Floats:
+        """Return `size` points (size, 2) of people at place `side`: 0 is in the west, 1 in the
+        east.
+
+        They are in metres east and north of the study area's middle. Repeated calls with the same
+        seed continue one stream of noise.
+        """
+        number = first_seed + side
+        fresh = SeededEntropy(seed(number)), np.random.default_rng(seed(number + 7))
+        entropy, shuffled = self.streams.setdefault(number, fresh)
         chunks: list[Floats] = []
-        while sum(chunk.shape[1] for chunk in chunks) < size:
-            points = _metres(self.release(east, entropy))
-            # Published points are sorted, and only some of the last release's are used.
-            chunks.append(shuffled.permutation(points, axis=1))
-        together = np.concatenate(chunks, axis=1)[:, :size]
-        return together[0], together[1]
+        while sum(map(len, chunks)) < size:
+            points = _metres(self.release((side - 0.5) * METRES, entropy)).T
+            # Published points are sorted, and of the last release only some are used, so they are
+            # shuffled.
+            chunks.append(shuffled.permutation(points))
+        return np.concatenate(chunks)[:size]
 
     def release(self, east: float, entropy: SeededEntropy) -> Released:
-        """Return a release of people `east` metres from the middle."""
+        """Return a release in which everybody is `east` metres east of the middle."""
         path = self.folder / f"{east:g}.parquet"
         if not path.exists():
             longitude = MIDDLE + math.degrees(east / EARTH_RADIUS_METRES)
@@ -79,25 +98,68 @@ def _metres(released: Released) -> Floats:
     return np.asarray(np.radians(degrees) * EARTH_RADIUS_METRES)
 
 
-def audit_points(*, padded: bool, factor: Fraction, draws: int) -> Finding:
-    """Audit the claim for two places METRES apart, under a planted factor."""
-    with TemporaryDirectory() as folder, epsilon_times(factor):
+def audit_points(
+    *, padded: bool, factors: tuple[Fraction, ...], effort: float = 1.0
+) -> Iterator[Finding]:
+    """Audit, under planted factors, the claim for two places that are METRES apart.
+
+    Every point is one draw: the reports of different people have independent noise.
+    """
+    name = PADDED if padded else PLAIN
+    most = int((MOST_PADDED if padded else MOST) * effort)
+    with TemporaryDirectory() as folder:
         points = Points(Path(folder), bound=2 if padded else 1, padded=padded)
         noise = _noise(points)
-        found = tell_apart(points.draw, METRES, draws, 2 / float(noise.declared), CHANCE)
-    claim = float(noise.loss_within(METRES))
-    proof = Proof("places", 0.0, found.more, found.less, found.draws)
-    return Finding(
-        case="planar-laplace, padded" if padded else "planar-laplace",
-        factor=float(factor),
-        claim=claim,
-        pair=f"two places {METRES} m apart",
-        event="a set of places",
-        draws=draws,
-        epsilon=max(0.0, found.lower),
-        delta=hockey_stick(proof, claim),
-        power=power(proof, claim),
-    )
+        claim = float(noise.loss_within(METRES))
+        with epsilon_times(CATCH):
+            rule = _learned(points, 2 / float(noise.declared), most)
+        for number, factor in enumerate(factors):
+            with epsilon_times(factor):
+                guesses = play(
+                    partial(points.places, first_seed=1000 * (number + 2)),
+                    rule,
+                    claim=claim,
+                    most=most,
+                    batch=min(PEOPLE, most // 4),
+                    chance=CHANCE,
+                    coin=seed(500 + number),
+                )
+            yield Finding(
+                case=name,
+                factor=float(factor),
+                claim=claim,
+                pair=f"two places {METRES} m apart",
+                event=rule.event,
+                guesses=guesses,
+                most=most,
+            )
+
+
+def _learned(points: Points, scale: float, most: int) -> Rule:
+    """Return a rule that guesses by cells; `scale` is the mean distance of the noise.
+
+    Half of the draws count points in the cells; the other half choose the rule.
+    """
+    runs = max(20_000, most // 10)
+    taught = [points.places(side, runs, first_seed=0) for side in (0, 1)]
+    counts = [np.bincount(cells_of(each, scale), minlength=CELLS**2 + 1) for each in taught]
+    score = partial(_odds, scale, np.log((counts[1] + 2) / (counts[0] + 2)))
+    chosen = [points.places(side, runs, first_seed=1000) for side in (0, 1)]
+    return best_rule({"cells of the plane": score}, chosen, most)
+
+
+def _odds(scale: float, odds: Floats, places: Floats) -> Floats:
+    """Return the log-odds of the second place for each point, from the cell that contains it."""
+    return np.asarray(odds[cells_of(places, scale)])
+
+
+def cells_of(places: Floats, scale: float) -> Ints:
+    """Return the cell of each of `places` (n, 2), in metres; the last cell is all beyond the
+    square.
+    """
+    column, row = np.floor((places.T / (REACH * scale) + 1) * (CELLS / 2)).astype(np.int64)
+    inside = (column >= 0) & (column < CELLS) & (row >= 0) & (row < CELLS)
+    return np.where(inside, row * CELLS + column, CELLS**2)
 
 
 def _noise(points: Points) -> PlanarLaplace:

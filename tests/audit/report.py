@@ -1,12 +1,12 @@
-"""The report of an audit: what each claim is, and what was proven of it."""
+"""The page docs/audit.md: what each claim is, and what the audit proved about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.audit.attack import CHANCE, Case, Finding
-from tests.audit.cases import POINTS_CAUGHT
+from tests.audit.attack import BATCH, CHANCE, Case, Finding
+from tests.audit.points import CATCH, PADDED, PLAIN
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 
@@ -15,51 +15,106 @@ HEAD = """# Audit of epsilon
 `python -m tests.audit`, a part of `make audit`, wrote this page. It uploads invented files of two
 neighbouring datasets, counts them with the engine of the product, and draws many releases of both
 with the product's own mechanisms. An attacker who knows everything but whether one person is in the
-data learns on a fifth of the releases, chooses an event on another fifth, and is judged by the
-rest. The attacker sees whole releases: values, structure, order and labels.
+data sees whole releases: values, structure, order and labels.
 
-*Proven* is a lower confidence bound on epsilon: the log-ratio of the two probabilities of the
-event, by the bounds of Clopper and Pearson. *Delta* is a lower confidence bound on the hockey-stick
-divergence at the claimed epsilon, P - e^epsilon Q, which is 0 if the claim holds. Each bound is too
-large with probability at most {chance:g}. *Power* is the probability that an audit of this size
-proves more than the claim if the event has the probabilities that were seen.
+**The game.** A coin chooses one of the two datasets, and a release of it is drawn. The attacker
+names the dataset or abstains. Under a claim of epsilon, whatever the release shows, a guess is
+right with probability at most e^epsilon / (1 + e^epsilon). A bet on every guess, fair under the
+claim, multiplies a capital of 1 by {over:,.0f} with probability at most {chance:g}; if it does, the
+claim is disproved and the audit ends. The search, the rule by which the attacker guesses and the
+guesses that are counted use different draws.
 
-A planted fault of 1.1 is noise for 1.1 times the claimed epsilon. A fault is caught where more than
-the claim is proven, or delta is above 0. For every line the datasets are searched first: a person
-alone, among twenty others, in one cell or in ten, on the corner of the study area, where four cells
-meet, and beside as many people as trees split at; the table names the one on which most was shown.
+**The search.** For every claim the datasets are searched first: a person alone, among twenty
+others, in one cell or in ten, on the corner of the study area, where four cells meet, and beside as
+many people as trees split at. On the pair that promises most, the attacker learns from further
+releases: of single numbers, weighted sums of clipped numbers (the likelihood ratio of shifted
+Laplace noise), boosted trees of decisions, and the frequency of structures, the one rule whose
+guesses promise most is kept for the claim and for every fault.
+
+**The columns.** A fault of 1.1 is noise for 1.1 times the claimed epsilon, and "none" is the
+product as it is. *Proven* is a lower confidence bound on epsilon, rounded down, and bold if the
+claim is disproved. *Point* is its estimate, the log-odds of the guesses. *Delta* is a lower
+confidence bound on the hockey-stick divergence at the claimed epsilon, which is 0 if the claim
+holds. Each is too large with probability at most {chance:g}. *Power* is the probability that the
+draws allowed disprove the claim if guesses are right as often as they were in this line; without a
+fault, that is the probability of a false alarm. *Draws* are those that were counted, of those
+allowed, both datasets together; an audit that ends early has caught its fault.
+"""
+
+POINTS = """For planar Laplace the two datasets are two places of everybody, 400 m apart, every
+published point is a draw, and the rule is a table of cells of the plane. The claim is for that
+distance.
 """
 
 
 def verdicts(cases: Iterable[Case], found: Sequence[Finding]) -> list[str]:
-    """Return a sentence for each claim proven wrong and each fault that was missed."""
+    """Return a sentence for each disproved claim and each missed fault."""
     catches = {case.name: float(case.catch) for case in cases}
-    catches["planar-laplace"] = float(POINTS_CAUGHT)
+    catches |= {PLAIN: float(CATCH), PADDED: float(CATCH)}
     wrong = []
     for one in found:
         if one.factor == 1 and one.caught:
             wrong.append(f"{one.case}: the claim {one.claim:g} is wrong, {one.epsilon:.3f} proven.")
-        missed = not one.caught and one.factor >= catches.get(one.case, float("inf"))
-        if one.factor > 1 and missed:
+        if one.factor > 1 and not one.caught and one.factor >= catches[one.case]:
             wrong.append(f"{one.case}: a fault of {one.factor:g} was missed ({one.epsilon:.3f}).")
     return wrong
 
 
 def report(cases: Sequence[Case], found: Sequence[Finding]) -> str:
-    """Return the page."""
-    notes = [f"- {case.name}: {case.note}" for case in cases if case.note]
+    """Return the text of docs/audit.md for the audited cases and findings."""
     order = {case.name: number for number, case in enumerate(cases)}
     lines = [
-        "| claim | epsilon | fault | proven | delta | power | draws | most shown by |",
+        "| claim | epsilon | fault | proven | point | delta | power | draws |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for one in sorted(found, key=lambda each: (order.get(each.case, len(order)), each.factor)):
-        fault = "none" if one.factor == 1 else f"{one.factor:g}"
-        proven = f"**{one.epsilon:.3f}**" if one.caught else f"{one.epsilon:.3f}"
-        lines.append(
-            f"| {one.case} | {one.claim:.4g} | {fault} | {proven} | {one.delta:.4f} "
-            f"| {one.power:.2f} | {one.draws:,} | {one.pair}; {one.event} |"
-        )
-    return "\n".join(
-        [HEAD.format(chance=CHANCE), *lines, "", "## What limits detection", "", *notes, ""]
+    found = sorted(found, key=lambda one: (order.get(one.case, len(order)), one.case, one.factor))
+    lines += [_line(one) for one in found]
+    missed = [
+        f"- {one.case}: a fault of {one.factor:g} was not caught; the power was {one.power:.2f}."
+        for one in found
+        if one.factor > 1 and not one.caught
+    ]
+    rules = {f"- {one.case}: {one.pair}; {one.event}." for one in found}
+    notes = [f"- {case.name}: {case.note}" for case in cases if case.note]
+    parts = [
+        HEAD.format(chance=CHANCE, over=1 / CHANCE),
+        *lines,
+        "",
+        f"An audit of releases looks every {BATCH} draws whether it may end. " + POINTS,
+        *_not_run(cases, found),
+        "## What was not caught",
+        "",
+        *(missed or ["Every planted fault of the lines above was caught."]),
+        "",
+        *notes,
+        "",
+        "## What revealed most",
+        "",
+        "The pair of datasets, and the numbers at which the attacker guesses:",
+        "",
+        *sorted(rules),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _not_run(cases: Sequence[Case], found: Sequence[Finding]) -> list[str]:
+    """Return a paragraph that names the claims of which nothing was drawn; none if there are no
+    such claims.
+    """
+    drawn = {one.case for one in found}
+    left = [name for name in (*(case.name for case in cases), PLAIN, PADDED) if name not in drawn]
+    return (
+        [f"Not drawn for this page, which says nothing of them: {'; '.join(left)}.", ""]
+        if left
+        else []
+    )
+
+
+def _line(one: Finding) -> str:
+    fault = "none" if one.factor == 1 else f"{one.factor:g}"
+    proven = f"**{one.epsilon:.3f}**" if one.caught else f"{one.epsilon:.3f}"
+    return (
+        f"| {one.case} | {one.claim:.4g} | {fault} | {proven} | {one.point:.2f} "
+        f"| {one.delta:.4f} | {one.power:.2f} | {one.guesses.draws:,} of {one.most:,} |"
     )

@@ -1,4 +1,4 @@
-"""Real Chromium for the tests of pages, without network access and without a GPU."""
+"""Fixtures that run real Chromium in page tests, without network access and without a GPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Start Playwright, one module at a time: it runs an event loop in this thread."""
+    """Start Playwright for one module at a time, because its event loop runs in this thread."""
     need(CHROMIUM.exists(), "Chromium: apt-get install chromium")
     built = (Path(settings.BASE_DIR) / "frontend/dist/manifest.json").exists()
     need(built, "the built frontend: make frontend")
@@ -61,8 +61,9 @@ def browser_without_webgl(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Open pages of the site, and check afterwards that nothing failed and no request left this
-    machine.
+    """Yield a function that opens pages of the site; afterwards check that nothing failed.
+
+    The check includes that no request left this machine.
     """
     contexts, faults = [], []
 

@@ -1,4 +1,4 @@
-"""Opening a page in a test."""
+"""Types and constants of the browser tests, and a way to unfold parts of a page."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 90_000
-"""Milliseconds that a page may take on a busy machine."""
+"""Longest time in milliseconds that a page may take on a busy machine."""
 
 DRAWN = "#map[data-state=idle]"
 """Selector that matches once the map of a page is drawn and no longer moves."""
 
 Open = Callable[..., Any]
-"""Opens a path; see `conftest.open_page`."""
+"""Type of the function that opens a page by its path; see `conftest.open_page`."""
 
 
 def unfold(page: Any, words: str) -> None:
-    """Open a part of the page that is folded, by the words of its summary."""
+    """Unfold the part of the page whose summary contains `words`."""
     page.locator("summary", has_text=words).first.click()

@@ -12,7 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 TOLERANCE = 6
-"""Tolerance of a colour channel, for rounding on the way to the screen."""
+"""Largest difference of a colour channel that counts as equal, for rounding when drawing."""
 
 RAMP = [f"tide-{step}" for step in range(7)]
 
@@ -54,17 +54,17 @@ def token(name: str, theme: str) -> tuple[int, int, int]:
 
 
 def where(image: NDArray[np.uint8], name: str, theme: str) -> NDArray[np.bool_]:
-    """Return a mask (height, width) of the pixels with the colour of a token."""
+    """Return a mask (height, width) of the pixels that have the colour of a design token."""
     colour = np.array(token(name, theme), dtype=np.int16)
     found: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
     return found
 
 
 def share(image: NDArray[np.uint8], name: str, theme: str) -> float:
-    """Return the share of an image's pixels with the colour of a token."""
+    """Return the share of an image's pixels that have the colour of a design token."""
     return float(where(image, name, theme).mean())
 
 
 def ramp_share(image: NDArray[np.uint8], theme: str) -> float:
-    """Return the share of an image's pixels with any colour of the ramp."""
+    """Return the share of an image's pixels that have any colour of the map's colour ramp."""
     return sum(share(image, name, theme) for name in RAMP)

@@ -1,4 +1,4 @@
-"""Accessibility: axe finds nothing on any public page, and the keyboard suffices."""
+"""Accessibility of all pages: no violation found by axe, and nothing that needs a mouse."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def shown() -> Release:
 
 
 def violations(page: Any) -> list[str]:
-    """Return what axe finds on a page."""
+    """Return descriptions of the accessibility violations that axe finds on a page."""
     need(AXE.exists(), "axe-core: make frontend")
-    # The page's policy allows no foreign script, so axe is evaluated by the browser's debugger.
+    # The page's content security policy forbids foreign scripts, so the debugger evaluates axe.
     page.evaluate(AXE.read_text())
     found: list[str] = page.evaluate(RUN)
     return found
@@ -84,7 +84,8 @@ def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
     for path, said in words.items():
         page = open_page(path, (320, 720), wait="main")
         assert said in page.inner_text("main")
-        # Each page links to something that exists.
+        # Every page is reached by following a link from another one, so objects to link to must
+        # exist.
         assert page.locator("main a[href='/']").count() > 0
         assert violations(page) == []
 
@@ -96,7 +97,7 @@ def test_axe_finds_a_planted_fault(open_page: Open) -> None:
 
 
 def test_a_visit_needs_only_the_keyboard(open_page: Open, shown: Release) -> None:
-    """Find a map, move around in it, compare and add up an area without the mouse."""
+    """A visitor can find a map, move around in it, compare, and add up an area without a mouse."""
     page = open_page("/", wait="canvas[data-state=drawn]")
     tab_to(page, "#find")
     page.keyboard.type("where")

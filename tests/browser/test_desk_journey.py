@@ -1,4 +1,4 @@
-"""The owner's way through the desk in a real browser, with real server and worker."""
+"""The data owner's way through the owners' pages ("the desk"), with real browser and worker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60_000
-"""Milliseconds that a job may take on a busy machine."""
+"""Longest time in milliseconds that a job may take on a busy machine."""
 
 PEOPLE = """
 from dpgeo.accounts.models import Membership, Organisation, Role, User
@@ -41,7 +41,7 @@ Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATO
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -49,7 +49,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a new installation, run by its own supervisor."""
+    """Yield the address of a new installation, run by its own supervisor."""
     environment = os.environ | {
         "DPGEO_VAR": str(tmp_path_factory.mktemp("var")),
         "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
@@ -74,7 +74,7 @@ def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 def wait_for(address: str) -> None:
-    """Wait until a page answers. Raises TimeoutError after a minute."""
+    """Wait until a page answers, at most a minute. Raises TimeoutError after that."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -85,12 +85,14 @@ def wait_for(address: str) -> None:
 
 
 CROWDS = itertools.count()
-"""Numbers of crowds without people in common: of such, no budget warns."""
+"""Numbers for crowds: each crowd gets another one, so that no two share people and the desk does
+not warn of shared people.
+"""
 
 
 @pytest.fixture
 def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return two megabytes of invented people, with longitude and latitude exchanged."""
+    """Return a file of two megabytes with invented people, longitude and latitude swapped."""
     crowd = next(CROWDS)
     rows = (
         f"p{crowd}-{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
@@ -102,12 +104,12 @@ def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def press(page: Any, name: str) -> None:
-    """Press the button of that name."""
+    """Press the button that is called `name`."""
     page.get_by_role("button", name=name, exact=True).click()
 
 
 def sign_in(page: Any, site: str) -> None:
-    """Sign in."""
+    """Sign in to the site as the owner."""
     page.goto(f"{site}/desk/")
     page.fill("#id_username", "owner")
     page.fill("#id_password", "secret-words")
@@ -116,7 +118,7 @@ def sign_in(page: Any, site: str) -> None:
 
 
 def declare(page: Any, site: str, title: str) -> None:
-    """Declare a dataset, from the desk to the upload page."""
+    """Declare a dataset, starting at the owner's desk and ending at the upload page."""
     page.goto(f"{site}/desk/datasets/new/")
     page.fill("[name=title]", title)
     for name, value in {"west": "10", "south": "50", "east": "10.1", "north": "50.1"}.items():
@@ -127,7 +129,7 @@ def declare(page: Any, site: str, title: str) -> None:
 
 
 def confirm_exchanged(page: Any) -> None:
-    """Correct the columns, confirm them and look at the private report."""
+    """Correct the columns, confirm them, and open the private report."""
     sync_api.expect(page.locator(".checked")).to_contain_text("swapped")
     address = page.url
     page.locator(".answer button").first.click()
@@ -139,7 +141,7 @@ def confirm_exchanged(page: Any) -> None:
 
 
 def ask(page: Any, title: str) -> None:
-    """Fill in the full request form, which is reached by the choice of a method."""
+    """Fill in the full form that requests a release; it opens once a method is chosen."""
     page.click("main a.primary")
     page.click("text=For experts")
     page.click("text=Uniform grid")
@@ -159,7 +161,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     sign_in(page, site)
     declare(page, site, "Invented trips")
 
-    # A slow connection, so that the progress of the upload can be seen.
+    # The connection is slow, so that the upload's progress can be seen.
     line = context.new_cdp_session(page)
     slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
@@ -182,7 +184,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     page.fill("[name=epsilon]", "0.5")
     sync_api.expect(page.locator(".receipt")).to_contain_text("1.500")
 
-    press(page, "Look at the cost")
+    press(page, "See the cost")
     sync_api.expect(page.locator("main")).to_contain_text("Left after")
     page.dblclick("text=Spend 0.500 and run")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
@@ -215,7 +217,7 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     press(page, "Compute the figures")
     sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
     assert page.input_value("[name=title]") == "A plain map"
-    press(page, "Look at the cost")
+    press(page, "See the cost")
     press(page, "Spend 0.250 and run")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     context.close()
@@ -268,7 +270,7 @@ UNSEEN = """() => {
   const places = [focused, ...(focused.labels ?? [])];
   return places.some(drawn) ? "" : focused.outerHTML.slice(0, 160);
 }"""
-"""Script that returns the focused element if its focus is not visible, otherwise nothing."""
+"""Script that returns the focused element if its focus ring is not visible, otherwise nothing."""
 
 
 class Keys:
@@ -279,7 +281,9 @@ class Keys:
         self.unseen: set[str] = set()
 
     def to(self, selector: str) -> Keys:
-        """Press Tab until the selector's element has the focus; every focus must be visible."""
+        """Press Tab until the element of `selector` has the focus; check that focus is always
+        visible.
+        """
         for _ in range(150):
             self.page.keyboard.press("Tab")
             if unseen := self.page.evaluate(UNSEEN):
@@ -296,13 +300,13 @@ class Keys:
         return self
 
     def write(self, words: str) -> Keys:
-        """Replace what the field holds."""
+        """Replace the content of the focused field by `words`."""
         self.press("Control+a").page.keyboard.type(words)
         return self
 
 
 def crowd(west: float, south: float, east: float, north: float) -> bytes:
-    """Return a file of six hundred invented people at three places of an area."""
+    """Return a file of six hundred invented people at three places in an area."""
     rows = ["device,lon,lat,seen"]
     for n in range(600):
         share = (n % 3 + 1) / 4
@@ -312,7 +316,9 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
 
 
 def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
-    """Sign in, publish and withdraw a map with Tab, Enter, arrows and letters alone."""
+    """An owner can sign in, publish and withdraw a map with Tab, Enter, arrow keys and letters
+    alone.
+    """
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""The desk's drawings, pixel by pixel: rehearsal of a map, map of a study area."""
+"""The owners' pages' drawings, checked by pixels: rehearsal of a map, map of a study area."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def signed_in(desk: Desk, live_server: Any) -> Any:
-    """Give pages the owner's session before they are opened."""
+    """Return a function that signs a page's browser in as the owner."""
     name = settings.SESSION_COOKIE_NAME
     cookie = {"name": name, "value": desk.client.cookies[name].value, "url": live_server.url}
     return lambda page: page.context.add_cookies([cookie])
@@ -70,7 +70,7 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     assert page.locator("figure.area").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-    # With a small epsilon, the same people all but vanish in the noise.
+    # With a small epsilon, the same people nearly disappear in the noise.
     page.evaluate("document.querySelector('.rehearsal').dataset.state = 'old'")
     page.fill("[name=epsilon]", "0.01")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
@@ -134,7 +134,7 @@ HANGS_OUT = """() => [...document.querySelectorAll("main :is(.btn, h1, h2, dt, t
     return width > 1 && (left < edge - 1 || right > innerWidth);
   })
   .map((each) => each.outerHTML.slice(0, 90))"""
-"""Script that returns the elements that reach beyond the page's column."""
+"""Script that returns the elements that extend beyond the page's column."""
 
 
 @pytest.mark.parametrize("width", [320, 1440])
@@ -152,7 +152,7 @@ def test_long_german_words_fit_the_column(
 
 
 def sides(page: Any) -> list[float]:
-    """Return the values of the study area's four fields."""
+    """Return the values of the study area's four fields: its sides in degrees."""
     return [float(page.input_value(f"[name={name}]")) for name in SIDES]
 
 
@@ -186,7 +186,7 @@ def test_a_study_area_is_drawn_on_a_map_by_pointer(
     assert south < north
     assert "km wide" in page.inner_text(".area-map figcaption")
     assert share(screenshot(page, ".area-map canvas"), "accent", theme) > 0.001
-    # The fields stay editable: the map shows what is typed.
+    # The fields can still be edited, and the map follows what is typed.
     for name, value in zip(SIDES, ("12.4", "55.5", "12.8", "55.8"), strict=True):
         page.fill(f"[name={name}]", value)
     page.keyboard.press("Tab")

@@ -1,19 +1,24 @@
-"""Streets and names under and over a map, and the box that finds them."""
+"""Streets and place names below a map, and the search box that finds places."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from django.core.cache import cache
+from django.core.handlers.wsgi import WSGIHandler
 
+from dpgeo.ground import archives
 from dpgeo.ground.adding import ground_add
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, Open
-from tests.browser.pixels import screenshot, token, where
+from tests.browser.pixels import read_png, screenshot, token, where
 from tests.browser.test_accessibility import violations
 from tests.maps import grid_release
 from tests.unit.ground.files import TILES
@@ -26,11 +31,83 @@ VADUZ = StudyArea.from_bounds(9.50, 47.12, 9.54, 47.16)
 
 @pytest.fixture
 def released(tmp_path: Path, settings: Any) -> Release:
-    """Publish a map in a town whose ground is there."""
+    """Publish a map of a town for which there is a background of streets and names."""
     settings.GROUND_DIR = tmp_path
     ground_add(tmp_path, TILES, name="here")
     cache.clear()
     return install(make_dataset(area=VADUZ), grid_release(VADUZ, 16))
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
+    """Serve tiles from another origin, name it in the settings, and yield the requests it gets."""
+    asked: list[Any] = []
+
+    class Tiles(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, dict(self.headers)))
+            body = archives.tile(TILES, *map(int, self.path.strip("/").split("/")))
+            self.send_response(200 if body else 204)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Tiles)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    settings.GROUND_DIR = tmp_path / "nothing"
+    settings.DPGEO_GROUND_URL = f"http://127.0.0.1:{server.server_port}/{{z}}/{{x}}/{{y}}"
+    settings.DPGEO_GROUND_ATTRIBUTION = "© OpenStreetMap contributors"
+    yield asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def with_policies(live_server: Any, settings: Any) -> Iterator[None]:
+    """Serve scripts with the headers that they have outside tests: a worker has its own policy."""
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
+    server = live_server.thread.httpd
+    usual = server.get_app()
+    server.set_app(WSGIHandler())
+    yield
+    server.set_app(usual)
+
+
+@pytest.mark.usefixtures("with_policies")
+@pytest.mark.parametrize("path", ["/maps/{}/", "/embed/{}/"])
+def test_another_servers_ground_is_drawn_where_the_operator_names_it(
+    open_page: Open, elsewhere: list[Any], settings: Any, path: str
+) -> None:
+    cache.clear()
+    address = path.format(install(make_dataset(area=VADUZ), grid_release(VADUZ, 16)).pk)
+    page = open_page(address)
+    told = page.locator("footer.outside-ground")
+    assert told.is_visible()
+    assert settings.DPGEO_GROUND_URL.split("/")[2] in told.text_content()
+    assert violations(page) == []
+    with_ground = screenshot(page, "#map .canvas").astype(int)
+    assert elsewhere, "no tile was asked for"
+    # Neither the map's address, which may be a draft's, nor a cookie leaves the site.
+    for _, headers in elsewhere:
+        assert not {"referer", "cookie"} & {name.lower() for name in headers}
+    settings.DPGEO_GROUND_URL = ""
+    cache.clear()
+    elsewhere.clear()
+    bare = screenshot(open_page(address), "#map .canvas").astype(int)
+    assert elsewhere == []
+    # East of the study area there is nothing but ground.
+    spread = [
+        each[100:450, int(0.8 * each.shape[1]) : int(0.96 * each.shape[1])].std(axis=(0, 1)).max()
+        for each in (with_ground, bare)
+    ]
+    assert spread[0] > 1 > 0.1 > spread[1], spread
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -48,7 +125,7 @@ def test_streets_and_names_lie_on_the_map(
     dark = (np.abs(with_ground - ink).max(axis=2) < 40).sum()
     without = (np.abs(bare - ink).max(axis=2) < 40).sum()
     assert dark > without + 200, "no name is written"
-    # What was published is still the loudest: its highest class keeps its colour between streets.
+    # The released counts stay the most visible: the highest class keeps its colour between streets.
     kept = where(with_ground.astype(np.uint8), "tide-6", theme).sum()
     assert kept > 0.5 * where(bare.astype(np.uint8), "tide-6", theme).sum()
 
@@ -58,7 +135,10 @@ def test_a_place_is_found_and_shown(open_page: Open, released: Release) -> None:
     assert violations(page) == []
     before = page.url
     page.get_by_role("combobox", name="Find a place or a street").fill("stadtel")
-    page.wait_for_selector("#found-places option[value^='Städtle']", state="attached")
+    page.wait_for_selector("#find-place-options li:has-text('Städtle')")
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#find-place-options li[aria-selected=true]:has-text('Städtle')")
     page.keyboard.press("Enter")
     page.wait_for_function("(before) => location.href !== before", arg=before)
     page.wait_for_selector(DRAWN)
@@ -75,3 +155,28 @@ def test_the_credit_leads_to_the_licence(open_page: Open, released: Release) -> 
     assert credit.get_attribute("href") == "https://www.openstreetmap.org/copyright"
     assert credit.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_picture_file_has_the_streets_and_their_credit(
+    open_page: Open, released: Release, tmp_path: Path, settings: Any
+) -> None:
+    path = f"/maps/{released.pk}/"
+    with_ground = picture_of(open_page(path)).astype(int)
+    settings.GROUND_DIR = tmp_path / "nothing"
+    cache.clear()
+    bare = picture_of(open_page(path)).astype(int)
+    # The credit is a line more, of 17 pixels at double sharpness.
+    assert with_ground.shape[0] == bare.shape[0] + 34
+    assert with_ground.shape[1] == bare.shape[1]
+    above = slice(60, 1000)
+    changed = (np.abs(with_ground[above] - bare[above]).max(axis=2) > 12).mean()
+    assert 0.03 < changed < 0.6, changed
+
+
+def picture_of(page: Any) -> Any:
+    """Return the picture file that a page gives to its reader."""
+    button = page.locator("[data-share=png]")
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    with page.expect_download() as download:
+        button.click()
+    return read_png(page, Path(download.value.path()).read_bytes())

@@ -30,12 +30,12 @@ STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
 TITLED = "(word) => document.querySelector('.legend h2').textContent.includes(word)"
 HALF = 8
-"""Pixels from the middle of a map to the edge of the patch that is checked."""
+"""Half of the side, in pixels, of the checked patch in the middle of a map."""
 
 
 @pytest.fixture
 def published(tmp_path: Path) -> Any:
-    """Publish a map of a kind."""
+    """Return a function that publishes a map of a given kind."""
     cache.clear()
 
     def publish(kind: str) -> Release:
@@ -48,7 +48,7 @@ def published(tmp_path: Path) -> Any:
 
 
 def moved_points(folder: Path) -> Release:
-    """Return forty reports perturbed with real noise."""
+    """Return a release of forty reports, perturbed with real noise."""
     dataset = makers.make_dataset(points_budget=make_level("ln 16", 200))
     makers.make_ready(dataset, folder)
     parameters = {"level": "ln(2)", "radius": 200, "cells": 16}
@@ -59,7 +59,7 @@ def moved_points(folder: Path) -> Release:
 
 
 def path(release: Release, longitude: float = 0, latitude: float = 0, zoom: float = 0) -> str:
-    """Return the path of a map, centred on a place where a zoom is given."""
+    """Return the path of a map's page, centred on a place if a zoom is given."""
     view = f"#map={zoom}/{latitude:.6f}/{longitude:.6f}" if zoom else ""
     return reverse("release", args=[release.pk]) + view
 
@@ -72,7 +72,7 @@ def middle(page: Any) -> Any:
 
 
 def told(page: Any) -> str:
-    """Return what the map's tooltip says of its middle."""
+    """Return the tooltip at the middle of the map."""
     page.locator("#map .canvas").hover()
     page.locator(FLAG).wait_for(state="visible")
     words: str = page.inner_text(FLAG)
@@ -92,7 +92,7 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     page = open_page(path(release, 4.52, 52.05, 12), theme=theme)
     patch = middle(page)
     assert ramp_share(patch, theme) == 0.0, "a count below zero is never coloured"
-    # MapLibre blurs the lines of a pattern, so they are recognised by their contrast to the land.
+    # MapLibre blurs the lines of a pattern, so the test looks for their contrast to the land.
     lines = np.abs(patch.astype(int) - token("map-land", theme)).max(axis=2) > 40
     assert 0.05 < lines.mean() < 0.6
     assert "noise can push a count below zero" in told(page)
@@ -110,7 +110,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     places = list(zip(content.longitude, content.latitude, strict=True))
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
-    # The map's array is rounded to a quarter of the noise scale.
+    # The values that the map loads are rounded to a quarter of the noise scale.
     assert re.search(r"^(69[89]|70[012]) ± 36 sightings$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0
@@ -125,7 +125,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
     image = screenshot(page, "#map .sheet")
     seen = [step for step in range(7) if share(image, f"tide-{step}", theme) > 0.001]
     assert len(seen) >= 2, "every band has a colour of its own"
-    # MapLibre blurs most of a thin line; enough of it keeps its colour.
+    # MapLibre blurs most of a thin line, but enough pixels keep its colour.
     assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
@@ -152,7 +152,10 @@ def test_moved_points_are_dots_with_the_radius_of_their_noise(
 
 
 def test_points_open_on_areas_and_become_dots_close_up(open_page: Open, published: Any) -> None:
-    """Half of the points are moved by 484 m, which is 60 pixels at 8 m a pixel."""
+    """Moved points are first shown with their areas of uncertainty; close up, each becomes a dot.
+
+    Half of the points are moved by more than 484 m, which is 60 pixels at 8 m per pixel.
+    """
     release = published("points")
     area = StudyArea.from_geojson(release.dataset.study_area).bounds
     middle = (area[0] + area[2]) / 2, (area[1] + area[3]) / 2
@@ -188,6 +191,15 @@ def test_clusters_carry_their_numbers(open_page: Open, published: Any, theme: st
     assert 0.02 < share(below, "ink", theme) < 0.6
 
 
+GAPS_OF_THE_LEGEND = """() => {
+  const numbers = [...document.querySelectorAll(".legend .axis span")]
+    .filter(each => each.style.visibility !== "hidden" && each.textContent)
+    .map(each => each.getBoundingClientRect());
+  return Math.min(1e6, ...numbers.slice(1).map((each, at) => each.left - numbers[at].right));
+}"""
+"""The smallest space between two numbers of the legend that are shown, in pixels."""
+
+
 @pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_fits_and_axe_finds_nothing(
@@ -199,6 +211,7 @@ def test_every_kind_fits_and_axe_finds_nothing(
         page = open_page(reverse(name, args=[release.pk]), size, theme, wait=wait)
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0], name
         assert violations(page) == [], name
+        assert page.evaluate(GAPS_OF_THE_LEGEND) >= 0, name
 
 
 @pytest.mark.parametrize("kind", ["zones", "clusters", "contours"])

@@ -1,4 +1,4 @@
-"""The owner's six steps in a real browser, with real server and worker; decisions are counted."""
+"""The owner's six steps to a map, in a real browser; clicks and decisions are counted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["site"]
 pytestmark = pytest.mark.browser
 
 COUNTS = re.compile(r"[0-9],[0-9]{3} (of|rows)")
-"""An exact count of the file, as the step of checking shows it."""
+"""Matches an exact count of the file's rows, as the check step shows it."""
 
 MOST_CLICKS = 25
 MOST_DECISIONS = 8
 
 
 class Counted:
-    """A person of whom clicks and decisions are counted; typing a text is one decision."""
+    """A person whose clicks and decisions are counted; typing a text counts as one decision."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -34,12 +34,12 @@ class Counted:
         self.decisions = 0
 
     def click(self, selector: str) -> None:
-        """Click on something that everybody clicks on."""
+        """Click on something that everybody has to click on; this is no decision."""
         self.page.locator(selector).first.click()
         self.clicks += 1
 
     def decide(self, selector: str) -> None:
-        """Click on something that could be otherwise."""
+        """Make a decision: click on something that could be chosen differently."""
         self.click(selector)
         self.decisions += 1
 
@@ -51,7 +51,7 @@ class Counted:
 
 
 def crowd(tmp_path: Path, west: float, south: float) -> Path:
-    """Return a file of invented people within half a degree, with a header of other words."""
+    """Return a file of invented people within half a degree, with unusual column names."""
     rows = ["Benutzer;Breite;Länge;Zeitpunkt"]
     for n in range(4_000):
         lat, lon = south + 0.3 * (n % 61) / 61, west + 0.3 * (n % 53) / 53
@@ -104,7 +104,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_selector("text=Nothing is public until you press Publish")
     problems += faults_of(page)
     page.set_input_files("[name=file]", crowd(tmp_path, west, south))
-    someone.clicks += 2  # the button, and the file in the system's dialogue
+    someone.clicks += 2  # one on the button, one on the file in the system's dialogue
     someone.decisions += 1
 
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
@@ -114,7 +114,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     problems += faults_of(page)
     someone.decide("text=Looks right")
 
-    # What is read is counted on that page alone; the next one opens by itself.
+    # Only that page shows how many rows have been read so far; the next page opens by itself.
     page.wait_for_url("**/map/", timeout=PATIENCE)
     problems += faults_of(page)
     someone.decide("main button.primary")
@@ -134,7 +134,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_url("**/desk/releases/**")
     page.wait_for_selector("form[action$='publish/'] button, .state.published", timeout=PATIENCE)
     if page.locator("form[action$='publish/'] button").count():
-        someone.click("form[action$='publish/'] button")  # rather than to wait for the hour
+        someone.click("form[action$='publish/'] button")  # instead of waiting for an hour
     sync_api.expect(page.locator(".state")).to_have_text("Published")
 
     stranger = browser.new_context().new_page()

@@ -42,7 +42,7 @@ def contours() -> Release:
 
 @pytest.fixture
 def open_planner(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Open the planner, and check afterwards that no script failed."""
+    """Yield a function that opens the planner; afterwards check that no script failed."""
     contexts, faults = [], []
 
     def open_one(
@@ -268,7 +268,7 @@ def test_axe_finds_nothing_on_a_plan(
 
 
 def test_a_plan_needs_only_the_keyboard(contours: Release, open_planner: Open) -> None:
-    """Type a place, move the target, divide the reward, compare regions and remove the task."""
+    """All that a task needs works without a mouse, from typing its place to removing it."""
     page = open_planner()
     tab_to(page, ".add summary")
     page.keyboard.press("Enter")
@@ -320,7 +320,7 @@ def test_a_member_saves_a_plan_and_opens_it_again(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     page.get_by_label("Name of Spring lamps").fill("Summer lamps")
     page.get_by_role("button", name="Save Spring lamps").click()
-    page.get_by_role("link", name="Summer lamps").click()
+    page.get_by_role("link", name="Summer lamps", exact=True).click()
     planned(page, 3)
     page.goto(f"{live_server.url}/desk/campaigns/")
     page.get_by_role("button", name="Delete Summer lamps").click()

@@ -42,14 +42,14 @@ def release_path(release: Release, link: str = "") -> str:
 
 
 def cell_view(release: Release, index: int) -> str:
-    """Return a link that centres the map on a measured box at a high zoom."""
+    """Return a URL that centres the map on a measured box at a high zoom."""
     layer = box_layers(released_of(release))[0]
     west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
     return f"#map=13.5/{(south + north) / 2:.6f}/{(west + east) / 2:.6f}"
 
 
 def middle(image: Any, half: int = 12) -> Any:
-    """Return a patch in the middle of an image, well inside one cell at zoom 13.5."""
+    """Return a patch in the middle of an image; at zoom 13.5 it is well inside one cell."""
     y, x = image.shape[0] // 2, image.shape[1] // 2
     return image[y - half : y + half, x - half : x + half]
 
@@ -133,13 +133,14 @@ def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: R
 def test_a_map_opens_smoothed_and_shows_what_was_counted_beside_it(
     open_page: Open, boxed: Release
 ) -> None:
-    """Cells of the estimate that stand out hold most of the total, and are finer than the boxes."""
+    """The smoothed cells that stand out hold most of the total, and are finer than boxes."""
     page = open_page(release_path(boxed))
     smoothed = screenshot(page, "#map .sheet")
     assert ramp_share(smoothed, "light") > 0.08
     assert "by a formula" in page.inner_text(".legend")
     unit = page.inner_text(".legend h2")
     unfold(page, "Map settings")
+    assert not page.get_by_role("button", name="Outline only").is_visible(), "there are no streets"
     page.get_by_role("button", name="As counted").click()
     page.wait_for_timeout(500)
     counted = screenshot(page, "#map .sheet")
@@ -170,7 +171,7 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     flag.wait_for(state="visible")
     found = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
     assert found, flag.inner_text()
-    # The map's array is rounded to a quarter of the noise scale.
+    # The values that the map loads are rounded to a quarter of the noise scale.
     assert abs(int(found[1].replace(",", "")) - int(layer.value[index])) <= 1
     noun, unit = page.inner_text(".legend h2").split(" ", 1)
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"
@@ -247,7 +248,7 @@ def test_without_scripts_the_figures_and_files_are_there(open_page: Open, gridde
     page = open_page(release_path(gridded), wait="#content", java_script_enabled=False)
     assert page.locator(".largest tbody tr").count() == 20
     unfold(page, "Data")
-    assert page.get_by_role("link", name="GeoParquet").is_visible()
+    assert page.get_by_role("link", name="GeoParquet").first.is_visible()
     assert page.locator("noscript .map-notice").is_visible()
 
 
@@ -366,7 +367,7 @@ def test_another_page_may_frame_a_map(open_page: Open, gridded: Release, live_se
     page.set_content(f'<iframe src="{live_server.url}{path}" width="800" height="500"></iframe>')
     frame = page.frame_locator("iframe")
     frame.locator("#map[data-state=idle]").wait_for(state="attached", timeout=PATIENCE)
-    for _ in range(20):  # The browser shows what a frame has drawn with some delay.
+    for _ in range(20):  # The browser shows a drawn frame only after some delay.
         coloured = ramp_share(screenshot(page, "iframe"), "light")
         if coloured > 0.02:
             break

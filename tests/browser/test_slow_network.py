@@ -1,4 +1,4 @@
-"""Pages on a slow or broken connection: text first, then the map or a way on."""
+"""Pages on a slow or broken connection show text first, then the map or a way on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOADING = ".map-loading"
 NOTICE = "#map .sheet .map-notice"
 STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
-"""400 kbit/s, with 0.4 seconds before each answer begins."""
+"""A connection of 400 kbit/s on which each answer begins after 0.4 seconds."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def path(release: Release) -> str:
 
 
 def thin(page: Any) -> Any:
-    """Give the page a slow connection, and return it."""
+    """Give the page a slow connection; return the debugger's session that controls it."""
     line = page.context.new_cdp_session(page)
     line.send("Network.enable")
     line.send("Network.emulateNetworkConditions", THIN)
@@ -47,7 +47,7 @@ def thin(page: Any) -> Any:
 
 
 def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
-    """Abort requests to matching addresses, or answer them with a status."""
+    """Return a function that aborts matching requests or answers them with a status."""
 
     def prepare(page: Any) -> None:
         page.route(
@@ -76,11 +76,11 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert "±" in page.inner_text(".margin .total >> nth=0")
     assert "Too few to tell from none" in page.inner_text(".legend")
     unfold(page, "Data")
-    assert page.get_by_role("link", name="GeoParquet").is_visible()
+    assert page.get_by_role("link", name="GeoParquet").first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
     assert violations(page) == []
-    # At this speed the whole map takes half a minute.
+    # At this speed the whole map takes half a minute to load.
     lines[0].send("Network.emulateNetworkConditions", THIN | {"downloadThroughput": 500_000})
     for route in held:
         route.continue_()
@@ -93,7 +93,10 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
 def test_a_static_map_is_shown_before_the_map_library_is_loaded(
     open_page: Open, gridded: Release
 ) -> None:
-    """At this speed the map library takes much longer to load than the map's data."""
+    """On a slow connection a static map is shown first.
+
+    The map library takes much longer to load than the map's data.
+    """
     page = open_page(
         path(gridded),
         wait="canvas.ahead",
@@ -106,7 +109,7 @@ def test_a_static_map_is_shown_before_the_map_library_is_loaded(
 
 
 def test_the_static_map_stays_until_the_library_has_drawn(open_page: Open) -> None:
-    """The library first draws empty ground; without its worker it never draws the map."""
+    """Without its web worker the library draws only an empty ground, so the static map stays."""
     cache.clear()
     page = open_page(
         path(install(zones_release(), "By ward")),
@@ -179,6 +182,6 @@ def test_without_scripts_the_map_is_a_picture(open_page: Open, gridded: Release)
     assert page.locator(LOADING).is_hidden()
     assert picture.get_attribute("alt") == "Where people are, as a picture with its legend"
     image = screenshot(page, "#map")
-    # The picture has a ramp of its own (artefacts/preview.py), not the page's.
+    # The picture has a colour ramp of its own (artefacts/preview.py), not the page's.
     deepest = (image == (17, 27, 71)).all(axis=2)
     assert deepest.mean() > 0.0005

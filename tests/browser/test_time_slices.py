@@ -1,4 +1,4 @@
-"""Maps by time: the slider changes the picture, the range answers and the link."""
+"""Maps of several times, with a slider that changes the picture, range answers and URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registered mechanisms with many parameter values, and a small city as data."""
+"""Registered mechanisms with many parameter values, and an invented small city."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tests.views import ArrayView
 AREA = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
 )
-"""Not a box, so that every grid has cells outside it."""
+"""The study area. It is not a rectangle, so every grid has cells outside it."""
 
 WARDS = Zones(
     keys=("west", "middle", "east", "centre"),
     names=("West", "Middle", "East", "Centre"),
     shapes=shapely.box([-0.01, 0.03, 0.06, 0.02], 0, [0.03, 0.06, 0.2, 0.07], 0.1),
 )
-"""Three strips that reach beyond the area, and a zone that overlaps all of them."""
+"""Three strips that extend beyond the area, and a fourth zone that overlaps all of them."""
 
 STOPS = Places(
     levels=("line", "street", "stop"),
@@ -43,7 +43,7 @@ STOPS = Places(
     longitude=np.linspace(0.015, 0.085, 60),
     latitude=0.02 + 0.05 * (np.arange(60) * 7 % 60) / 60,
 )
-"""Three levels; a few stops lie outside the area."""
+"""Places in a hierarchy of three levels; a few stops lie outside the area."""
 
 CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
 """The expected number of people in each ward."""
@@ -61,21 +61,21 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
-"""Values of parameters that depend on the city: fewer and more people than it has, and the levels
-of its places.
+"""Values for parameters that depend on the city: numbers of people below and above its own, and the
+levels of its places.
 """
 
 BOUND = 3
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
-"""Whether the long runs of `make audit` are on: every number then also takes its middle value."""
+"""Whether this is the long run of `make audit`, which tries each number's middle value, too."""
 
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
 """Further values of text parameters that have a parser of their own."""
 
 
 def values(parameter: Parameter) -> list[int | bool | str]:
-    """The default, and the values at which a parameter is most likely to break something."""
+    """Return a parameter's default and the values most likely to break something."""
     if parameter.kind is bool:
         return [True, False]
     if parameter.layer:
@@ -94,7 +94,7 @@ def values(parameter: Parameter) -> list[int | bool | str]:
 
 
 def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
-    """The defaults, and every value of each parameter with the others at their defaults."""
+    """Yield the defaults, and every value of each parameter with the others at their defaults."""
     yield {}
     for parameter in parameters(cls):
         for value in values(parameter):
@@ -103,7 +103,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
-    """Return the parsed parameters in a list, which is empty where the combination is refused."""
+    """Return a list with the parsed parameters; it is empty if their combination is refused."""
     try:
         return [settle_layers(parse_parameters(cls, given), LAYERS)]
     except InvalidInput:
@@ -112,11 +112,14 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
 
 
 SIDE, PEOPLE = 32, 60
-"""Small values of the parameters by which a release grows."""
+"""Small values of the parameters that determine how large a release is."""
 
 
 def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
-    """The choice of a small grid: `cells`, or else all whole numbers that are larger by default."""
+    """Return the parameters that make a grid small.
+
+    They are `cells` or, without it, all whole numbers that are larger by default.
+    """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
     if "cells" in whole:
         return {"cells": side}
@@ -128,13 +131,13 @@ def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
 
 
 def small(cls: type[Any]) -> dict[str, object]:
-    """The choices that make a small release."""
+    """Return the parameters that make a small release."""
     people = {each.name: PEOPLE for each in parameters(cls) if each.name == "people"}
     return sides(cls) | people
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Return whether the mechanism needs no price, or its parameters have one here."""
+    """Return whether the mechanism can be run: it needs no price, or these parameters have one."""
     try:
         return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
     except InvalidInput:
@@ -147,7 +150,7 @@ PLANS = [
     for given in choices(mechanism.params)
     for params in parsed(mechanism.params, given)
 ]
-"""Mechanisms and parameters, with large grids: for tests that need no data."""
+"""Pairs of mechanism and parameters with large grids, for tests that need no data."""
 
 RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
@@ -157,11 +160,11 @@ RUNS = [
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
 ]
-"""Mechanisms and parameters on a small grid: for tests that draw releases."""
+"""Pairs of mechanism and parameters with a small grid, for tests that draw releases."""
 
 
 def is_form(given: dict[str, object]) -> bool:
-    """Whether a choice may change of what parts a release is made, as a number does not."""
+    """Return whether these parameters may change which parts a release has; numbers never do."""
     return AUDIT or not any(type(value) is int for value in given.values())
 
 
@@ -172,14 +175,14 @@ FORMS = [
     if not given.keys() & sides(mechanism.params).keys() and is_form(given)
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
 ]
-"""Parameters of which each makes a release of other parts."""
+"""The runs that differ in which parts their releases have."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
-"""The runs that measure counts."""
+"""The runs whose mechanisms measure counts."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:
-    """People with up to eight visits each around two centres; some lie outside the area."""
+    """Return people with up to eight visits each around two centres; some lie outside the area."""
     return _city(people, counting, seed)
 
 

@@ -1,4 +1,4 @@
-"""Requirements on every registered mechanism, new ones included."""
+"""Requirements that every registered mechanism must meet, including new ones."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import (
     AREA,
+    AUDIT,
     BOUND,
     COUNTS,
     DOMAIN,
@@ -49,6 +50,10 @@ EPSILONS = [
 ]
 ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
 
+DRAWS = 40 if AUDIT else 16
+"""Number of releases drawn to check the margins of a mechanism; each has at least a hundred counts.
+"""
+
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
@@ -64,7 +69,7 @@ def release(
     seed: int | None = 1,
     epsilon: Fraction = Fraction(1),
 ) -> Released:
-    """Return a release, drawn once by each test process; without noise where the seed is None."""
+    """Return a release, drawn only once in each test process. A seed of None means no noise."""
     return drawn(mechanism.key, params, view, seed, epsilon)
 
 
@@ -72,18 +77,18 @@ def release(
 def drawn(
     key: str, params: Any, view: ArrayView, seed: int | None, epsilon: Fraction = Fraction(1)
 ) -> Released:
-    """Return the cached draw of a release."""
+    """Return a release from a cache, or draw it."""
     mechanism, entropy = MECHANISMS[key], ZeroNoise() if seed is None else SeededEntropy(seed)
     cost = costs(mechanism, params, epsilon, view.bound)
     return run(mechanism, view, params, cost, entropy, ABOUT)
 
 
 drawn_again = drawn.__wrapped__
-"""Return a new draw, whatever was drawn before."""
+"""Draws a new release even if the cache has one."""
 
 
 def costs(mechanism: Mechanism, params: Any, epsilon: Fraction, bound: int = BOUND) -> Fraction:
-    """Return the epsilon requested, or the cost that follows from the parameters."""
+    """Return the requested epsilon or, for mechanisms with a price, the cost of the parameters."""
     return mechanism.price(params, bound, AREA) if mechanism.price else epsilon
 
 
@@ -96,7 +101,7 @@ def measured_layers(released: Released) -> list[Any]:
 
 
 def most_cells(mechanism: Mechanism) -> int:
-    """Return the size of the finest grid that it accepts; 0 for a mechanism without a grid."""
+    """Return the number of cells of the finest grid it accepts; 0 if it has no grid."""
     limits = {each.name: each.high for each in parameters(mechanism.params)}
     return limits.get("cells") or 0
 
@@ -167,7 +172,7 @@ def test_its_schema_is_valid_and_accepts_the_defaults(mechanism: Mechanism) -> N
 def test_its_schema_accepts_what_the_parser_accepts(mechanism: Mechanism, params: Any) -> None:
     document = dataclasses.asdict(params)
     Draft202012Validator(json_schema(mechanism.params)).validate(document)
-    # Forms send text.
+    # Forms send every value as text.
     text = {name: str(value) for name, value in document.items()}
     assert parse_parameters(mechanism.params, text) == params
 
@@ -211,7 +216,7 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
 
 @every_mechanism
 def test_its_plan_costs_epsilon_exactly(mechanism: Mechanism) -> None:
-    """Every combination of parameters and epsilon is tried, and all that fail are listed."""
+    """The spends of every plan add up to epsilon; all failing combinations are listed at once."""
     plans = [plan.values[1] for plan in PLANS if plan.values[0] is mechanism]
     assert plans
     wrong = [
@@ -224,7 +229,7 @@ def test_its_plan_costs_epsilon_exactly(mechanism: Mechanism) -> None:
 
 
 def problems_of_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Iterator[str]:
-    """Return what is wrong with a plan."""
+    """Yield sentences about what is wrong with a mechanism's plan."""
     try:
         plan = checked_plan(mechanism, params, epsilon)
         again = list(mechanism.plan(params, epsilon))
@@ -257,7 +262,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
     released = release(mechanism, params, nobody(), epsilon=epsilon)
     assert forecast.noise in [line.noise for line in released.trace]
     for layer in measured_layers(released):
-        # A release that lists only counts above a threshold has margins that allow for that.
+        # If a release lists only counts above a threshold, its margins allow for that selection.
         if forecast.moves:
             assert layer.margin is None
         elif layer.least_listed is None:
@@ -282,11 +287,11 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     traced = {line.label: line.epsilon for line in released.trace}
     assert len(released.trace) == len(traced)
     assert {label: traced.pop(label) for label in planned} == planned
-    # Spends that were not declared by name divide the unallocated epsilon exactly.
+    # The spends that the plan does not name divide the unallocated epsilon exactly.
     assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.unallocated)
     for line in released.trace:
         assert line.noise is None or line.noise.epsilon == line.epsilon
-        # The bound of vector sums is multiplied by the number of columns.
+        # For vector sums the sensitivity is the bound times the number of columns.
         assert line.noise is None or line.noise.sensitivity % BOUND == 0
     assert released.guarantee == guarantee(mechanism.notion, epsilon, Unit.PERSON)
     assert (released.bound, released.counting) == (BOUND, counting)
@@ -302,7 +307,7 @@ def test_the_same_seed_gives_the_same_release_and_another_a_different_one(
     first = encode(released)
     assert first == encode(drawn_again(mechanism.key, params, city(), 7))
     if any(len(layer) for layer in measured_layers(released)):
-        # With a high threshold there may be nothing to list.
+        # The second draw must differ, unless a high threshold leaves nothing to list.
         assert first != encode(release(mechanism, params, city(), 8))
 
 
@@ -351,18 +356,22 @@ def test_extreme_budgets_give_whole_releases(
     except InvalidInput:
         return  # It is refused before anything is paid or drawn.
     released = release(mechanism, params, view, epsilon=Fraction(epsilon))
-    assert build_files(released, tmp_path)
+    assert written(released, params, tmp_path)
     for layer in measured_layers(released) + box_layers(released):
         assert np.isfinite(layer.margin).all()
         assert np.isfinite(layer.value.astype(np.float64)).all()
+
+
+def written(released: Released, params: Any, folder: Path) -> object:
+    """Write the release's files if parameters may change its parts; otherwise encode it."""
+    return build_files(released, folder) if params in FORMS else encode(released)
 
 
 @every_run
 def test_its_files_follow_from_the_release_byte_for_byte(
     mechanism: Mechanism, params: Any, tmp_path: Path
 ) -> None:
-    """Written twice where parameters may change its parts: that it survives the codec, and that
-    its files can be written, is asked of every release."""
+    """Each release's files can be written again from the release alone, with the same bytes."""
     released = release(mechanism, params, city())
     sources = [released, decode(encode(released))] if params in FORMS else [released]
     built = []
@@ -379,11 +388,11 @@ def test_an_empty_dataset_gives_a_valid_release(
     mechanism: Mechanism, params: Any, tmp_path: Path
 ) -> None:
     released = release(mechanism, params, nobody(), epsilon=Fraction(1, 10))
-    assert build_files(released, tmp_path)
+    assert written(released, params, tmp_path)
     for layer in measured_layers(released):
         if mechanism.notion is Notion.GEO_IND:
-            # Geo-indistinguishability hides where a report was made, not that it was made: without
-            # reports there are no points.
+            # Geo-indistinguishability hides where a report was made, not that it was made. So a
+            # dataset without reports gives a release without points.
             assert len(layer) == 0
         else:
             assert layer.least_listed or np.any(layer.value)
@@ -409,14 +418,14 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
 
 
 def can_be_counted(released: Released) -> bool:
-    """Whether all that it measured are counts, in boxes or in declared zones."""
+    """Return whether all its measurements are counts in boxes or in declared zones."""
     measured = measured_layers(released)
     boxes = (isinstance(each, BoxLayer) or "key" in each.columns for each in measured)
     return bool(measured) and all(boxes)
 
 
 def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
-    """The bounded counts of a layer's boxes or zones."""
+    """Return the true counts, after contribution bounding, of a layer's boxes or zones."""
     if isinstance(layer, ShapeLayer):
         return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
     assert isinstance(layer, BoxLayer)
@@ -434,8 +443,11 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
 
 
 def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayView) -> bool:
-    """Whether a parameter other than the defaults changes nothing that is measured, as the lines
-    drawn through a surface do not. Two draws over people and two over nobody tell."""
+    """Return whether these parameters leave all measurements as they are with the defaults.
+
+    That holds, for example, for lines drawn through a surface. It is judged by two draws from a
+    dataset with people and two from one without.
+    """
     defaults = next(run.values[1] for run in COUNTS if run.values[0] is mechanism)
     return params is not defaults and all(
         measured_in(drawn_again(mechanism.key, params, people, seed))
@@ -446,7 +458,7 @@ def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayVi
 
 
 def measured_in(released: Released) -> list[Any]:
-    """All of the measured layers that their margins are judged by."""
+    """Return everything in the measured layers that is used to judge their margins."""
     return [
         (layer.name, *(np.asarray(getattr(layer, name, None)).tolist() for name in JUDGED))
         for layer in measured_layers(released)
@@ -457,7 +469,7 @@ def measured_in(released: Released) -> list[Any]:
 def test_beside_its_noisy_counts_are_the_nearest_that_are_not_negative(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """Together they add up to the sum of the noisy counts, or to 0."""
+    """The estimate's sum is that of the noisy counts, or 0 if that is negative."""
     for layer in measured_layers(release(mechanism, params, city())):
         projected = layer.columns["non_negative"]
         assert projected.min(initial=0.0) >= 0
@@ -484,11 +496,11 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     if not can_be_counted(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     if measures_as_the_defaults_do(mechanism, params, view):
-        return  # Its margins are those of the defaults, whose turn is their own.
+        return  # Its margins are checked in the run with the defaults.
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
     chosen: set[str] = set()
-    for seed in range(40):
+    for seed in range(DRAWS):
         for layer in measured_layers(drawn_again(mechanism.key, params, view, seed)):
             error = np.abs(layer.value - true_counts(layer, view))
             covered.setdefault(layer.name, []).extend((error <= layer.margin).tolist())
@@ -503,8 +515,8 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
         # Seven standard errors: fails by chance less than once in 1e11 runs.
         slack = 7 * (0.05 * 0.95 / len(hits)) ** 0.5
         assert np.mean(hits) > 0.95 - slack, name
-        # A margin twice as wide as necessary would be wrong as well: it covers 99.7 %. (Whether a
-        # cell is listed depends on its noise, and then no margin covers exactly 95 %.)
+        # A margin twice as wide as necessary would be wrong as well: it covers 99.7 %. (If a cell
+        # is listed depending on its noise, no margin covers exactly 95 %.)
         assert name in chosen or np.mean(hits) < 0.985 + slack, name
     for name, hits in exceeded.items():
         assert np.mean(hits) <= 1e-3 + 7 * (1e-3 / len(hits)) ** 0.5, name

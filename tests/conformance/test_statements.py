@@ -1,4 +1,4 @@
-"""Statements of all mechanisms, against the deployments registry's three tiers."""
+"""Statements of all mechanisms, compared with the three tiers of the deployments registry."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ ABOUT = {
     "study_area_exchange": json.dumps(
         {"place": "Vessby", "source": SOURCE, "on": "2026-11-22", "times": 1}
     ),
+    "study_area_seen": json.dumps({"times": 2, "on": "2026-11-22"}),
 }
-"""The details of a publisher who fills in every field."""
+"""Details of a publisher who has filled in every field."""
 
 REGISTRY = {
     1: {
@@ -87,7 +88,9 @@ REGISTRY = {
         "post_processing justification utility",
     },
 }
-"""The fields by tier and section: schemas/deployments-schema.yaml of the registry, autumn 2026."""
+"""Fields that the registry asks for, by tier and section (its schemas/deployments-schema.yaml,
+autumn 2026).
+"""
 
 ASKED = {
     (tier, f"{section}.{field}")
@@ -102,13 +105,15 @@ ANSWERS = {
     (int(tier), field): [places.replace("`", "").split(" or ") for places in cell.split("; ")]
     for tier, field, cell in ROW.findall(PAGE.read_text())
 }
-"""By tier and field, the places that must all be filled, each with its alternatives."""
+"""Where a statement answers each registry field, by tier and field: all of the listed places must
+be filled, each of them in one of its alternative ways.
+"""
 
 PLACES = [place for places in ANSWERS.values() for either in places for place in either]
 
 
 def at(document: Any, place: str) -> Any:
-    """Return the value at a dotted path; None where there is none."""
+    """Return the value at a dotted path in a document; None if there is none."""
     for name in place.split("."):
         document = (document or {}).get(name)
     return document
@@ -125,7 +130,7 @@ def unanswered(document: Any) -> set[str]:
 
 @pytest.fixture
 def stated(mechanism: Mechanism) -> Any:
-    """Return a mechanism's statement as it is published."""
+    """Return a mechanism's statement in the form in which it is published."""
     return json.loads(statement_text(mechanism.key))
 
 

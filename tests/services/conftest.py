@@ -1,4 +1,4 @@
-"""Installations for tests of real processes: embedded, or with both servers."""
+"""Installations for tests of real processes, with embedded defaults or with real servers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Actions on an installation for tests of real processes.
+"""Actions on an installation that tests of real processes run in another process.
 
-`python -m tests.services.driver ACTION JSON` prints the result as JSON. Without arguments it takes
-a line `[ACTION, {...}]` at a time and answers each with a line, so that looking again and again
-does not start Django again and again.
+`python -m tests.services.driver ACTION JSON` prints the action's result as JSON. Without arguments
+it reads lines `[ACTION, {...}]` and answers each with one line, so that Django is started only
+once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import django
 
 
 def prepare(rows: int) -> dict[str, Any]:
-    """Make a dataset with data."""
+    """Make a dataset with `rows` rows of data, and return its ids."""
     from django.core.management import call_command
 
     from tests.makers import make_dataset, make_organisation, make_ready
@@ -34,7 +34,7 @@ def prepare(rows: int) -> dict[str, Any]:
 
 
 def prepare_points(rows: int) -> dict[str, Any]:
-    """Make a dataset with data and a budget for points."""
+    """Make a dataset with `rows` rows of data and a budget for moved points; return its ids."""
     from dpgeo.core.levels import make_level
     from dpgeo.datasets.models import Dataset
     from dpgeo.datasets.services import dataset_update
@@ -46,7 +46,7 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def request_points(dataset: int) -> dict[str, Any]:
-    """Request moved points, to be published when done."""
+    """Request moved points, to be published when the job is done; return the release's id."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -62,7 +62,7 @@ def request_points(dataset: int) -> dict[str, Any]:
 
 
 def look_at_points(release: str) -> dict[str, Any]:
-    """Return the longitudes in each stored shard, by its number, and in the release."""
+    """Return the longitudes in each stored shard, by the shard's number, and in the release."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.released import PointsRelease
     from dpgeo.datasets.orphan_files import stored_names
@@ -98,7 +98,7 @@ def request(dataset: int) -> dict[str, Any]:
 
 
 def erase(dataset: int) -> dict[str, Any]:
-    """Erase a person, in this process."""
+    """Erase a person from a dataset, in this process."""
     from dpgeo.datasets.erasure import person_erase
     from dpgeo.datasets.ingest_job import upload_ingest
     from dpgeo.datasets.models import Dataset
@@ -108,7 +108,7 @@ def erase(dataset: int) -> dict[str, Any]:
 
 
 def request_unheard(dataset: int) -> dict[str, Any]:
-    """Request a release whose message to the workers is lost."""
+    """Request a release, but lose the message that would tell the workers."""
     from celery import current_app
 
     current_app.send_task = lambda *_, **__: None
@@ -116,7 +116,7 @@ def request_unheard(dataset: int) -> dict[str, Any]:
 
 
 def exhaust(release: str) -> dict[str, Any]:
-    """Record every attempt at a release as if the worker had died before its draw."""
+    """Use up all attempts at making a release, as if a worker had died before each draw."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -155,7 +155,7 @@ def sign_in(dataset: int) -> dict[str, Any]:
 
 
 def stored(dataset: int) -> dict[str, Any]:
-    """Return the database rows of a dataset and the files of its installation."""
+    """Return a dataset's database rows, and the files in its installation."""
     from django.conf import settings
 
     from dpgeo.datasets.models import Dataset
@@ -173,7 +173,7 @@ def stored(dataset: int) -> dict[str, Any]:
 
 
 def age() -> dict[str, Any]:
-    """Set the age of every file of the installation to two days."""
+    """Make every file of the installation two days old."""
     import os
     import time
 
@@ -211,7 +211,7 @@ def look(release: str) -> dict[str, Any]:
 
 
 def draws_in_files(release: Any) -> int:
-    """Count the different vectors of noisy counts in the blob and the files of a release."""
+    """Return how many different vectors of noisy counts a release's draw and files contain."""
     import geopandas
 
     from dpgeo.postprocess.layers import box_layers
@@ -234,7 +234,7 @@ def draws_in_files(release: Any) -> int:
 
 
 def lapse() -> dict[str, Any]:
-    """Let every lease expire, and the pause pass before jobs may be queued again."""
+    """Expire all leases, and end the pause after which jobs may be queued again."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -245,7 +245,7 @@ def lapse() -> dict[str, Any]:
 
 
 def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
-    """Make debits one after the other; count those paid and refused."""
+    """Make `count` debits one after the other; return how many were paid and how many refused."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.budgets.services import budget_debit
     from dpgeo.core.errors import BudgetExceeded
@@ -265,7 +265,7 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
 
 
 def merge(ledger: int, into: int) -> dict[str, Any]:
-    """Merge two ledgers, unless somebody else has."""
+    """Merge two ledgers, unless another process has merged them."""
     from dpgeo.budgets.merging import ledger_merge
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.errors import Conflict
@@ -290,7 +290,7 @@ def total(ledger: int) -> dict[str, Any]:
 
 
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
-    """Announce files as the dataset's owner, from a given moment on; count those accepted."""
+    """Announce `count` files as the dataset's owner from the time `at` on; count the accepted."""
     import time
 
     from dpgeo.accounts.models import User
@@ -322,7 +322,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def answer_lines() -> None:
-    """Answer actions until there are no more, each with connections of its own."""
+    """Answer actions until the input ends; each one gets database connections of its own."""
     from django.db import connections
 
     answers, sys.stdout = sys.stdout, sys.stderr  # an action may print

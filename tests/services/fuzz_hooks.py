@@ -1,4 +1,4 @@
-"""Hooks of the API fuzzer, which send bytes by the tus protocol."""
+"""Hooks for the API fuzzer that let it send bytes by the tus protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Data of the fuzzed server: at least one object of each kind in the API.
+"""Data for the server that is fuzzed: at least one object of each kind in the API.
 
-They include the dataset and the release of the API's examples, so that the examples are answered
-with success.
+The dataset and the release of the API's examples are among them, so that the examples succeed.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ MANY = Fraction(1000)
 """The largest possible budget."""
 
 SPARE = 3
-"""Number of objects of each kind that a request destroys, so that more than the first request finds
-one.
+"""Number of objects of each kind that requests may destroy, so that later requests find one, too.
 """
 
 Names = dict[str, list[str]]
@@ -50,7 +48,7 @@ RANGES = (
 
 
 def make() -> dict[str, Any]:
-    """Fill an empty installation; return a key with every scope, and the names."""
+    """Fill an empty installation; return a key with every scope, and the names of the objects."""
     from tests.web.api import COLUMNS, Program, program_of
     from tests.web.desk import make_desk
     from tests.web.example_city import STUDY_AREA
@@ -73,7 +71,9 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """Make one published release of every content type, drafts, one withdrawn and one rejected
+    """Make releases in every state, and return their names.
+
+    They are one published release of every content type, drafts, one withdrawn and one rejected
     release, and drafts to be rejected.
     """
     from dpgeo.artefacts.files import file_kind
@@ -105,7 +105,7 @@ def _releases(desk: Any) -> Names:
 
 
 def _uploads(program: Any, slug: str) -> Names:
-    """Make announced uploads and complete ones."""
+    """Make uploads that are only announced and others that are complete; return their names."""
     announced = {"file_name": "trips.csv", "size": 1000}
     address = f"/api/v1/datasets/{slug}/uploads"
     begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
@@ -120,7 +120,7 @@ def _uploads(program: Any, slug: str) -> Names:
 
 
 def _planned(program: Any, slug: str, release: str) -> Names:
-    """Make zones of a dataset, and campaigns."""
+    """Make zones of a dataset, and campaigns; return their names."""
     from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
@@ -137,7 +137,7 @@ def _planned(program: Any, slug: str, release: str) -> Names:
 
 
 def zones() -> dict[str, Any]:
-    """Return a layer of zones within the desk's study area."""
+    """Return a layer of zones within the study area of the owner's dataset."""
     corners = [[10.02, 50.02], [10.08, 50.02], [10.05, 50.08], [10.02, 50.02]]
     return {
         "type": "FeatureCollection",
@@ -207,11 +207,12 @@ EVERYWHERE = {
     "path.collectionId": "collection",
     "path.featureId": "feature",
 }
-"""The dictionary that each parameter is mixed with."""
+"""The dictionary from which values are mixed in, for each parameter of any operation."""
 
 BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
     "release_publish": {"path.release_id": "draft"},
+    "release_notes": {"path.release_id": "queued"},
     "release_reject": {"path.release_id": "to_reject"},
     "release_refuse": {"path.release_id": "to_refuse"},
     "release_withdraw": {"path.release_id": "to_withdraw"},
@@ -232,13 +233,14 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""The operations in which a parameter is mixed with another dictionary."""
+"""Operations in which a parameter's values come from another dictionary."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:
-    """Return the fuzzer's settings, with names of existing objects, so that requests succeed.
+    """Return the fuzzer's settings, with names of existing objects so that requests succeed.
 
-    With `mixed`, invented names are tried as well; otherwise only the first name of each.
+    If `mixed`, invented names are tried as well; otherwise only the first name of each kind is
+    used.
     """
     lines = [f"[dictionaries.{name}]\nvalues = {list(each)!r}" for name, each in words.items()]
     lines += ["[parameters]", *_bound(EVERYWHERE, words, mixed)]
@@ -264,7 +266,7 @@ def _bound(bound: Mapping[str, str], words: Mapping[str, Sequence[Any]], mixed: 
 
 
 def _share(parameter: str) -> float:
-    """Return the share of values that are taken from the dictionary."""
+    """Return the share of a parameter's values that come from the dictionary."""
     return 0.6 if parameter.startswith(("query", "header")) else 0.9
 
 

@@ -1,8 +1,9 @@
-"""Worker, website or reaper that halts at a named point, to be killed there.
+"""Worker, website or reaper that halts at a named point, so that it can be killed there.
 
-`python -m tests.services.halting PROGRAM POINT GATE` writes the file GATE when it arrives at POINT,
-and continues when that file is removed. Production code has no such points: only this process
-replaces a function in its own copy of the program.
+(The reaper is the process that cleans up after others.) `python -m tests.services.halting PROGRAM
+POINT GATE` writes the file GATE when it reaches POINT, and continues once that file is removed.
+Production code has no such points: only this process replaces a function in its own copy of the
+program.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PATIENCE_SECONDS = 120.0
 
 
 def stand_still(gate: Path) -> None:
-    """Wait until the gate file is removed."""
+    """Write the gate file, and wait until it is removed."""
     gate.touch()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while gate.exists() and time.monotonic() < deadline:
@@ -26,7 +27,7 @@ def stand_still(gate: Path) -> None:
 
 
 def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return the function with a halt before it."""
+    """Return a function that halts before it calls the given one."""
 
     def halted(*args: Any, **named: Any) -> Any:
         stand_still(gate)
@@ -36,7 +37,7 @@ def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return the function with a halt after it."""
+    """Return a function that halts after it has called the given one."""
 
     def halted(*args: Any, **named: Any) -> Any:
         answer = function(*args, **named)
@@ -47,9 +48,7 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Return for each point the object that has the function, its name, and whether to halt before
-    or after it.
-    """
+    """Return each point's object and function, and whether to halt before or after it."""
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
@@ -84,7 +83,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
 
 
 def halt_at(point: str, gate: Path) -> None:
-    """Add a halt to this process's copy of the program."""
+    """Make this process's copy of the program halt at a point."""
     from dpgeo.datasets import storage
 
     owner, name, halt = places()[point]
@@ -105,7 +104,7 @@ def work() -> None:
 
 
 def serve() -> None:
-    """Run the website, on the port that HALTING_PORT names."""
+    """Run the website on the port that the environment variable HALTING_PORT names."""
     from gunicorn.app.wsgiapp import WSGIApplication
 
     address = f"127.0.0.1:{os.environ['HALTING_PORT']}"
@@ -115,7 +114,7 @@ def serve() -> None:
 
 
 def reap() -> None:
-    """Run the reaper."""
+    """Run the reaper, which cleans up after other processes."""
     from django.core.management import call_command
 
     call_command("reap", interval=0.2)

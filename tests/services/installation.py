@@ -1,4 +1,4 @@
-"""Installation in a folder of its own, with processes stopped by their ids."""
+"""An installation in its own folder; its processes are stopped by their ids."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Process = subprocess.Popen[bytes]
 class Installation:
     """An installation that writes only to `folder`.
 
-    `servers` are the settings of PostgreSQL and Redis; without them it has the embedded defaults
-    (SQLite, a queue of files).
+    `servers` are the settings for PostgreSQL and Redis. Without them the installation has the
+    embedded defaults: SQLite, and a queue of files.
     """
 
     def __init__(self, folder: Path, servers: Mapping[str, str] | None = None) -> None:
@@ -44,7 +44,7 @@ class Installation:
         self._settings: dict[str, str] = {}
 
     def start(self, *words: str) -> Process:
-        """Start a Python process in a process group of its own, which logs to a file here."""
+        """Start a Python process in a process group of its own; it logs to a file in the folder."""
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, *words],
@@ -57,7 +57,7 @@ class Installation:
             )
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
-        """Return the result of an action of `tests.services.driver`, all by one process."""
+        """Return the result of an action of `tests.services.driver`; one process runs them all."""
         driver = self._present_driver()
         assert driver.stdin is not None
         assert driver.stdout is not None
@@ -69,7 +69,7 @@ class Installation:
         return answer
 
     def _present_driver(self) -> Process:
-        """Return the driver under the present settings, which tests may change."""
+        """Return a driver process that has the current settings, which tests may change."""
         if self._driver is None or self._settings != self.environment:
             self.close()
             self._driver = self.start("-m", "tests.services.driver")
@@ -77,13 +77,13 @@ class Installation:
         return self._driver
 
     def close(self) -> None:
-        """End the process that answers."""
+        """Stop the driver."""
         if self._driver is not None:
             kill(self._driver)
             self._driver = None
 
     def begin(self, action: str, **values: Any) -> Process:
-        """Start an action without waiting for it."""
+        """Start an action of the driver in a process of its own, without waiting for it."""
         return self.start("-m", "tests.services.driver", action, json.dumps(values))
 
     def answer(self, process: Process) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Installation:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[Process]:
-        """Run a process, which is killed with all its children at the end if it has not ended."""
+        """Run a process within the block; then kill it and its children if it still runs."""
         process = self.start(*words)
         try:
             yield process
@@ -103,7 +103,7 @@ class Installation:
             kill(process)
 
     def worker(self) -> contextlib.AbstractContextManager[Process]:
-        """Start a worker as `serve` starts it, with one process."""
+        """Run a worker with one process within the block, started as `serve` starts it."""
         return self.running(*celery_words(1))
 
     def halting(
@@ -113,11 +113,11 @@ class Installation:
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self) -> contextlib.AbstractContextManager[Process]:
-        """Start a reaper that runs often."""
+        """Run a reaper within the block, more often than in production."""
         return self.running("manage.py", "reap", "--interval", "0.2")
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
-        """Look at a release repeatedly until it is as expected."""
+        """Wait until a release has the expected states, and return them."""
         deadline = time.monotonic() + 120
         while True:
             seen = self.ask("look", release=release)
@@ -129,21 +129,21 @@ class Installation:
 
 
 def celery_words(workers: int) -> Sequence[str]:
-    """Return the arguments that start a worker, after "python"."""
+    """Return the arguments after "python" that start a worker with `workers` processes."""
     from dpgeo.commands.management.commands.serve import worker_command
 
     return worker_command(workers)[1:]
 
 
 def kill(process: Process) -> None:
-    """Kill (-9) a process and its children, all started by this test."""
+    """Kill a process, which this test has started, and its children with signal 9."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=20)
 
 
 def wait_until_exists(path: Path, process: Process, log: Path) -> None:
-    """Wait for a file that a process is to write."""
+    """Wait until a process has written the file `path`; fail with its log if it ends before."""
     deadline = time.monotonic() + 60
     while not path.exists():
         assert process.poll() is None, log.read_text()[-4000:]

@@ -1,6 +1,7 @@
-"""Program that posts one request at a given moment, in a process of its own.
+"""Actions on an installation, among them a request posted at a given moment.
 
-`python -m tests.services.posting ACTION JSON` prints the result as JSON.
+`python -m tests.services.posting ACTION JSON` runs an action in a process of its own and prints the
+result as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import django
 
 
 def prepare() -> dict[str, Any]:
-    """Make a dataset with data, a request for a release of it, and a key."""
+    """Make a dataset with data; return a key and the body of a request for a release."""
     from django.core.management import call_command
 
     from tests.web.api import REQUEST, program_of
@@ -29,7 +30,7 @@ def prepare() -> dict[str, Any]:
 
 
 def layered() -> dict[str, Any]:
-    """Make a public release of two layers, with its files."""
+    """Make a published release that has two layers, with its files."""
     from django.core.management import call_command
 
     from tests.unit.artefacts.releases import partition_release
@@ -40,7 +41,7 @@ def layered() -> dict[str, Any]:
 
 
 def fuzzed() -> dict[str, Any]:
-    """Make at least one object of each kind that the API names."""
+    """Make at least one object of each kind in the API; return a key and the objects' names."""
     from django.core.management import call_command
 
     from tests.services.fuzzed import make
@@ -50,8 +51,9 @@ def fuzzed() -> dict[str, Any]:
 
 
 def house(datasets: int) -> dict[str, Any]:
-    """Make an organisation with declared datasets and no data; return its key and its owner's
-    session.
+    """Make an organisation with datasets that are declared but have no data.
+
+    Returns the organisation's key and its owner's session.
     """
     from django.core.management import call_command
 
@@ -66,7 +68,7 @@ def house(datasets: int) -> dict[str, Any]:
 
 
 def reports() -> dict[str, Any]:
-    """Return the state of every upload, with the rows accepted and read."""
+    """Return each upload's state and its numbers of accepted and read rows."""
     from dpgeo.datasets.models import Upload
 
     found = Upload.objects.order_by("created_at").select_related("dataset")
@@ -78,18 +80,18 @@ def reports() -> dict[str, Any]:
 
 
 def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, Any]:
-    """Post the request at a given moment; return the status and the job."""
+    """Post a request at the time `at`; return the response's status and job."""
     from django.test import Client
 
     client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
-    client.get("/api/v1/mechanisms")  # import what a first request imports
+    client.get("/api/v1/mechanisms")  # imports now what a first request imports
     time.sleep(max(0.0, at - time.time()))
     answer = client.post("/api/v1/releases", body, content_type="application/json")
     return {"status": answer.status_code, **json.loads(answer.content)}
 
 
 def total() -> dict[str, Any]:
-    """Return the number of releases, and what was paid for them."""
+    """Return the number of releases and the total that was paid for them."""
     from dpgeo.budgets.models import Entry
     from dpgeo.releases.models import Release
 

@@ -1,4 +1,4 @@
-"""Clients of a site for tests of real servers: a program with a key, a browser."""
+"""HTTP clients for tests of real servers: a program with a key, and a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from tests.servers import free_port
 from tests.services.installation import Installation
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 
 CSRF = "c" * 32
 
@@ -23,34 +23,34 @@ BOUNDARY = "a-line-between-parts"
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Return redirects as answers instead of following them."""
+    """Handler that returns redirects as responses instead of following them."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Follow no redirect."""
+        """Return None, so that no redirect is followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers and body of an answer."""
+    """Status, headers and body of a response."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """Parse the body as JSON."""
+        """Return the body, parsed as JSON."""
         return json.loads(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A website on a port of 127.0.0.1; `headers` are sent with every request."""
+    """A client of the website on a port of 127.0.0.1; `headers` are sent with every request."""
 
     port: int
     headers: Mapping[str, str]
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """Return the answer, whatever its status. A body that is not bytes is sent as JSON."""
+        """Return the response, whatever its status. A body that is not bytes is sent as JSON."""
         path = urllib.parse.urlsplit(path)._replace(scheme="", netloc="").geturl()
         named = {**self.headers, **{name.replace("_", "-"): text for name, text in headers.items()}}
         if body is not None and not isinstance(body, bytes):
@@ -62,13 +62,13 @@ class Site:
         request = urllib.request.Request(url, data=body, headers=named, method=method)
         opener = urllib.request.build_opener(NoRedirect)
         try:
-            with opener.open(request, timeout=60) as answer:
+            with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
                 return Answer(answer.status, dict(answer.headers), answer.read())
         except urllib.error.HTTPError as refusal:
             return Answer(refusal.code, dict(refusal.headers), refusal.read())
 
     def must(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the JSON of an answer, which must not be an error."""
+        """Return the JSON of a response; fail if its status is an error."""
         answer = self.ask(method, path, body, **headers)
         assert answer.status < 400, (method, path, answer.status, answer.body[:2000])
         return answer.json() if answer.body else None
@@ -109,7 +109,7 @@ def form_with_file(name: str, content: bytes) -> bytes:
 
 @contextmanager
 def site_of(installation: Installation) -> Iterator[int]:
-    """Run the website of an installation on the given port, and yield it once it answers."""
+    """Run an installation's website, and yield its port once it answers."""
     port = free_port()
     words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--workers", "1")
     with installation.running(*words, "--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi") as web:
@@ -122,7 +122,7 @@ def site_of(installation: Installation) -> Iterator[int]:
 
 
 def answers(port: int) -> bool:
-    """Return whether a site answers."""
+    """Return whether a site on the port answers requests."""
     try:
         return Site(port, {}).ask("GET", "/healthz").status == 200
     except OSError:

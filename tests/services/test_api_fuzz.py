@@ -1,4 +1,4 @@
-"""Fuzzing of the API: every answer conforms to the schema, and none is a 5xx."""
+"""Fuzzing of the API: every response conforms to the schema, and none is a server error."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ ROOT = Path(__file__).parents[2]
 HOOKS = "tests.services.fuzz_hooks"
 
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""Examples for each operation, besides those that its schema's limits suggest; as many walks along
-links.
+"""Number of random examples for each operation, and of walks along links; examples at the limits of
+the schema are tried in addition.
 """
 
 FUZZERS = 2
-"""Processes that share the operations: generating an example takes longer than answering it."""
+"""Number of fuzzer processes that share the operations: generating an example takes longer than
+answering it.
+"""
 
 CHECKS = (
     "not_a_server_error",
@@ -58,7 +60,7 @@ Statuses = Mapping[str, collections.Counter[int]]
 Words = Mapping[str, Sequence[Any]]
 
 Fixture = tuple[Path, dict[str, Any]]
-"""A folder, and the report on its contents."""
+"""The folder of an installation, and the names of the objects in it."""
 
 
 def free_port() -> int:
@@ -95,7 +97,7 @@ def operations(description: Any) -> dict[str, str]:
 
 
 def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
-    """Return the numbers of a tile with content: the one that contains the middle of the layer."""
+    """Return zoom, column and row of the tile that contains the layer's middle."""
     described = read(f"{server}/api/v1/releases/{release}/tiles/{layer}.json")
     west, south, east, north = described["bounds"]
     return fuzzed.tile_at((west + east) / 2, (south + north) / 2, described["maxzoom"])
@@ -112,7 +114,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 @contextmanager
 def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
-    """Run a server with a copy of that installation; yield its address, a key's headers and the
+    """Run a server on a copy of that installation; yield its address, headers with a key, and
     names.
     """
     kept, made = held
@@ -130,7 +132,7 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
 
 
 def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
-    """Start a fuzzer that looks for answers which contradict the schema."""
+    """Start a fuzzer that looks for responses that contradict the schema."""
     folder.mkdir()
     (folder / "schemathesis.toml").write_text(settings)
     with (folder / "said").open("wb") as said:
@@ -149,7 +151,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
 
 
 def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
-    """Count how often each operation was answered with each status."""
+    """Return, for each operation, how often each status was answered."""
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
     with (folder / "events").open() as events:
         for line in events:
@@ -168,7 +170,7 @@ def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
 def fuzz(
     folder: Path, server: str, address: str, words: Words, headers: Mapping[str, str]
 ) -> Statuses:
-    """Divide the operations of a schema among fuzzers; count their answers."""
+    """Divide the operations of a schema among fuzzers; return the counts of answered statuses."""
     ids = list(operations(read(server + address)).values())
     key = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
@@ -189,14 +191,14 @@ def fuzz(
 
 
 def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait for a fuzzer, which must have found nothing."""
+    """Wait until a fuzzer ends; fail if it has found anything."""
     process.wait()
     said = (folder / "said").read_text()
     assert process.returncode == 0, said[-8000:]
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
-    """Return the operations that were tried and never succeeded."""
+    """Return the operations that were tried but never succeeded."""
     well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
     return {*operations(description)} - well
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dpgeo_client import ApiError, Catalogue, catalogue
+from dpgeo_client import ApiError, Catalogue, jobs, upload
 
 from tests.services.installation import ROOT, Installation
 from tests.services.test_api_fuzz import free_port, wait_until_served
+from tests.web.desk import invented_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run a server with a worker; yield its address and a request to make."""
+    """Run a server with a worker; yield its address, a key and the body of a request."""
     installation = Installation(tmp_path_factory.mktemp("client"))
     prepared = installation.answer(
         installation.start("-m", "tests.services.posting", "prepare", "{}")
@@ -37,7 +38,7 @@ def test_a_program_requests_a_map_that_anybody_can_read(
     served: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, prepared = served
-    monkeypatch.setattr(catalogue, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 0.1)
     key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
     with Catalogue(server, key=key) as ours:
         asked = prepared["body"]
@@ -87,7 +88,7 @@ def test_a_program_requests_a_map_by_time_and_queries_its_slices(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     server, prepared = served
-    monkeypatch.setattr(catalogue, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 0.1)
     key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
     by_time = {"mechanism": "time-slices", "parameters": {"cells": 8, "slices": "6 hours"}}
     with Catalogue(server, key=key) as ours:
@@ -97,6 +98,24 @@ def test_a_program_requests_a_map_by_time_and_queries_its_slices(
         parts = [made.query(box, layer)["estimate"] for layer in made.layers]
         assert len(parts) == 4
         assert sum(part or 0 for part in parts) == made.query(box)["estimate"]
+
+
+def test_a_program_uploads_a_file_in_one_call(
+    served: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, prepared = served
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(upload, "PIECE_BYTES", 500)
+    key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
+    (tmp_path / "later.csv").write_text(invented_rows())
+    with Catalogue(server, key=key) as ours:
+        slug = prepared["body"]["dataset"]
+        guess = ours.upload(slug, tmp_path / "later.csv", progress=False).preview()["suggested"]
+        columns = {**guess, "person": "device", "time": "seen"}
+        assert ours.upload(slug, tmp_path / "later.csv", columns, progress=False).facts["usable"]
+        with pytest.raises(ApiError) as unknown:
+            ours.upload("nowhere", tmp_path / "later.csv", columns, progress=False)
+        assert unknown.value.status == 404
 
 
 def test_the_notebook_runs_unchanged(served: tuple[str, dict[str, Any]]) -> None:

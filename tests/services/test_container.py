@@ -1,7 +1,7 @@
-"""Every step of the Dockerfile and of the compose file, run without Docker.
+"""Every step of the Dockerfile and every service of the compose file, run without Docker.
 
-`make audit` also installs the packages and builds the scripts; otherwise those of this environment
-are bound into the image.
+`make audit` also installs the packages and builds the scripts; other runs bind those of this
+environment into the image.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
 
 
 def skipped(step: Step) -> bool:
-    """Whether a step is left to `make audit`."""
+    """Return whether a step runs only in `make audit`."""
     return not AUDIT and "pip install" in step.rest
 
 
 def test_the_image_is_read_by_its_user_and_written_by_root_alone(image: Image) -> None:
-    """Root collects the scripts under a clone of umask 077; the site's account serves them."""
+    """Root collects the static files from a clone made with umask 077, yet the site serves them."""
     assert image.user == "dpgeo"
     collected = image.inside("static")
     assert len(list(collected.rglob("*.js"))) > 3
@@ -112,7 +112,9 @@ def test_private_folders_belong_to_the_user_and_no_key_is_in_the_image(image: Im
 
 
 class Stack:
-    """The services of the compose file, from this image and the machine's servers."""
+    """The services of the compose file, run from this image with PostgreSQL and Redis of this
+    machine.
+    """
 
     def __init__(self, image: Image, folder: Path, servers: Mapping[str, str]) -> None:
         self.image, self.folder = image, folder
@@ -125,10 +127,10 @@ class Stack:
         os.chown(self.files, facts.st_uid, facts.st_gid)
 
     def options(self, name: str) -> dict[str, Any]:
-        """Return how a service's commands run."""
+        """Return the options with which commands of a service run."""
         service = SERVICES[name]
         assert service["read_only"]
-        if "build" not in service:  # the proxy
+        if "build" not in service:  # the proxy is the service that is not built here
             return {"read_only": True, "tmpfs": ["/tmp"], "user": "www-data"}  # noqa: S108
         environment = {key: str(value) for key, value in service["environment"].items()}
         assert environment.keys() >= self.servers.keys()
@@ -140,19 +142,19 @@ class Stack:
         }
 
     def words(self, command: list[str]) -> list[str]:
-        """Return a command with the ports of this test."""
+        """Return a command with its ports replaced by those of this test."""
         text = "\0".join(command)
         for port, free in self.ports.items():
             text = re.sub(rf"\b{port}\b", free, text)
         return text.split("\0")
 
     def run(self, name: str, command: list[str]) -> str:
-        """Run a command in a service's container."""
+        """Run a command in a service's container, and return its output."""
         return self.image.run(self.words(command), **self.options(name))
 
     @contextlib.contextmanager
     def running(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Run a service, and kill it at the end."""
+        """Run a service within the block, and kill it at the end."""
         command = self.words(SERVICES[name].get("command") or self.image.command)
         with (self.folder / f"{name}.log").open("wb") as log:
             process = self.image.start(command, stdout=log, stderr=log, **self.options(name))
@@ -175,12 +177,12 @@ class Stack:
             time.sleep(0.5)
 
     def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        """Start a command in a service's container; what it says is lost."""
+        """Start a command in a service's container; its output is discarded."""
         silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return self.image.start(self.words(command), **silent, **self.options(name))
 
     def ask(self, path: str) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the answer of the proxy, as the proxy that speaks https asks it."""
+        """Return the proxy's response to a request that comes from another, https proxy."""
         headers = {"X-Forwarded-Proto": "https", "Accept-Encoding": "gzip"}
         proxy = Site(int(self.ports["8080"]), {**headers, "Host": "maps.example.org"})
         answer = proxy.ask("GET", path)
@@ -189,7 +191,9 @@ class Stack:
 
 @pytest.fixture
 def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
-    """Start PostgreSQL and Redis as other tests do, and the proxy's configuration."""
+    """Yield the services, with PostgreSQL and Redis as other tests start them and a configured
+    proxy.
+    """
     need(servers_installed(), INSTALL)
     need(Path("/usr/sbin/nginx").exists(), "nginx: apt-get install nginx-light")
     with running_servers() as servers:
@@ -201,7 +205,7 @@ def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
 
 
 def test_the_containers_start_and_serve(stack: Stack) -> None:
-    """With the commands, users, folders and limits of the compose file."""
+    """The services start and serve with the compose file's commands, users, folders and limits."""
     image = stack.image
     stack.run("migrate", SERVICES["migrate"]["command"])
     with contextlib.ExitStack() as services:
@@ -232,7 +236,7 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
 
 
 def check_workers(stack: Stack) -> None:
-    """Check that a worker answers, and that the settings pass Django's check for servers."""
+    """Check that a worker answers, and that the settings pass Django's deployment check."""
     celery = [*SERVICES["worker"]["command"][:3], "inspect", "ping", "--timeout", "20"]
     assert "pong" in stack.run("worker", celery)
     stack.run("web", ["python", "manage.py", "check", "--deploy", "--fail-level", "ERROR"])

@@ -1,4 +1,4 @@
-"""Uploads of every format, by the desk and by the API, read by a real worker."""
+"""Uploads of every format, by the owners' pages and by the API, read by a real worker."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ Maker = Callable[[Path], bytes]
 
 
 def positions() -> list[tuple[str, float, float]]:
-    """Return rows of person, longitude and latitude within the declared box, and one on the other
-    side of the world.
-    """
+    """Return rows of person, longitude and latitude; one lies far outside the declared box."""
     inside = [(f"p{n % 7}", 10.01 + n % 9 / 100, 50.01 + n % 8 / 100) for n in range(ROWS)]
     return [*inside, ("far", 20.0, 60.0)]
 
@@ -128,7 +126,7 @@ FORMATS: dict[str, tuple[Maker, Mapping[str, str]]] = {
 
 
 def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Choose a file at the desk and confirm its columns."""
+    """Upload a file by the owners' pages and confirm its columns."""
     kind = f"multipart/form-data; boundary={BOUNDARY}"
     sent = site.ask(
         "POST",
@@ -145,7 +143,7 @@ def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) 
 
 
 def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Announce a file, send it in two pieces, add to the suggested columns what is missing, and
+    """Upload a file by the API: announce it, send two pieces, add to the suggested columns,
     confirm.
     """
     facts = {"file_name": name, "size": len(content)}
@@ -155,7 +153,10 @@ def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -
     site.must("PATCH", address, content[half:], Upload_Offset=str(half))
     assert site.must("POST", f"{address}/complete")["state"] == "received", name
     seen = site.must("GET", f"{address}/preview")
-    assert set(columns.values()) - {"EPSG:25832"} <= set(seen["columns"]), name
+    hidden = name.startswith("points.geojson")  # the rows repeat the columns' names
+    shown = set() if hidden else set(columns.values()) - {"EPSG:25832"}
+    assert shown <= set(seen["columns"]), name
+    assert bool(seen["columns"]) is not hidden, name
     site.must("POST", f"{address}/confirm", {"columns": columns})
 
 

@@ -1,4 +1,4 @@
-"""Worker killed at any point of the release path: one charge and one draw."""
+"""A worker killed at any point while it makes a release: one charge, one draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 POINTS = [
-    # point, whether noise may have been drawn, whether the draw is committed
+    # For each point: its name, whether noise may have been drawn, whether the draw is committed.
     ("leased", False, False),
     ("counting", False, False),
     ("drawing set", True, False),
@@ -30,19 +30,28 @@ POINTS = [
 
 
 QUICK_ON_SERVERS = {"leased", "drawing set", "drawn", "committed", "one file public"}
-"""The points tried on PostgreSQL and Redis, too; `make audit` tries all of them."""
+"""Points at which workers are killed on PostgreSQL and Redis as well; `make audit` tries all
+points.
+"""
+
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 
 CASES = [
     (kind, *facts)
     for kind in ("embedded", "servers")
     for facts in POINTS
-    if kind == "embedded" or os.environ.get("DPGEO_AUDIT") == "1" or facts[0] in QUICK_ON_SERVERS
+    if kind == "embedded" or AUDIT or facts[0] in QUICK_ON_SERVERS
 ]
+
+TURNS = range(10 if AUDIT else 1)
+"""Numbers of repetitions; in `make audit` 200 workers are killed, half of them on PostgreSQL and
+Redis.
+"""
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """Make a new dataset with data and a budget of its own."""
+    """Make a dataset with data and a budget of its own; return its id."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
@@ -53,6 +62,7 @@ def check_finished(seen: dict[str, Any]) -> None:
     assert seen["draws_in_files"] == 1
 
 
+@pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize(
     ("installation", "point", "drawing", "committed"), CASES, indirect=["installation"]
 )
@@ -63,6 +73,7 @@ def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
     point: str,
     drawing: bool,
     committed: bool,
+    turn: int,
 ) -> None:
     gate = tmp_path / "gate"
     log = installation.folder / "log"
@@ -109,7 +120,10 @@ def test_a_draw_stored_by_a_killed_worker_is_not_used_after_an_erasure(
 def test_of_two_living_holders_one_commits(
     installation: Installation, dataset: int, tmp_path: Path
 ) -> None:
-    """The first halts with its draw in memory until the second has published another."""
+    """If two live workers hold the same release, only one of them commits its draw.
+
+    The first halts with its draw in memory until the second has published its own.
+    """
     gate = tmp_path / "gate"
     log = installation.folder / "log"
     with installation.halting("worker", "drawn", gate) as first:
@@ -120,8 +134,8 @@ def test_of_two_living_holders_one_commits(
             installation.reaper(),
             installation.worker() as second,
         ):
-            # The first still renews its lease, so only a reaper that runs in the gap sees it
-            # expire.
+            # The first worker keeps renewing its lease, so the reaper must run after the lease has
+            # expired and before it is renewed.
             while installation.ask("look", release=release)["attempts"] == 1:
                 installation.ask("lapse")
             published = installation.wait_for(release, job="done")

@@ -1,4 +1,4 @@
-"""Many processes that spend one budget at once never exceed it."""
+"""One budget that many processes spend at the same time: it is never exceeded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ DEBITS_EACH = 625 if os.environ.get("DPGEO_AUDIT") == "1" else 63
 ASKED = PROCESSES * DEBITS_EACH
 
 HELD = ASKED * 4 // 5
-"""Number of debits that the budget of 4 covers."""
+"""Number of debits that the budget of 4 can pay."""
 
 EPSILON = f"{4_000_000 // HELD / 1_000_000:.6f}"
 
 
 def test_ten_thousand_concurrent_debits_never_overspend(installation: Installation) -> None:
-    """16 processes request a quarter more than there is (a tenth as many debits unless in `make
-    audit`).
+    """16 processes together request a quarter more than the budget; none of it is overspent.
+
+    `make audit` makes ten times as many debits.
     """
     ledger = installation.ask("prepare", rows=1)["ledger"]
     processes = [
@@ -40,7 +41,7 @@ def test_ten_thousand_concurrent_debits_never_overspend(installation: Installati
 
 
 def test_mergers_under_concurrent_debits_lose_none(installation: Installation) -> None:
-    """Two ledgers are merged both ways at once, while processes debit each of them."""
+    """No debit is lost if two ledgers are merged in both directions while processes debit them."""
     ledgers = [installation.ask("prepare", rows=1)["ledger"] for _ in range(2)]
     debits = [
         installation.begin("debits", ledger=ledger, count=60, epsilon="0.05")

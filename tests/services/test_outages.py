@@ -1,4 +1,4 @@
-"""A real website while another process holds the database."""
+"""A real website while another process keeps the database locked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request posted by several processes at once creates one job."""
+"""A request that several processes post at the same time: it creates only one job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps of a running server read by QGIS's provider for OGC API - Features."""
+"""QGIS as a reader: maps of a running server by OGC API - Features, and styled files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import geopandas
 import numpy as np
 import pytest
 
+from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.view import hexadecimal, unit_words, views
+from dpgeo.postprocess.layers import layers
 from tests.services.installation import Installation
 from tests.services.sites import site_of
+from tests.unit.artefacts.releases import partition_release
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 PYTHON = "/usr/bin/python3"
-"""The system's Python, since QGIS is not on any package index."""
+"""The system's Python, which can import QGIS; no package index has it."""
 
 READ = """
 import json, sys
@@ -44,7 +48,45 @@ assert "OAPIF" in QgsProviderRegistry.instance().providerList()
 print(json.dumps({name: read(sys.argv[1], name) for name in sys.argv[2:]}))
 application.exitQgis()
 """
-"""Layers must be deleted before QGIS exits; otherwise it crashes."""
+"""Script that reads maps in QGIS. It deletes layers before QGIS exits, as QGIS would crash
+otherwise.
+"""
+
+
+DRAW = """
+import json, sys
+from pathlib import Path
+from qgis.PyQt.QtCore import QSize
+from qgis.core import (
+    QgsApplication, QgsMapRendererSequentialJob, QgsMapSettings, QgsVectorLayer,
+)
+
+def draw(path):
+    layer = QgsVectorLayer(path, Path(path).stem)
+    settings = QgsMapSettings()
+    settings.setLayers([layer])
+    settings.setDestinationCrs(layer.crs())
+    settings.setOutputSize(QSize(256, 256))
+    settings.setExtent(layer.extent())
+    job = QgsMapRendererSequentialJob(settings)
+    job.start()
+    job.waitForFinished()
+    image = job.renderedImage()
+    legend = [node.label() for node in layer.renderer().legendSymbolItems()]
+    colours = {}
+    for x in range(0, 256, 2):
+        for y in range(0, 256, 2):
+            name = image.pixelColor(x, y).name()
+            colours[name] = colours.get(name, 0) + 1
+    return {"kind": layer.renderer().type(), "legend": legend, "colours": colours}
+
+QgsApplication.setPrefixPath("/usr", True)
+application = QgsApplication([], False)
+application.initQgis()
+print(json.dumps({Path(path).name: draw(path) for path in sys.argv[1:]}))
+application.exitQgis()
+"""
+"""Script that draws files in QGIS as they open, without choosing a style."""
 
 
 def qgis_installed() -> bool:
@@ -53,17 +95,15 @@ def qgis_installed() -> bool:
     return Path(PYTHON).exists() and not subprocess.run(words, capture_output=True).returncode
 
 
-def read_by_qgis(address: str, collections: list[str], folder: Path) -> Any:
-    """Return what QGIS reads from a server's collections; its settings are stored in a folder of
-    their own.
-    """
+def run_qgis(script: str, words: list[str], folder: Path) -> Any:
+    """Return what a script prints that uses QGIS; its settings go to a folder of their own."""
     places = {
         "HOME": str(folder),
         "XDG_RUNTIME_DIR": str(folder),
         "QGIS_CUSTOM_CONFIG_PATH": str(folder),
     }
     done = subprocess.run(
-        [PYTHON, "-c", READ, address, *collections],
+        [PYTHON, "-c", script, *words],
         env={"PATH": os.environ["PATH"], "QT_QPA_PLATFORM": "offscreen", **places},
         capture_output=True,
         text=True,
@@ -74,19 +114,24 @@ def read_by_qgis(address: str, collections: list[str], folder: Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
+@pytest.fixture(autouse=True)
+def _qgis() -> None:
+    """Skip the tests if QGIS is missing; in the audit, let them fail."""
     if not qgis_installed():
         lack = "This needs QGIS: apt-get install --no-install-recommends python3-qgis."
         if os.environ.get("DPGEO_AUDIT"):
             pytest.fail(lack, pytrace=False)
         pytest.skip(lack)
+
+
+def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     made = installation.start("-m", "tests.services.posting", "layered", "{}")
     release = installation.answer(made)["release"]
     (settings := tmp_path / "qgis").mkdir(mode=0o700)
     names = [f"{release}.{layer}" for layer in ("estimate", "partitions")]
     with site_of(installation) as port:
-        seen = read_by_qgis(f"http://127.0.0.1:{port}/ogc/", names, settings)
+        seen = run_qgis(READ, [f"http://127.0.0.1:{port}/ogc/", *names], settings)
     for name in names:
         (stored,) = tmp_path.glob(f"var/**/{release}/{name.partition('.')[2]}.parquet")
         expected = geopandas.read_parquet(stored)
@@ -96,3 +141,26 @@ def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
         values = expected[["estimate", "margin"]].to_numpy()
         np.testing.assert_array_equal(np.array(found["values"]), values)
         np.testing.assert_allclose(np.array(found["boxes"]), expected.geometry.bounds, atol=1e-9)
+
+
+def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:
+    """QGIS draws downloaded files in the map's colours.
+
+    A GeoPackage is styled by its own table, a GeoJSON file by the QML file beside it.
+    """
+    released = partition_release(16)
+    (settings := tmp_path / "qgis").mkdir(mode=0o700)
+    built = {each.name: each.path for each in build_files(released, tmp_path)}
+    for view in views(layers(released)):
+        names = [f"{view.layer.name}{suffix}" for suffix in (".gpkg", ".geojson")]
+        seen = run_qgis(DRAW, [str(built[name]) for name in names], settings)
+        for name in names:
+            assert seen[name]["kind"] == "RuleRenderer"
+            assert [each for each in seen[name]["legend"] if each in view.labels] == [*view.labels]
+            assert seen[name]["legend"][0] == unit_words(released, view)
+            drawn = seen[name]["colours"]
+            expected = {hexadecimal((r, g, b)) for r, g, b in view.colours().tolist()}
+            assert all(drawn.get(colour, 0) > 20 for colour in expected)
+            # The other pixels are smoothed edges.
+            known = sum(drawn.get(colour, 0) for colour in {*expected, "#ffffff"})
+            assert known > 0.8 * sum(drawn.values())

@@ -1,4 +1,4 @@
-"""The site after its supervisor was killed, started again as systemd starts it."""
+"""The site after its supervisor was killed, restarted as systemd restarts it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from tests.services.sites import Site
 pytestmark = pytest.mark.services
 
 READY_SECONDS = 20.0 if os.environ.get("DPGEO_AUDIT") == "1" else 120.0
-"""The promise is 20 s after the supervisor was killed; other tests beside it make it longer."""
+"""Longest time in seconds from killing the supervisor until the site is ready again.
+
+The promise is 20 s; more is allowed when other tests run at the same time.
+"""
 
 HOME = "/srv/dpgeo"
 
 
 def unit() -> configparser.ConfigParser:
-    """Read the unit."""
+    """Return the parsed systemd unit deploy/dpgeo.service."""
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.optionxform = str  # type: ignore[assignment,method-assign]
     parsed.read(ROOT / "deploy" / "dpgeo.service")
@@ -34,14 +37,14 @@ def unit() -> configparser.ConfigParser:
 
 
 def words_of(command: str, port: int) -> list[str]:
-    """Return the arguments of a command of the unit after Python, with another port."""
+    """Return the arguments after Python in a command of the systemd unit, with another port."""
     python, *words = shlex.split(command)
     assert python == f"{HOME}/.venv/bin/python"
     return [str(port) if word == "8000" else word for word in words]
 
 
 def wait_until_ready(port: int, seconds: float) -> None:
-    """Wait for `/readyz` to answer 200."""
+    """Wait until `/readyz` answers with status 200, for at most the given seconds."""
     deadline = time.monotonic() + seconds
     while not is_ready(port):
         assert time.monotonic() < deadline, "the site is not ready"
@@ -73,7 +76,7 @@ def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) 
             os.kill(started[-1].pid, signal.SIGKILL)
             killed = time.monotonic()
             started[-1].wait(timeout=10)
-            while started[-1].poll() is not None:  # as systemd does, until it runs
+            while started[-1].poll() is not None:  # start again until it runs, as systemd does
                 time.sleep(float(service["RestartSec"]))
                 started.append(installation.start(*command))
                 wait_until_ready_or_ended(started[-1], port, before)
@@ -86,7 +89,7 @@ def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) 
 
 
 def leave_stale_files(var: Path) -> None:
-    """Leave what a killed process may leave, beside what these processes do leave."""
+    """Leave further files of the kind that killed processes leave."""
     for name in ("throttle/lock", "secret-key.4711", "worker.pid", "gunicorn.sock"):
         (var / name).parent.mkdir(exist_ok=True)
         (var / name).touch()
@@ -94,7 +97,7 @@ def leave_stale_files(var: Path) -> None:
 
 
 def wait_until_ready_or_ended(process: Process, port: int, before: set[int]) -> None:
-    """Wait until the site is ready without processes of `before`, or the command has ended."""
+    """Wait until the site is ready and no process of `before` is left, or the command has ended."""
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and (any(map(runs, before)) or not is_ready(port)):
         assert time.monotonic() < deadline, "the site is not ready"
@@ -102,14 +105,14 @@ def wait_until_ready_or_ended(process: Process, port: int, before: set[int]) -> 
 
 
 def descendants_of(number: int) -> set[int]:
-    """Return the ids of a process's children and of theirs."""
+    """Return the process ids of all descendants of a process."""
     children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
     direct = {int(child) for child in children}
     return direct.union(*map(descendants_of, direct))
 
 
 def runs(number: int) -> bool:
-    """Whether a process still runs; one that ended may wait for its parent to notice."""
+    """Return whether a process still runs; one that only waits to be reaped does not."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""The limit of open uploads, against many processes that announce files at once."""
+"""The limit on open uploads, tested by many processes that announce files at once."""
 
 from __future__ import annotations
 

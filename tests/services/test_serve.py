@@ -1,4 +1,4 @@
-"""`manage.py serve` with the real web server, worker and reaper."""
+"""`manage.py serve` with the real web server, worker and reaper (which cleans up after jobs)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
-    """Make a migrated installation."""
+    """Return an installation with a migrated database."""
     made = Installation(tmp_path)
     assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
     return made
@@ -28,7 +28,7 @@ def installation(tmp_path: Path) -> Installation:
 
 @pytest.fixture
 def port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
@@ -37,7 +37,7 @@ def port() -> int:
 
 @pytest.fixture
 def server(installation: Installation, port: int) -> Iterator[Process]:
-    """Run `serve`."""
+    """Run `manage.py serve`."""
     with installation.running("manage.py", "serve", "--port", str(port), "--workers", "1") as made:
         wait_for_answer(port)
         yield made
@@ -56,9 +56,7 @@ def wait_for_answer(port: int) -> None:
 
 
 def children_of(number: int) -> dict[str, int]:
-    """Return the direct children of a process: their ids by the last significant word of their
-    command.
-    """
+    """Return the direct children of a process: ids by the last significant word of each command."""
     path = Path(f"/proc/{number}/task/{number}/children")
     found = {}
     for child in map(int, path.read_text().split()):

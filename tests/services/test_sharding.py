@@ -1,4 +1,4 @@
-"""Points perturbed in shards by several workers; finished shards survive a kill."""
+"""Points perturbed in shards by several workers; finished shards survive a killed worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 COST = 2 * make_level("ln 4", 200).pico
-"""Two reports of each person."""
+"""The cost of two reports of each person."""
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_other_workers_perturb_shards_while_one_is_halted(
                 seen = installation.ask("look_at_points", release=release)
             assert len(seen["written"]) == 4
             gate.unlink()
-            # It would halt before every shard that it writes, but none is left.
+            # This worker would halt before writing a shard, but no shard is left to be written.
             installation.wait_for(release, job="done", attempts=1)
     done = installation.ask("look_at_points", release=release)
     assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)

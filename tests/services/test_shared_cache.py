@@ -1,4 +1,4 @@
-"""Withdrawal behind a shared cache: nginx keeps published files, and stops when it should."""
+"""Withdrawal behind a shared cache: nginx keeps published files only as long as it may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow connections: three hundred of a kind do not keep readers waiting."""
+"""Three hundred slow connections of one kind, which must not make other readers wait."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ pytestmark = pytest.mark.services
 SLOW = 300
 
 LONGEST_SECONDS = 1.0 if os.environ.get("DPGEO_AUDIT") == "1" else 5.0
-"""Beside other tests more is allowed; without the mend readers wait for 20 s."""
+"""The longest that a reader may wait, in seconds.
+
+More is allowed while other tests run; without the protection, readers would wait for 20 s.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run nginx as deploy/nginx.conf says, with other ports and folders; yield its port."""
+    """Run nginx with deploy/nginx.conf, except for ports and folders, and yield its port."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     need(program is not None, "nginx")
     assert program
@@ -61,7 +64,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert given in text
         text = text.replace(given, here)
     (folder / "nginx.conf").write_text(text)
-    # Started by root, nginx would work as a user who may not write to the test's folder.
+    # If root starts it, nginx would run as a user who cannot write to the test's folder.
     user = "user root; " if os.geteuid() == 0 else ""
     words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
     process = subprocess.Popen(words, start_new_session=True)
@@ -96,7 +99,7 @@ def test_slow_connections_behind_nginx_do_not_keep_readers_waiting(
 
 @pytest.fixture(scope="module")
 def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run Caddy as deploy/Caddyfile says, without https; yield its port."""
+    """Run Caddy with deploy/Caddyfile, except without https, and yield its port."""
     if os.environ.get("DPGEO_AUDIT") != "1" or shutil.which("caddy") is None:
         pytest.skip("This runs in `make audit`, where Caddy is installed: apt-get install caddy.")
     folder, port = tmp_path_factory.mktemp("caddy"), free_port()
@@ -145,11 +148,11 @@ def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> 
 
 
 def exchanged(port: int, request: str) -> bytes:
-    """Send a request and return the answer, until the server closes the connection."""
+    """Send a request and return all that is answered until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(request.encode())
         parts = []
-        # A server that has not read the body resets the connection after its answer.
+        # If a server has not read the whole body, it resets the connection after its response.
         with contextlib.suppress(ConnectionResetError):
             while part := connection.recv(1 << 16):
                 parts.append(part)

@@ -1,4 +1,4 @@
-"""Mixed load for `DPGEO_SOAK_MINUTES`: no errors, and processes that do not grow."""
+"""Mixed load for `DPGEO_SOAK_MINUTES` minutes: no errors, and memory that does not grow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.services.sites import Answer, Site, answers, browser_at, program_at
 MINUTES = float(os.environ.get("DPGEO_SOAK_MINUTES", "60"))
 
 WARM_UP = 1 / 6
-"""Share of the time after which memory is compared."""
+"""Share of the whole time after which memory is measured first."""
 
 MOST_GROWTH = 1.25
 MOST_GROWTH_BYTES = 64 * 1024**2
@@ -46,11 +46,11 @@ class Load:
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def going(self) -> bool:
-        """Return whether there is time left."""
+        """Return whether time is left."""
         return time.monotonic() < self.ends
 
     def note(self, who: str, answer: Answer) -> Answer:
-        """Count an answer; an error of the server ends the test."""
+        """Count a response and return it; a server error ends the test."""
         self.statuses[who, answer.status] += 1
         assert answer.status < 500, (who, answer.status, answer.body[:2000])
         return answer
@@ -84,7 +84,7 @@ class Load:
             time.sleep(0.1)
 
     def desk(self) -> None:
-        """Look at the desk's pages."""
+        """Open the owners' pages."""
         site = browser_at(self.port, self.facts)
         while self.going():
             for address in ("/desk/", "/desk/ledger/", "/desk/keys/", "/de/desk/"):
@@ -92,7 +92,7 @@ class Load:
                 time.sleep(0.2)
 
     def publish(self) -> None:
-        """Send a file, publish a map and withdraw it, again and again."""
+        """Repeatedly upload a file, publish a map of it and withdraw that map."""
         from tests.web.api import COLUMNS, CONTENT, DECLARATION, REQUEST
 
         site = program_at(self.port, self.facts)
@@ -117,7 +117,7 @@ class Load:
 
 
 def tree(number: int) -> Iterator[int]:
-    """Yield the ids of a process and all below it."""
+    """Yield the ids of a process and all its descendants."""
     yield number
     for task in Path(f"/proc/{number}/task").glob("*"):
         try:
@@ -129,9 +129,9 @@ def tree(number: int) -> Iterator[int]:
 
 
 def memory(number: int) -> dict[str, int]:
-    """Return the resident bytes of the largest process of each program below one.
+    """Return the resident bytes of the largest descendant process, for each program.
 
-    The largest, because workers of one program take turns: one that had no release yet is small.
+    Workers of the same program take turns, and a worker that has not made a release yet is small.
     """
     found: dict[str, int] = {}
     for each in tree(number):

@@ -1,4 +1,4 @@
-"""The supervisor, with small programs that write their ids to a file."""
+"""The supervisor, tested with small programs that write their process ids to a file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start supervisors in `tmp_path`, and end those that are left."""
+    """Yield a function that starts supervisors in `tmp_path`; finally end those that run."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str) -> subprocess.Popen[str]:
@@ -72,7 +72,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def ids(folder: Path) -> list[list[int]]:
-    """Return the process ids of each run of the program, with its child's."""
+    """Return a list for each run of the program: its process id and that of its child."""
     path = folder / "ids"
     if not path.exists():
         return []

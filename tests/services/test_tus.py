@@ -30,7 +30,7 @@ def client_of(port: int, slug: str, headers: dict[str, str]) -> Any:
 
 
 def break_off(address: str, headers: dict[str, str], content: bytes, at: int, sent: int) -> None:
-    """Announce all the rest of a file, send some bytes of it, and close the connection."""
+    """Announce the rest of a file, send only `sent` of its bytes, and close the connection."""
     url = urlsplit(address)
     named = {
         **headers,

@@ -1,4 +1,4 @@
-"""Website or reaper killed at any point: work is finished later and paid once."""
+"""Website or reaper killed at any point: the work is completed later and paid for once."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CSRF = "c" * 32
 BOUNDARY = "a-line-between-parts"
 
 ROWS = b"who,lat,lon\n" + b"ann,50.01,10.01\n" * 8192
-"""Large enough to be written in pieces."""
+"""A file with so many rows that it is written in several pieces."""
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """Make a new dataset with data and a budget of its own."""
+    """Make a dataset with data and a budget of its own; return its id."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
 class Browser:
-    """A signed-in person's browser, with one quote ready to be paid."""
+    """The browser of a signed-in person, who has one quote to confirm."""
 
     def __init__(self, facts: Mapping[str, Any], port: int) -> None:
         self.port = port
@@ -44,7 +44,7 @@ class Browser:
         }
 
     def post(self, path: str, body: bytes, content_type: str) -> int | None:
-        """Return the status of the answer; None where the server is killed before it answers."""
+        """Return the response's status; None if the server was killed before it responded."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {**self.headers, "Content-Type": content_type}
         try:
@@ -56,7 +56,7 @@ class Browser:
             connection.close()
 
     def upload(self) -> int | None:
-        """Send a file."""
+        """Upload a file; return the status, or None if the server was killed."""
         head = (
             f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; '
             'filename="web.csv"\r\nContent-Type: text/csv\r\n\r\n'
@@ -66,7 +66,7 @@ class Browser:
         return self.post(f"/desk/datasets/{self.slug}/upload/", body, kind)
 
     def spend(self) -> int | None:
-        """Confirm the quote."""
+        """Confirm the quote, which pays; return the status, or None if the server was killed."""
         typed = {
             **{"title": "Trips", "mechanism": "uniform-grid", "uniform-grid.cells": "8"},
             **{"epsilon": "1", "bound": "5", "counting": "people", "publish_when_done": "on"},
@@ -81,7 +81,7 @@ class Browser:
 def killed_while(
     installation: Installation, browser: Browser, point: str, gate: Path, send: str
 ) -> Iterator[None]:
-    """Kill the website at a point of a request, and return when the request has failed."""
+    """Kill the website at a point within a request; return once that request has failed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with (
@@ -102,7 +102,7 @@ def halting(point: str, gate: Path) -> tuple[str, ...]:
 
 @contextmanager
 def website(installation: Installation, port: int, *words: str) -> Iterator[Process]:
-    """Run the website until the end of the test."""
+    """Run the website until the block ends."""
     installation.environment["HALTING_PORT"] = str(port)
     bind = ("--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi")
     plain = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", *bind)
@@ -150,7 +150,7 @@ def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
 def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
     installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
 ) -> None:
-    """Confirming the same quote again leads to the same release."""
+    """If the same quote is confirmed again after a kill, it leads to the same release."""
     browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
         seen = installation.ask("stored", dataset=dataset)

@@ -1,4 +1,4 @@
-"""Distribution of connections among the web server's processes."""
+"""How the web server distributes connections among its processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Run the application above on a web server with the project's settings."""
+    """Serve the application above with the project's settings, and yield the port."""
     made = free_port()
     words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{made}")
     with subprocess.Popen([sys.executable, *words, f"{__name__}:application"]) as process:
@@ -65,7 +65,7 @@ def wait_for_every_process(port: int) -> None:
 
 
 def ask_again_and_again(port: int, times: int, together: Barrier | None = None) -> list[str]:
-    """Return the process that answered each request of one connection that is kept open."""
+    """Send requests on one open connection, and return the process id of each response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
         if together:
@@ -94,7 +94,7 @@ def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port
 
 
 def shares(port: int) -> Counter[str]:
-    """Open some connections at once, and count those that each process holds."""
+    """Open several connections at once, and return how many each process holds."""
     together = Barrier(CONNECTIONS)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         asked = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
@@ -104,7 +104,7 @@ def shares(port: int) -> Counter[str]:
 
 
 def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: int) -> None:
-    """One answer frees a place in the queue, although the others keep sending requests."""
+    """One response frees a place in the queue, even if the busy clients keep sending requests."""
     with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
         busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
         time.sleep(0.2)

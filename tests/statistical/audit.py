@@ -1,7 +1,7 @@
 """Lower bounds on epsilon from whole releases of two datasets.
 
-Many releases of both datasets are drawn. Some of them train a classifier of the two datasets and
-choose an event; the others give a lower confidence bound on the epsilon that this event proves.
+Many releases of both datasets are drawn. Some train a classifier that tells the datasets apart and
+choose an event; the others give a lower confidence bound on the epsilon that the event proves.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from tests.statistical.bounds import LOG_FALSE_ALARM
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
 Scoring = Callable[[list[Floats], slice], dict[str, tuple[Floats, Floats]]]
-"""Scores the releases of both datasets, after training on a slice of them; returns named scores."""
+"""Function that trains on a slice of the releases of both datasets. It returns the scores of all
+releases, by name.
+"""
 
 MOST_PHASES = 8
 
 FLATTENED = 6
-"""Number of leading entries of every array that are used one by one."""
+"""Number of entries at the beginning of every array that are used individually."""
 
 
 UNLISTED = -1000
-"""Stands for the count of a cell that is not listed."""
+"""Value that stands for the count of a cell that is missing from a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two datasets, and everything else, which the attacker is assumed to
-    know.
-    """
+    """Where two datasets differ, and everything else, which the attacker is assumed to know."""
 
     cells: NDArray[np.int64]
     """Indices of the cells in which the datasets differ, each once."""
     known: NDArray[np.int64]
-    """Counts of every cell without the person, in the grid's shape."""
+    """Counts (rows, columns) of all cells in the dataset without the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What many releases of one dataset show: numbers (releases, columns), and fingerprints."""
+    """What releases of one dataset show: numbers (releases, columns) and fingerprints."""
 
     numbers: list[list[float]]
     structures: list[int]
@@ -61,8 +61,8 @@ class Seen:
 class Proof:
     """How often releases of two datasets had an event that was chosen on other releases.
 
-    Of `trials` releases of each dataset, `more` and `less` had it; `score` and `threshold` say
-    which event it is.
+    Of `trials` releases of each dataset, `more` of the one and `less` of the other had it. `score`
+    and `threshold` define the event.
     """
 
     score: str
@@ -72,7 +72,10 @@ class Proof:
     trials: int
 
     def epsilon(self, chance: float = math.exp(LOG_FALSE_ALARM)) -> float:
-        """Return a lower confidence bound, at least 0, that is too large with this chance."""
+        """Return a lower confidence bound on epsilon, at least 0.
+
+        It is too large with probability at most `chance`.
+        """
         return max(0.0, float(least_log_ratio(*self._counts(), self.trials, chance)[0]))
 
     def _counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -95,9 +98,9 @@ def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
 
 
 def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
-    """Choose an event and count it, on parts of the releases that have none in common.
+    """Choose an event on some of the releases, and count it on others.
 
-    A fifth of the releases train the scores and a fifth choose the event; the rest prove it.
+    A fifth of the releases train the scores, and a fifth choose the event; the rest prove it.
     """
     runs = len(sides[0].numbers)
     width = max(len(numbers) for side in sides for numbers in side.numbers)
@@ -124,7 +127,7 @@ def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
 
 
 def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
-    """Return a fingerprint of a release's structure, and its values as many numbers.
+    """Return a fingerprint of a release's structure, and the release's values as a list of numbers.
 
     The fingerprint covers public facts, trace, and the shapes, types and order of the arrays.
     """
@@ -137,10 +140,12 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # A mechanism that lists only some cells lists other cells in each release.
+        # If a mechanism lists only some of the cells, each release lists other ones.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
+    if released.totals:
+        numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease):
         numbers += phase_numbers(released.content, difference)
     for layer in box_layers(released):
@@ -150,7 +155,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
 
 
 def array_numbers(array: NDArray[Any]) -> list[float]:
-    """Return an array's length, extremes and leading entries, in order."""
+    """Return the length, the extremes and the first entries of an array, in order."""
     flat = array.reshape(-1)
     if not flat.size:
         return [0.0] * (FLATTENED + 6)
@@ -160,7 +165,7 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 
 
 def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]:
-    """Return, phase by phase, the residuals of all boxes that contain a cell of the difference."""
+    """Return, for each phase, the residuals of all boxes that contain a cell of the difference."""
     marked = np.zeros(difference.known.size, dtype=np.int64)
     marked[difference.cells] = 1
     held = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
@@ -170,10 +175,11 @@ def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]
 
 
 def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
-    """Return residuals, sizes and number of the boxes that contain cells of the difference.
+    """Return numbers about the boxes that contain the cells in which the two datasets differ.
 
-    A residual is a box's value less the known counts. A cell that is not listed scores below any
-    value.
+    They are one residual per cell, the sum of the residuals, the sum of the box sizes over these
+    cells, and the number of distinct boxes. A residual is the value of the cell's box minus the
+    known counts in that box. A cell that no box contains has the value UNLISTED.
     """
     row, column = np.divmod(difference.cells, layer.grid.columns)
     boxes = np.concatenate([layer.boxes, [[0, 0, 0, 0]]])
@@ -190,12 +196,12 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
 
 
 def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
-    """Return rows of this length, padded with zeros."""
+    """Return rows that are padded with zeros to a length of `width`."""
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
 def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Score by each number alone."""
+    """Return each number as a score of its own."""
     return {
         f"number {place}": (one, other)
         for place, (one, other) in enumerate(zip(columns[0].T, columns[1].T, strict=True))
@@ -203,10 +209,10 @@ def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Float
 
 
 def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Score by weighted sums of the numbers, clipped between the medians of both datasets.
+    """Return scores that are weighted sums of the numbers, clipped between both datasets' medians.
 
-    There, shifted Laplace noise has its likelihood ratio. Weights are learned on the training
-    releases in two ways: jointly, and each number by itself.
+    Between the medians, this is the likelihood ratio of shifted Laplace noise. The weights are
+    learned on the training releases in two ways: jointly, and separately for each number.
     """
     medians = [np.median(side[teach], axis=0) for side in columns]
     low = np.minimum(*medians)
@@ -218,7 +224,7 @@ def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats
     label = np.repeat([-0.5, 0.5], len(taught[0]))
     together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
     alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
-    # Rounded, as equal sums that differ in their last bits would split events.
+    # The sums are rounded, because equal sums that differ in their last bits would split an event.
     return {
         name: (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
         for name, weights in (("joint weights", together), ("separate weights", alone))
@@ -229,7 +235,9 @@ EVERY_SCORE: tuple[Scoring, ...] = (linear_scores, single_scores)
 
 
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
-    """Score by how much likelier a fingerprint was with the person than without, in training."""
+    """Return scores that say how much more often training releases with the person had a
+    fingerprint.
+    """
     odds: dict[int, float] = {}
     for sign, side in zip((-1, 1), structures, strict=True):
         for structure in side[teach]:
@@ -239,15 +247,16 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return the largest bound that `score >= threshold` promises, and its threshold.
+    """Return the threshold at which the event `score >= threshold` has the largest bound.
 
-    The bound is what so many trials with the same shares would prove; below 0 it proves nothing.
+    The bound comes second. It is what `trials` releases with the same shares would prove; a bound
+    below 0 proves nothing.
     """
     thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
     more, less = (
         np.array([np.mean(side >= each) * trials for each in thresholds]) for side in (one, other)
     )
-    # An event that the other dataset never had here may still be had: count it once.
+    # An event that the other dataset never had here may still happen: count it once.
     bounds = least_log_ratio(more, np.maximum(less, 1.0), trials, math.exp(LOG_FALSE_ALARM))
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(thresholds[best])

@@ -1,7 +1,7 @@
-"""Tail bounds for every sample size, and the number of runs of the audits.
+"""Tail bounds that hold for every sample size, and the number of runs of the audits.
 
-`make test-all` runs a quick audit with fixed seeds. DPGEO_AUDIT=1 runs ten times as much with seeds
-from the operating system.
+`make test-all` runs a quick audit with fixed seeds. With DPGEO_AUDIT=1 there are ten times as many
+runs, with seeds from the operating system.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 
 EFFORT = 10 if AUDIT else 1
-"""Number of draws in units of the quick audit's."""
+"""Number of draws, relative to the quick audit."""
 
 LOG_FALSE_ALARM = math.log(1e-11)
 """Log of the probability of a false alarm in one comparison; in a hundred it is below 1e-9."""

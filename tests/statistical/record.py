@@ -1,13 +1,13 @@
-"""Record of the statistical suite's last full pass, and its fingerprint.
+"""Record of the statistical suite's last full pass, with a fingerprint of what it depends on.
 
-With its fixed seeds the suite gives the same answers as long as the code that it runs, its own
-files, the packages and Python are the same. `tests/audited.json` contains the hash of all that at
-the last full pass. While it is fresh, a tenth of the cases is run. Comments and docstrings change
-no answer and are left out.
+With fixed seeds the suite's results depend only on the code that it runs, its own files, the
+packages and Python. `tests/audited.json` contains the hash of all these at the last full pass. As
+long as they have not changed, only a tenth of the cases is run. Comments and docstrings change no
+result, so they are left out.
 
 `python -m tests.statistical.record pass` runs the whole suite and writes the record. `python -m
-tests.statistical.record options` prints the options for pytest: "--tenth", or nothing where the
-record is stale.
+tests.statistical.record options` prints options for pytest: "--one-in 10", or nothing if the record
+is out of date.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -42,14 +42,14 @@ def audited_files(root: Path = ROOT) -> list[Path]:
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """Return the project's files that a file imports anywhere, with their packages."""
+    """Yield the project's files that a file imports anywhere in it, with their packages."""
     for name in _imported_names((root / path).read_bytes()):
         yield from _files_of(root, name)
 
 
 @cache
 def _imported_names(source: bytes) -> tuple[str, ...]:
-    """Return the dotted names that a file imports: modules, or names in modules."""
+    """Return the dotted names that a file's source imports: modules, or names in modules."""
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -61,7 +61,7 @@ def _imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:
-    """Return the files that an import of a dotted name executes."""
+    """Yield the files that run when a dotted name is imported."""
     words = name.split(".")
     if words[0] not in PACKAGES:
         return
@@ -73,8 +73,9 @@ def _files_of(root: Path, name: str) -> Iterator[Path]:
 
 
 def fingerprint(root: Path = ROOT) -> dict[str, str]:
-    """Return the recorded values: Python's version, and one hash of the names and contents of all
-    files.
+    """Return the values to record: Python's version and one hash of all files.
+
+    The hash covers the names and contents of files.
     """
     digest = hashlib.sha256(json.dumps(file_hashes(root)).encode())
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -82,7 +83,7 @@ def fingerprint(root: Path = ROOT) -> dict[str, str]:
 
 
 def file_hashes(root: Path = ROOT) -> dict[str, str]:
-    """Return for each file the hash of its content that matters."""
+    """Return, for each file, a hash of the part of its content that can change results."""
     files = audited_files(root)
     return {
         path.as_posix(): _hash((root / path).read_bytes(), is_python=path.suffix == ".py")
@@ -92,7 +93,7 @@ def file_hashes(root: Path = ROOT) -> dict[str, str]:
 
 @cache
 def _hash(content: bytes, *, is_python: bool) -> str:
-    """Hash the bytes, or a Python file's syntax tree without its docstrings."""
+    """Return a hash of the content; for Python, of the syntax tree without docstrings."""
     if is_python:
         tree = ast.parse(content)
         for node in ast.walk(tree):
@@ -104,7 +105,7 @@ def _hash(content: bytes, *, is_python: bool) -> str:
 
 
 def _is_docstring(node: ast.AST) -> bool:
-    """Return whether a statement is a string by itself, which nothing reads while tests run."""
+    """Return whether a statement is only a string, which nothing reads while tests run."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -113,27 +114,13 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def is_fresh(root: Path = ROOT) -> bool:
-    """Return whether the suite has passed in full with the present files."""
+    """Return whether the whole suite has passed with the files as they are now."""
     record = root / RECORD
     return record.exists() and json.loads(record.read_text()) == fingerprint(root)
 
 
-def tenth(names: Iterable[str]) -> list[bool]:
-    """Return for each case, by name, whether it is in the tenth.
-
-    Every tenth case of each file is, beginning with the first, so that no file is left out.
-    """
-    numbers: dict[str, int] = {}
-    chosen = []
-    for name in names:
-        file = name.partition("::")[0]
-        chosen.append(numbers.get(file, 0) % 10 == 0)
-        numbers[file] = numbers.get(file, 0) + 1
-    return chosen
-
-
 def record_pass(options: list[str]) -> int:
-    """Run the whole suite, record its pass, and return its exit code."""
+    """Run the whole suite; if it passes, record that. Return its exit code."""
     before = fingerprint()
     outer = {name: text for name, text in os.environ.items() if name != "DPGEO_AUDIT"}
     command = [sys.executable, "-m", "pytest", str(SUITE), "-m", "statistical", *options]
@@ -148,4 +135,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "pass":
         workers = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
         sys.exit(record_pass(workers))
-    sys.stdout.write("--tenth\n" if is_fresh() else "")
+    sys.stdout.write("--one-in 10\n" if is_fresh() else "")

@@ -1,7 +1,8 @@
 """Empirical audit of epsilon, from releases of neighbouring datasets.
 
-The datasets differ in one person with ten records, all in one cell or in ten cells. The whole
-output is used: values, structure, order and labels. The same test detects planted faults.
+The datasets differ in one person with ten records, all in one cell or each in a cell of its own.
+The attack uses the whole output: values, structure, order and labels. The same test detects planted
+faults.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.core.time_slices import HOURS_A_WEEK, SlicedGrid
+from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import PILOT_SHARE, Popularity, Regions
-from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.bounding import PILOT_SHARE, CountedRegions, Popularity, Regions
+from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.person_records import PrivateVisits
@@ -56,7 +58,7 @@ TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 
 
 def _tiles() -> Zones:
-    """Return the cells of the grid as zones, in the same order."""
+    """Return the grid's cells as zones, in the same order."""
     row, column = np.divmod(np.arange(SIDE**2), SIDE)
     west, south = 0.1 * column / SIDE, 0.1 * (SIDE - 1 - row) / SIDE
     keys = tuple(str(cell) for cell in range(SIDE**2))
@@ -72,13 +74,16 @@ CHOSEN: dict[str, dict[str, object]] = {
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
 }
-"""Parameters under which a release reveals most: a threshold that half of the counts reach, and a
-single cluster, whose count always has the same records.
+"""Parameters with which releases reveal most: a threshold that half of the counts reach, and a
+single cluster, because its count always covers the same records.
 """
 
 TOO_LITTLE = {"private-clusters": 4, "prilocation": 8}
-"""Divisors of the noise where half of it could not be detected: half of the clusters' epsilon goes
-into centres and half of PriLocation's into rows, both of which reveal little of it.
+"""For some mechanisms, the divisor of the noise that must be detected if half of the noise cannot
+be.
+
+Half of the epsilon of clusters goes into centres and half of PriLocation's into rows; both reveal
+little of it.
 """
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
@@ -140,6 +145,9 @@ class CountedOnce:
             self.zoned = self.view.zone_counts(zones)
         return self.zoned
 
+    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+        return self.view.totals(regions, sightings=sightings, visits=visits)
+
     def popularity(self, regions: Regions) -> PrivateCounts:
         return self.view.popularity(regions)
 
@@ -155,7 +163,7 @@ class CountedOnce:
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
-    """Return people's records at the centres of cells."""
+    """Return a view of people's records, which are at the centres of cells."""
     row, column = np.divmod(visited, SIDE)
     return ArrayView(
         area=AREA,
@@ -170,7 +178,7 @@ def view_of(
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
-    """Return twenty people, and where `cells` are given one more with a record in each of them."""
+    """Return twenty people; if `cells` are given, add one with a record in each of these cells."""
     others = np.random.default_rng(3).integers(0, SIDE**2, 60)
     visited = others if cells is None else np.concatenate([others, cells])
     persons = np.arange(others.size) // 3
@@ -180,7 +188,7 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
 
 
 def chosen_of(mechanism: Mechanism) -> dict[str, object]:
-    """Return a mechanism's parameters: a grid as small as the data, and what was chosen."""
+    """Return a mechanism's parameters: a grid as small as the data, and those of `CHOSEN`."""
     return sides(mechanism.params, SIDE) | CHOSEN.get(mechanism.key, {})
 
 
@@ -190,13 +198,14 @@ def audited(
     first_seed: int,
     *,
     runs: int,
+    totals: TotalsPlan | None = None,
     **chosen: object,
 ) -> float:
-    """Return the epsilon that releases with and without the person prove."""
+    """Return the lower bound on epsilon that releases with and without the person prove."""
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
-        return lambda: run(mechanism, view, params, EPSILON, entropy, {})
+        return lambda: run(mechanism, view, params, EPSILON, entropy, {}, totals=totals)
 
     without = draws(dataset(None), SeededEntropy(seed(first_seed)))
     with_person = draws(dataset(cells), SeededEntropy(seed(first_seed + 1)))
@@ -206,10 +215,11 @@ def audited(
 
 
 def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
-    """Return twenty people with two places each, of whom one is kept, and the same with one more.
+    """Return two datasets that differ in one person, who breaks a tie between two places.
 
-    Both places are equally popular in the pilot measurement, and the added person tips the balance:
-    without noise on it, everybody's choice would reveal that person.
+    Each of twenty people has two places, of which one is kept. Both are equally popular in the
+    pilot measurement until one more person is added: without noise on it, everybody's choice would
+    reveal that person.
     """
     assert mechanism.regions is not None
     places = np.tile([6, 9], 20)
@@ -226,7 +236,10 @@ def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
 
 
 def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float:
-    """Return the epsilon that releases of popular places prove, with and without one person."""
+    """Return the lower bound on epsilon that releases with popular places kept prove.
+
+    The two datasets are those of `torn`, which differ in one person.
+    """
     params = parse_parameters(mechanism.params, chosen_of(mechanism))
     views = torn(mechanism, params)
 
@@ -242,7 +255,7 @@ def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], Any]) -> None:
-    """Let the Meter draw other noise than it declares."""
+    """Make the Meter draw less noise than it declares: that which `wrong` returns."""
 
     def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
         return sampler.sample(wrong(noise), size, random)
@@ -288,9 +301,39 @@ def test_a_dropped_bound_is_caught(
     mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
-    # The halved number of slow runs is restored here: over ten cells half would prove too little.
+    # Slow mechanisms get all their runs here, because half of them would prove too little over ten
+    # cells.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
+
+
+TOTALS = TotalsPlan(percent=50, sightings=BOUND, visits=BOUND)
+"""Limits for the totals; one person reaches them, so that all three totals show as much as they
+may.
+"""
+
+
+@pytest.mark.parametrize("cells", [ONE_CELL, TEN_CELLS], ids=["one cell", "ten cells"])
+def test_totals_and_map_keep_their_epsilon_together(cells: NDArray[np.int64]) -> None:
+    assert audited(uniform_grid.MECHANISM, cells, 80, runs=3000, totals=TOTALS) <= EPSILON
+
+
+def test_totals_that_are_not_clipped_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ArrayView.totals
+
+    def unclipped(
+        self: ArrayView, regions: CountedRegions, *, sightings: int, visits: int
+    ) -> PrivateTotals:
+        whole = real(self, regions, sightings=100, visits=100)
+        return PrivateTotals(
+            people=whole.people,
+            sightings=PrivateCounts(whole.sightings._read_by_meter(), sensitivity=sightings),
+            visits=PrivateCounts(whole.visits._read_by_meter(), sensitivity=visits),
+        )
+
+    monkeypatch.setattr(ArrayView, "totals", unclipped)
+    small = TotalsPlan(percent=50, sightings=1, visits=1)
+    assert audited(uniform_grid.MECHANISM, TEN_CELLS, 90, runs=2000, totals=small) > EPSILON
 
 
 choosing = pytest.mark.parametrize("key", ["uniform-grid", "zones"])

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
 DRAWS = 2_000_000 * EFFORT
 LEAST_EXPECTED = 50
-"""Least expected number of draws in a class, for the chi-square law to hold far in the tail."""
+"""Least expected number of draws in a class; with it the chi-square law holds far into its tail."""
 
 
 def noise_of(scale: str | float) -> DiscreteLaplace:
@@ -32,7 +32,9 @@ def noise_of(scale: str | float) -> DiscreteLaplace:
 
 
 def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
-    """Return P(X < edge) of discrete Laplace noise, by the closed form and not by the sampler."""
+    """Return P(X < edge) of discrete Laplace noise by the closed form, which the sampler does not
+    use.
+    """
     ratio_plus_one = 1 + math.exp(-rate)
     above = np.exp(-rate * np.maximum(edges, 0)) / ratio_plus_one
     below = np.exp(-rate * np.maximum(1 - edges, 0)) / ratio_plus_one
@@ -40,7 +42,7 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 
 
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
-    """Return the edges of at most 400 classes, each with enough expected draws."""
+    """Return the edges of at most 400 classes with enough expected draws in each of them."""
     rate = float(noise.rate)
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
@@ -52,7 +54,9 @@ def classes(noise: DiscreteLaplace, draws: int) -> Ints:
 
 
 def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
-    """Return an upper bound on the log probability that such noise fits as badly as these draws."""
+    """Return an upper bound on the log probability that draws with this noise fit as badly as
+    these.
+    """
     edges = classes(noise, draws.size)
     chances = np.diff(less_than(edges, float(noise.rate)), prepend=0.0, append=1.0)
     seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
@@ -91,7 +95,7 @@ def test_a_zero_counted_twice_is_noticed(scale: str) -> None:
 def test_digits_that_depend_on_each_other_are_noticed() -> None:
     noise = noise_of("100000")
     draws = sample(noise, DRAWS, SeededWords(seed(3)))
-    # The low digit is copied from the next one, as if a word were used twice.
+    # The low 12 bits copy the next 12, as if a random word had been used twice.
     entangled = draws & ~4095 | draws >> 12 & 4095
     assert log_pairs(draws & 15, draws >> 12 & 15, 16) > LOG_FALSE_ALARM
     assert log_pairs(entangled & 15, entangled >> 12 & 15, 16) < LOG_FALSE_ALARM
@@ -131,7 +135,10 @@ def test_noise_is_distributed_like_that_of_opendp(scale: str) -> None:
 
 
 def log_two_samples(first: Ints, second: Ints, noise: DiscreteLaplace) -> float:
-    """Return an upper bound on the log probability that one distribution gives two such samples."""
+    """Return an upper bound on the log probability that two samples differ as much as these.
+
+    Both samples have this noise.
+    """
     edges = classes(noise, second.size)
     seen = [
         np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)

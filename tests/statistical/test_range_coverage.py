@@ -1,8 +1,8 @@
-"""Coverage of the intervals of range answers; printed with -s.
+"""How often intervals of range answers contain the true sums; `-s` prints the shares.
 
-For every mechanism that counts regions, on no people, an even spread and two crowds. Where the edge
-of a region cuts a box, only an even spread or no people are tested: the interval does not allow for
-unevenness.
+The test covers every mechanism that counts regions, on data of nobody, of an even spread and of two
+crowds. Regions with edges that cut boxes are tested only for nobody and an even spread, because the
+interval does not allow for unevenness.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
     west, south, east, north = grid.box_bounds(chosen).T
     regions = shapely.box(west, south, east, north)
     truth = [counted[top:bottom, left:right].sum() for top, bottom, left, right in chosen]
-    # Most boxes cut partitions; the whole study area never does.
+    # The edges of most regions cut partitions; those of the whole study area never do.
     hits: dict[bool, list[bool]] = {True: [], False: []}
     for number in range(RELEASES * EFFORT):
         released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})
@@ -79,7 +79,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
         f"\n{key}, {spread}: exact {np.mean(exact):.3f} of {len(exact)}"
         + (f", cut {np.mean(cut):.3f} of {len(cut)}" if cut else "")
     )
-    # Answers of one release share their noise, so the tolerance is that of independent releases.
+    # Answers from one release share their noise, so only the releases count as independent.
     slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5
     assert np.mean(exact) >= 0.95 - slack
     if cut and spread == "nobody":
@@ -89,7 +89,11 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
 @pytest.mark.parametrize("rate", ["0.01", "0.5", "2", "3.5", "6"])
 @pytest.mark.parametrize("terms", [1, 2, 5, 40])
 def test_shares_of_noise_stay_within_their_margin(rate: str, terms: int) -> None:
-    """Draws of discrete Laplace noise as differences of geometric ones, in random shares."""
+    """Weighted sums of noise stay within the margin that is given for them.
+
+    Discrete Laplace noise is drawn here as the difference of two geometric variables, and the
+    shares are random.
+    """
     noise, random = DiscreteLaplace(Fraction(rate), 1), np.random.default_rng(7)
     chance = -np.expm1(-float(noise.rate))
     drawn = random.geometric(chance, (40_000, terms)) - random.geometric(chance, (40_000, terms))

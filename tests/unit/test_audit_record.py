@@ -1,4 +1,4 @@
-"""The statistical suite's record, which any change that could matter makes stale."""
+"""The statistical suite's record, which becomes stale with any change that could matter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.statistical.record import (
     file_hashes,
     fingerprint,
     is_fresh,
-    tenth,
 )
 
 LOADED = """
@@ -29,12 +28,12 @@ files = [getattr(module, "__file__", None) or "" for module in sys.modules.value
 ours = [os.path.relpath(file) for file in files if file.startswith(os.getcwd() + os.sep)]
 print(*[file for file in ours if not file.startswith(".venv")], sep="\\n")
 """
-"""Prints the project's files that the imports of modules load."""
+"""Script that prints which of the project's files are loaded by importing modules."""
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Copy the files on which the suite depends, with a fresh record."""
+    """Return a copy of the files on which the statistical suite depends, with a fresh record."""
     for path in audited_files():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
@@ -94,16 +93,3 @@ def test_everything_that_the_suite_imports_is_hashed() -> None:
     loaded = set(printed.stdout.decode().split())
     assert "dpgeo/privacy/sampler.py" in loaded
     assert loaded <= file_hashes().keys()
-
-
-def test_a_tenth_leaves_out_no_file() -> None:
-    names = [f"f.py::test_a[{number}]" for number in range(25)]
-    names += [
-        "f.py::test_b",
-        "g.py::test_a[0]",
-    ]
-    chosen = [name for name, is_chosen in zip(names, tenth(names), strict=True) if is_chosen]
-    assert chosen == [
-        *("f.py::test_a[0]", "f.py::test_a[10]", "f.py::test_a[20]"),
-        "g.py::test_a[0]",
-    ]

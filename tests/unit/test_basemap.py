@@ -1,4 +1,4 @@
-"""Land that crosses the 180th meridian, drawn on both sides of it."""
+"""Land that crosses the 180th meridian, which the base map draws on both sides of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import shapely
 
-from dpgeo.pages.basemap import land_file, land_polygons
+from dpgeo.datasets.dry_land import land_file
 from dpgeo.spatial.antimeridian import cut_at_180
+from dpgeo.spatial.land import land_polygons
 from tests.requirements import need
 
 
 def widest(polygon: shapely.Polygon) -> float:
-    """Return the degrees of longitude along the longest edge."""
+    """Return the length of a polygon's longest edge in degrees of longitude."""
     return max(
         float(np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])).max())
         for ring in shapely.get_rings(polygon)
@@ -43,6 +44,6 @@ def test_no_edge_of_the_land_goes_around_the_world(longitude: float, latitude: f
     need(land_file().exists(), "the built frontend: make frontend")
     land = land_polygons(land_file())
     around = [each for each in land if widest(each) > 180]
-    # The edge along the pole is as long as the world.
+    # The edge along the pole extends around the whole world.
     assert all(each.bounds[1] == -90 for each in around)
     assert shapely.contains_xy(land, longitude, latitude).any()

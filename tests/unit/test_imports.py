@@ -1,4 +1,4 @@
-"""Imports of dpgeo: no circles, and no heavy libraries when the site starts."""
+"""Imports within dpgeo: no cycles, and no heavy libraries when the site starts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"PIL", "duckdb", "geopandas", "pandas", "pyarrow", "pyogrio", "pyproj"}
-"""Packages that take longer to load than the site may wait: functions that need them import
-them.
-"""
+HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"}
+"""Packages that take too long to load when the site starts, so only functions import them."""
 
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -31,7 +29,7 @@ MODULES = {name_of(path): path for path in sorted((ROOT / "dpgeo").rglob("*.py")
 
 
 def targets(statement: Import) -> Iterator[str]:
-    """Return the modules that a statement imports."""
+    """Yield the modules that an import statement imports."""
     if isinstance(statement, ast.Import):
         yield from (each.name for each in statement.names)
         return
@@ -41,7 +39,7 @@ def targets(statement: Import) -> Iterator[str]:
 
 
 def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool]]:
-    """Return every import, and whether it is inside a function or for the type checker."""
+    """Yield each import and whether it is late: inside a function, or only for the type checker."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Import):
             yield node, late
@@ -54,7 +52,7 @@ STATEMENTS = {name: list(imports(ast.parse(MODULES[name].read_text()))) for name
 
 
 def heavy_within(module: str, seen: set[str]) -> bool:
-    """Return whether importing a module loads a heavy library."""
+    """Return whether importing a module loads a heavy library, directly or by other modules."""
     if module in seen:
         return False
     seen.add(module)
@@ -83,7 +81,10 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith(".apps")])
 def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
-    """An app's `ready` may also import: Django wants receivers there."""
+    """Functions contain imports only if these load a heavy library.
+
+    An app's `ready` may contain others, too, because Django wants receivers to be imported there.
+    """
     light = [
         f"line {statement.lineno}: {target}"
         for statement, late in STATEMENTS[module]
@@ -95,7 +96,10 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
 
 
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
-    """The web server loads its worker before Django is set up."""
+    """The site starts without heavy libraries.
+
+    The script imports the worker first because the web server loads it before Django is set up.
+    """
     script = "import sys, dpgeo.config.worker, dpgeo.config.wsgi, dpgeo.config.urls"
     modules = subprocess.run(
         [sys.executable, "-c", f"{script}; print(*sys.modules)"],
@@ -111,7 +115,7 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
 
 
 OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
-"""What every room may ask of contents and kinds: what they can do, and not which they are."""
+"""Names that all parts of dpgeo may use, because they tell no kind of release from another."""
 
 OF_ONE_KIND = (
     "core",
@@ -121,10 +125,10 @@ OF_ONE_KIND = (
     "postprocess.layers",
     "postprocess.tree_areas",
 )
-"""Rooms with modules for one kind of release each."""
+"""Parts of dpgeo that may have modules for a single kind of release."""
 
 OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}
-"""What kinds register elsewhere."""
+"""Modules that kinds of releases register from another part of dpgeo."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

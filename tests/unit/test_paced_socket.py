@@ -1,4 +1,4 @@
-"""Deadlines and least rates of connections."""
+"""Connections with deadlines and least rates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ Pair = tuple[PacedSocket, socket.socket]
 
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    """Connect the server's side with a client's; times are a hundredth of the real ones."""
+    """Yield the server's end of a connection and a client's; all times are a hundredth of the real
+    ones.
+    """
     monkeypatch.setattr(paced_socket, "HEADER_SECONDS", 0.1)
     monkeypatch.setattr(paced_socket, "GRACE_SECONDS", 0.15)
     monkeypatch.setattr(paced_socket, "LEAST_RATE", 100 * 1024)

@@ -1,4 +1,4 @@
-"""Phrases separate values from text, in every language and in storage."""
+"""Phrases, which separate values from text in every language and in storage."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_no_phrase_is_refused(document: object) -> None:
 
 
 def nested(depth: int, template: str) -> Any:
-    """A phrase within a phrase, and so on."""
+    """Return a phrase that contains a phrase, and so on, to the given depth."""
     value: Any = "x"
     for _ in range(depth):
         value = {"template": template, "values": {"x": value}}

@@ -1,4 +1,4 @@
-"""Rules by which a process of the web server accepts connections."""
+"""The rules by which a web server's process accepts connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THREADS = 2
 
 
 def make_worker() -> Any:
-    """Make a worker that accepts, whose threads never finish."""
+    """Return a worker that accepts connections; its threads never finish their requests."""
     worker: Any = SharingWorker.__new__(SharingWorker)
     worker.cfg = SimpleNamespace(threads=THREADS)
     worker.tpool = SimpleNamespace(submit=lambda *_: Future())
@@ -28,13 +28,13 @@ def make_worker() -> Any:
 
 
 def computing(worker: Any) -> None:
-    """Accept a connection whose request a thread of the pool computes."""
+    """Accept a connection with a request that occupies a thread of the pool."""
     worker._count(1)
     worker.enqueue_req(SimpleNamespace())
 
 
 def answered(worker: Any) -> None:
-    """Answer one request and close its connection."""
+    """End one request as if it were answered, and close its connection."""
     worker._count(-1)
     done: Future[bool] = Future()
     done.set_result(False)

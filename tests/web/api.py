@@ -1,4 +1,4 @@
-"""A program with a key, for tests of the API."""
+"""An API client with a key, for tests."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ class Program:
     def ask(
         self, method: str, address: str, body: Any = None, status: int = 200, **headers: str
     ) -> Any:
-        """Return the JSON of the answer, which must have the given status. Bytes are sent
-        unchanged.
-        """
+        """Return the JSON of a response; check its status. A body of bytes is sent unchanged."""
         answer = self.send(method, address, body, **headers)
         content = getattr(answer, "content", b"")
         assert answer.status_code == status, (method, address, answer.status_code, content)
@@ -64,7 +62,7 @@ class Program:
         return json.loads(content) if content else None
 
     def send(self, method: str, address: str, body: Any = None, **headers: str) -> HttpResponseBase:
-        """Return the answer, whatever its status."""
+        """Send a request and return the response, whatever its status."""
         data, media_type = body, "application/octet-stream"
         if body is None:
             data, media_type = b"", ""
@@ -78,7 +76,7 @@ class Program:
         return answer
 
     def upload(self, slug: str, content: bytes = CONTENT, name: str = "trips.csv") -> str:
-        """Send a file in one piece; return the address of the upload."""
+        """Send a file in one piece; return the URL of the upload."""
         begun = self.ask(
             "POST",
             f"/api/v1/datasets/{slug}/uploads",
@@ -94,7 +92,7 @@ class Program:
 def program(
     organisation: Organisation, user: User, scopes: Collection[str] = EVERYTHING
 ) -> Program:
-    """Return a program with a new key of `user`."""
+    """Return an API client with a new key of `user`."""
     _, secret = key_create(
         organisation=organisation, name="program", scopes=scopes, created_by=user
     )
@@ -102,5 +100,5 @@ def program(
 
 
 def program_of(desk: Desk, *scopes: str) -> Program:
-    """Return a program of the desk's organisation, with all scopes if none is named."""
+    """Return an API client of the desk's organisation; it has all scopes if none is named."""
     return program(desk.organisation, desk.user, scopes or EVERYTHING)

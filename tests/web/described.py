@@ -1,4 +1,4 @@
-"""Comparison of answers with the OpenAPI schema of their operation."""
+"""Checks of responses against the OpenAPI schema of their operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.api.documentation import schema
 
 
 def operation(name: str) -> dict[str, Any]:
-    """Return the schema's description of an operation."""
+    """Return what the OpenAPI schema says about an operation."""
     found = [
         each
         for methods in schema()["paths"].values()
@@ -26,7 +26,7 @@ def operation(name: str) -> dict[str, Any]:
 
 
 def check(name: str, answer: HttpResponseBase) -> None:
-    """Check status, media type, headers and content of an answer against its operation."""
+    """Check that a response's status, media type, headers and content are as its operation says."""
     responses = operation(name)["responses"]
     assert str(answer.status_code) in responses, (name, answer.status_code)
     described = responses[str(answer.status_code)]
@@ -45,7 +45,7 @@ def check(name: str, answer: HttpResponseBase) -> None:
 
 
 def read(media_type: str, body: bytes) -> Any:
-    """Parse a body as a client does, by its media type."""
+    """Return a response's body, parsed by its media type as a client does."""
     essence = media_type.partition(";")[0]
     if essence.endswith(("/json", "+json")):
         return json.loads(body)

@@ -1,4 +1,4 @@
-"""An organisation with a desk, for tests of its pages, through the real services."""
+"""An organisation with pages for owners (a desk), for tests, made by the real services."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Desk:
     client: Client
 
     def page(self, address: str) -> str:
-        """Return the text of a page, which must exist."""
+        """Return the text of a page; fail if it does not exist."""
         answer = self.client.get(address)
         assert answer.status_code == 200, address
         return answer.content.decode()
 
     def signed_in(self, name: str, *, role: Role | None) -> Client:
-        """Return another person's browser."""
+        """Return the browser of another person, who is signed in."""
         user = User.objects.create_user(name, password=PASSWORD)
         if role:
             Membership.objects.create(organisation=self.organisation, user=user, role=role)
@@ -57,7 +57,7 @@ class Desk:
         return client
 
     def declaration(self, **changes: str) -> dict[str, str]:
-        """Return what a person types to declare a dataset."""
+        """Return the form that a person fills in to declare a dataset."""
         typed = {
             "title": "Invented trips",
             "description": "Trips that nobody made.",
@@ -78,7 +78,7 @@ class Desk:
         return typed | changes
 
     def declare(self, *, ready: bool = False, **facts: Any) -> Dataset:
-        """Declare a dataset, with an ingested file if `ready`."""
+        """Declare a dataset and, if `ready`, give it an ingested file."""
         dataset = dataset_create(
             **{
                 "organisation": self.organisation,
@@ -104,7 +104,7 @@ class Desk:
         return dataset
 
     def request(self, dataset: Dataset, **changes: Any) -> Release:
-        """Request a release, whose job waits."""
+        """Request a release, and return it while its job is still waiting."""
         asked: dict[str, Any] = {
             "title": "A map",
             "mechanism": "uniform-grid",
@@ -118,7 +118,7 @@ class Desk:
 
 
 def make_desk(name: str = "Invented house", owner: str = "owner") -> Desk:
-    """Make an organisation with a desk."""
+    """Make an organisation and sign in its administrator."""
     organisation = Organisation.objects.create(name=name, slug=name.lower().replace(" ", "-"))
     user = User.objects.create_user(owner, password=PASSWORD)
     Membership.objects.create(organisation=organisation, user=user, role=Role.ADMINISTRATOR)

@@ -1,4 +1,4 @@
-"""Invented city that uses every operation of the API, for the schema's examples."""
+"""An invented city that uses every API operation; its responses are the schema's examples."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.releases.models import Release
+from dpgeo.releases.notes import Note, checksum
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
@@ -81,6 +82,8 @@ SETTINGS = {
     "density": "bilinear",
 }
 
+NOTES: list[Note] = [{"text": "The harbour is fullest.", "longitude": 10.07, "latitude": 50.06}]
+
 DECLARED = ("title", "description", "unit", "study_area", "time_zone", "licence")
 
 BODIES: dict[str, Any] = {
@@ -116,10 +119,19 @@ BODIES: dict[str, Any] = {
         **REQUEST,
         "publish_when_done": False,
     },
+    "release_notes": {"notes": NOTES},
+    "release_publish": {"notes_sha256": checksum(NOTES)},
     "release_reject": {"reason": "Too little stands out from the noise."},
     "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {"polygon": TRIANGLE},
     "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
+    "plan_radius": {
+        "release": RELEASE_ID,
+        "reward": 4,
+        **{name: value for name, value in SETTINGS.items() if name != "total_reward"},
+        "lattice": 4,
+        "values": True,
+    },
     "campaign_create": {
         "name": "Lamps in March",
         "release": RELEASE_ID,
@@ -128,11 +140,11 @@ BODIES: dict[str, Any] = {
         "shared": True,
     },
 }
-"""The bodies that are sent, by operation."""
+"""Request bodies by operation."""
 
 
 class City:
-    """The city's program, which records answers with their random parts replaced."""
+    """The city's API client, which records responses with fixed values in place of random ones."""
 
     def __init__(self) -> None:
         self.desk = make_desk("Example City")
@@ -158,14 +170,16 @@ class City:
         content: bytes | None = None,
         **headers: str,
     ) -> Any:
-        """Send the body in BODIES for an operation, and check its answer against the schema."""
+        """Send the body in BODIES to an operation; check its response against the schema and record
+        it.
+        """
         answer = self.program.send(method, address, content or BODIES.get(name), **headers)
         assert answer.status_code == status, (name, getattr(answer, "content", b""))
         check(name, answer)
         return self._note(name, answer)
 
     def read(self, name: str, address: str) -> Any:
-        """Do the same for what anybody may read."""
+        """Request, check and record an operation that anybody may use."""
         answer = Client().get(address)
         assert answer.status_code == 200, (name, answer.content)
         if not name.startswith("ogc"):
@@ -178,7 +192,10 @@ class City:
         return json.loads(text)
 
     def request(self) -> Release:
-        """Request a release whose job waits, recorded as the city's only one."""
+        """Request a release, and return it while its job waits.
+
+        The response is recorded as if it were the city's only release.
+        """
         name = f"march-{Release.objects.count()}"
         asked = self.ask("release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name)
         again = self.ask("release_request", "POST", "/api/v1/releases", 200, Idempotency_Key=name)
@@ -189,11 +206,11 @@ class City:
         return release
 
     def call(self, found: str, always: str) -> None:
-        """Replace a random name by another one in the records."""
+        """Record the fixed name `always` wherever responses contain the random name `found`."""
         self._ids[found] = always
 
     def steady(self, value: Any) -> Any:
-        """Replace everything in a document that differs between runs."""
+        """Return a copy of a document in which everything that differs between runs is replaced."""
         if isinstance(value, dict):
             steady = {key: self.steady(each) for key, each in value.items()}
             return _file(steady) if "sha256" in steady else steady
@@ -220,12 +237,12 @@ class City:
 
 
 def _file(described: dict[str, Any]) -> dict[str, Any]:
-    """Describe a file whose bytes differ between versions of libraries."""
+    """Return a file's description with a fixed size, as sizes differ between library versions."""
     return {**described, "size": 51234} if "media_type" in described else described
 
 
 def play() -> dict[str, Any]:
-    """Return the answers of all operations that answer with JSON, by name."""
+    """Return the JSON responses of all operations that have one, by operation."""
     city = City()
     dataset = city.desk.declare(
         ready=True,
@@ -234,7 +251,7 @@ def play() -> dict[str, Any]:
         **{name: BODIES["dataset_create"][name] for name in DECLARED},
     )
     published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
-    Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)  # has no rows
+    Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)  # it has no rows
     _public(city)
     _declare(city)
     _plan(city)
@@ -243,7 +260,7 @@ def play() -> dict[str, Any]:
 
 
 def _public(city: City) -> None:
-    """Read everything public."""
+    """Call the operations that anybody may use."""
     release = f"/api/v1/releases/{RELEASE_ID}"
     city.read("releases", "/api/v1/releases")
     city.read("release", release)
@@ -261,7 +278,7 @@ def _public(city: City) -> None:
 
 
 def _declare(city: City) -> None:
-    """Declare a dataset, send and read its file, add and remove a layer."""
+    """Declare a dataset, upload and read its file, and add and remove a layer."""
     made = city.ask("dataset_create", "POST", "/api/v1/datasets", 201)
     address = f"/api/v1/datasets/{made['slug']}"
     city.call(made["slug"], "walks")
@@ -284,6 +301,7 @@ def _declare(city: City) -> None:
 def _plan(city: City) -> None:
     """Plan tasks on the published map, and save them."""
     city.ask("plan", "POST", "/api/v1/plan")
+    city.ask("plan_radius", "POST", "/api/v1/plan/radius")
     campaign = city.ask("campaign_create", "POST", "/api/v1/campaigns", 201)
     city.call(campaign["id"], CAMPAIGN_ID)
     city.answers["campaign_create"] = city.steady(campaign)
@@ -293,12 +311,13 @@ def _plan(city: City) -> None:
 
 
 def _request(city: City) -> None:
-    """Request maps, draw them and decide on them."""
+    """Request releases, run their jobs, and publish, reject or withdraw them."""
     city.ask("quote", "POST", "/api/v1/datasets/walks/quote")
     drawn = city.request()
     release_run(release_id=drawn.pk)
     city.ask("job", "GET", f"/api/v1/jobs/{drawn.job_id}")
     city.ask("release_retry", "POST", f"/api/v1/releases/{drawn.pk}/retry")
+    city.ask("release_notes", "PUT", f"/api/v1/releases/{drawn.pk}/notes")
     city.ask("release_publish", "POST", f"/api/v1/releases/{drawn.pk}/publish")
     city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
     noisy = city.request()

@@ -1,13 +1,8 @@
-"""Releases stored without being drawn: any blob over any dataset."""
+"""Releases with any content for any dataset, stored without being drawn."""
 
 from __future__ import annotations
 
-import atexit
-import dataclasses
-import hashlib
-import shutil
 import tempfile
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,8 +10,6 @@ from typing import Any
 from django.utils import timezone
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
-from dpgeo.artefacts.codec import encode
-from dpgeo.artefacts.files import BuiltFile, build_files
 from dpgeo.budgets.selectors import ledger_for, points_ledger
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import whole_units
@@ -30,13 +23,14 @@ from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import commit
 from dpgeo.releases.services import release_reject, release_withdraw
 from dpgeo.spatial.area import StudyArea
+from tests.maps import built_files
 from tests.unit.artefacts.releases import TRIANGLE, grid_release
 
 REASON = "Too little stands out from the noise."
 
 
 def make_organisation(slug: str = "example-city") -> Organisation:
-    """Make a publisher."""
+    """Make an organisation that publishes releases."""
     return Organisation.objects.get_or_create(
         slug=slug,
         defaults={"name": slug.replace("-", " ").title(), "contact": f"{slug}@example.org"},
@@ -44,7 +38,7 @@ def make_organisation(slug: str = "example-city") -> Organisation:
 
 
 def make_member(organisation: Organisation, name: str, role: Role = Role.STEWARD) -> User:
-    """Make a member of a publisher."""
+    """Make a member of an organisation."""
     user = User.objects.create_user(name)
     Membership.objects.create(organisation=organisation, user=user, role=role)
     return user
@@ -53,7 +47,7 @@ def make_member(organisation: Organisation, name: str, role: Role = Role.STEWARD
 def make_dataset(
     organisation: Organisation | None = None, area: StudyArea = TRIANGLE, **facts: Any
 ) -> Dataset:
-    """Make a dataset as its owner declares it."""
+    """Make a dataset as if its owner had declared it."""
     return dataset_create(
         **{
             "organisation": organisation or make_organisation(),
@@ -80,8 +74,9 @@ def install(
     pk: str = "",
     **private: Any,
 ) -> Release:
-    """Store a release with the given blob. `private` are facts of the upload that nobody may
-    see.
+    """Store a release with the given content.
+
+    `private` are facts about the upload that nobody may see.
     """
     released = released or grid_release()
     notion = released.guarantee.notion
@@ -124,20 +119,3 @@ def install(
     if withdrawn:
         release_withdraw(release=release, by=None)
     return release
-
-
-def built_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Build a release's files in a folder, or copy those that this process has built before."""
-    digest = hashlib.sha256(encode(released)).digest()
-    if digest not in _BUILT:
-        own = Path(tempfile.mkdtemp(prefix="dpgeo-built-"))
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
-        _BUILT[digest] = build_files(released, own)
-    return [
-        dataclasses.replace(built, path=Path(shutil.copy2(built.path, folder)))
-        for built in _BUILT[digest]
-    ]
-
-
-_BUILT: dict[bytes, Sequence[BuiltFile]] = {}
-"""Files by the hash of a release, which determines them; kept as long as the process."""

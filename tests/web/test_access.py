@@ -1,4 +1,4 @@
-"""Access to a release in each of its states, for everybody, by every way to it."""
+"""Who may see a release in each of its states, at every URL."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ KEYS: dict[str, tuple[str, list[str]]] = {
     "other's key": ("other-town", list(Scope.values)),
     "revoked key": ("example-city", list(Scope.values)),
 }
-"""The organisations and scopes of the keys."""
+"""The organisation and scopes of each API key."""
 
 SEEING = {*INSIDERS, "drafts key"}
-"""Those who may see the publisher's drafts."""
+"""Readers who may see the publisher's drafts."""
 
 BOX = "4.3,52,4.9,52.4"
 
 
 def comer(who: str) -> Client:
-    """Return somebody's browser, or a program with a key."""
+    """Return the client of a reader: somebody's browser, or a program with a key."""
     if who not in KEYS:
         return visitor(who)
     slug, scopes = KEYS[who]
@@ -53,7 +53,7 @@ def comer(who: str) -> Client:
 
 
 def told_of_people() -> Released:
-    """Make perturbed points that are published with the app of each report."""
+    """Return perturbed points that are published together with the app of each report."""
     released = points_release()
     assert isinstance(released.content, PointsRelease)
     told = dataclasses.replace(
@@ -70,7 +70,7 @@ LAYERS = {"slices": ["cells-00-12", "cells-12-24"], "points": ["points", "densit
 
 
 def draft(kind: str) -> Release:
-    """Make a draft without a decision."""
+    """Make a draft on which nobody has decided."""
     dataset = make_dataset(
         points_budget=make_level("ln 16", 200),
         public_attributes=[{"column": "app", "values": ["walker", "rider"]}],
@@ -79,11 +79,12 @@ def draft(kind: str) -> Release:
 
 
 def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]]:
-    """Return the API's addresses of what was drawn, with the body to post there."""
+    """Return API URLs for a release's content, each with the body to post or None."""
     base = f"/api/v1/releases/{release.pk}"
     asked: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
     for layer in LAYERS[kind]:
         asked.append((f"{base}/tiles/{layer}.json", None))
+        asked.append((f"{base}/styles/{layer}.json", None))
         if kind == "slices":
             asked.append((f"{base}/query?bbox={BOX}&layer={layer}", None))
             asked.append((f"{base}/query", {"bbox": json.loads(f"[{BOX}]"), "layer": layer}))
@@ -91,9 +92,7 @@ def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]
 
 
 def status(client: Client, address: str, body: Any = None) -> int:
-    """Return the status of an answer; refusals must be problems with a remedy that no cache
-    stores.
-    """
+    """Return the status of a response; check that a refusal has a remedy and is not cached."""
     if body is None:
         answer = client.get(address)
     else:
@@ -115,15 +114,15 @@ SEEN_BY_STRANGERS = {
 
 
 def rules_of(state: str) -> StateRules:
-    """Return the rules of a state in the table."""
+    """Return a state's rules from the table of states."""
     return STATES[ReleaseState(state)]
 
 
 def served(state: str, who: str) -> set[int]:
-    """Return the expected status of the API for what was drawn."""
+    """Return the statuses that the API may answer for a release's content."""
     rules = rules_of(state)
     if who == "revoked key":
-        # Answers for everybody are sent without checking who asks.
+        # Responses for everybody are sent without checking who requests them.
         return {200, 401} if rules.public else {401}
     if rules.gone:
         return {410}
@@ -131,7 +130,10 @@ def served(state: str, who: str) -> set[int]:
 
 
 def described(state: str, who: str) -> int:
-    """Return the expected status for the release itself: its facts, that it ended, or nothing."""
+    """Return the API's expected status for the release itself.
+
+    It may show the release's facts (200), or that it is gone (410), or nothing (404).
+    """
     if who == "revoked key":
         return 401
     rules = rules_of(state)
@@ -141,7 +143,7 @@ def described(state: str, who: str) -> int:
 
 
 def shown(state: str, who: str) -> int:
-    """Return the expected status of its pages, which know people and no keys."""
+    """Return the expected status of the release's pages, which ignore API keys."""
     rules = rules_of(state)
     if rules.gone:
         return 410
@@ -149,7 +151,7 @@ def shown(state: str, who: str) -> int:
 
 
 def shared(state: str, _: str) -> int:
-    """Return the expected status where every reader is a stranger, as in another site's page."""
+    """Return the expected status where every reader is a stranger, as in a page of another site."""
     rules = rules_of(state)
     if not rules.known:
         return 404
@@ -157,8 +159,16 @@ def shared(state: str, _: str) -> int:
 
 
 def harvested(state: str, who: str) -> int:
-    """Return the expected status of OGC API - Features, where everybody sees what strangers do."""
+    """Return the expected status of OGC API - Features, where all see what strangers see."""
     return 401 if who == "revoked key" else shared(state, who)
+
+
+def rewritten(state: str, who: str) -> int:
+    """Return the expected status of what is made from a file on request.
+
+    Such requests are counted, so the key is checked.
+    """
+    return 401 if who == "revoked key" else max(served(state, who))
 
 
 DOORS = {
@@ -166,15 +176,17 @@ DOORS = {
     "/maps/{id}/": shown,
     "/maps/{id}/privacy/": shown,
     "/embed/{id}/": shared,
+    "/embed/{id}/still/": shared,
+    "/api/v1/releases/{id}/spreadsheet/{layer}": rewritten,
     "/ogc/collections/{id}.{layer}": harvested,
     "/ogc/collections/{id}.{layer}/items": harvested,
     "/ogc/collections/{id}.{layer}/items/0": harvested,
 }
-"""Addresses of a release besides its files, with the expected status for each reader and state."""
+"""URLs of a release besides its files, with a function that says which status each reader gets."""
 
 
 def courses() -> list[tuple[str, ...]]:
-    """Yield the ways from a draft to a final state, as the table's actions lead."""
+    """Return all sequences of states from draft to a final state that the table allows."""
     found: list[tuple[str, ...]] = []
     left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
     while left:
@@ -186,7 +198,7 @@ def courses() -> list[tuple[str, ...]]:
 
 
 def move(release: Release, state: str) -> None:
-    """Move a release to its next state."""
+    """Move a release to the given next state."""
     for name in release.rules.actions:
         if ACTIONS[name].to == state:
             more = dict.fromkeys(ACTIONS[name].inputs, REASON)
@@ -217,14 +229,16 @@ STRANGERS = ("anonymous", "other", "budgets key", "other's key")
 
 
 def holds(answer: Any, facts: list[str]) -> bool:
-    """Return whether an answer contains any of these facts."""
+    """Return whether a response contains any of these facts."""
     body = answer.getvalue().decode(errors="replace")
     return any(fact in body for fact in facts)
 
 
 @pytest.mark.parametrize("course", courses(), ids=" ".join)
 def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str, ...]) -> None:
-    """`SEEN_BY_STRANGERS` is the measure, whatever the table of states says."""
+    """At no URL do strangers see more than `SEEN_BY_STRANGERS` says, whatever the table of states
+    is.
+    """
     kind = "slices"
     release = draft(kind)
     Release.objects.filter(pk=release.pk).update(title="Secret walks", description="By night")

@@ -1,4 +1,4 @@
-"""Plans by API: anybody plans on published maps, members save campaigns."""
+"""Task plans by API: anybody can plan on published maps, and members can save campaigns."""
 
 from __future__ import annotations
 

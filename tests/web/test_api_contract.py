@@ -1,7 +1,7 @@
-"""The API's schema and answers, compared with committed files.
+"""The API's schema and responses, compared with committed files.
 
-The schema's examples are from these answers. After an intended change write the files anew; their
-difference shows what changes for callers: DPGEO_WRITE_CONTRACT=1 python -m pytest
+The schema's examples are taken from these responses. After an intended change, write the files
+anew; their diff shows what changes for clients: DPGEO_WRITE_CONTRACT=1 python -m pytest
 tests/web/test_api_contract.py
 """
 
@@ -27,19 +27,22 @@ HERE = Path(__file__).parent
 SCHEMA = HERE / "api_schema.json"
 ANSWERS = HERE / "api_answers.json"
 
-FILES = {"schema", "statement_schema", "release_file"}
-"""Operations that answer with JSON files and not with documents, so without examples."""
+FILES = {"schema", "statement_schema", "release_file", "style"}
+"""Operations that answer with a JSON file instead of a document, so they need no examples."""
 
 PROSE = {"description", "summary", "examples"}
 
 
 REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
-"""Lists that follow from a registry: where they are whole, the contract says which."""
+"""Lists that follow from a registry. If a list is complete, the committed schema names its
+registry.
+"""
 
 
 def structure(described: Any, *, names: bool = False) -> Any:
-    """Return a schema without its prose and registered names. In an object of `names` keys are
-    names.
+    """Return a schema without its prose and registered names.
+
+    If `names`, the object's keys are names of fields and not keywords.
     """
     for name, registered in REGISTERED.items():
         if described == registered:
@@ -56,7 +59,7 @@ def structure(described: Any, *, names: bool = False) -> Any:
 
 
 def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
-    """Compare a document with a committed file, the order of members too unless they are sorted."""
+    """Check that a document equals a committed file, also in the order of members unless sorted."""
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
@@ -90,14 +93,17 @@ def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
 
 
 def described(mechanisms: list[Any]) -> list[Any]:
-    """The mechanisms that the committed answers have: a new one is in the registry alone."""
+    """Return the mechanisms that the committed responses list.
+
+    A new mechanism is only in the registry.
+    """
     held = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
     keys = {each["key"] for each in held}
     return [each for each in mechanisms if each["key"] in keys]
 
 
 def lacks_an_example(operation: dict[str, Any]) -> bool:
-    """Whether a request or a good answer is a document without an example."""
+    """Return whether a request or a successful response lacks an example."""
     good = [answer for status, answer in operation["responses"].items() if status < "3"]
     documents = [each.get("content", {}) for each in (operation.get("requestBody", {}), *good)]
     held = [each["application/json"] for each in documents if "application/json" in each]
@@ -110,7 +116,7 @@ def takes_json(operation: dict[str, Any]) -> bool:
 
 
 def examples(answers: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema's examples: bodies and answers, with only the beginning of long lists."""
+    """Return the schema's examples: request bodies, and responses with long lists shortened."""
     return {
         name: {
             **({"sent": sent} if (sent := example_city.BODIES.get(name)) else {}),

@@ -1,4 +1,4 @@
-"""Answers and examples as the OpenAPI schema describes them."""
+"""Responses and examples, which must be as the OpenAPI schema describes them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def found_at(pointer: str, document: Any) -> Any:
 
 
 def linked() -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
-    """Yield every link: the operation and answer that it leads from, its target, and its fields."""
+    """Yield each link between operations: its operation and response, target and fields."""
     for methods in schema()["paths"].values():
         for described in methods.values():
             for answer in described["responses"].values():
@@ -109,7 +109,7 @@ def test_refusals_by_the_web_server_are_described_for_every_operation() -> None:
 
 @pytest.fixture
 def desk(settings: Any, tmp_path: Any) -> Desk:
-    """Make an organisation whose dataset has data."""
+    """Make an organisation that has a dataset with data."""
     settings.INCOMING_DIR = tmp_path
     made = make_desk()
     made.declare(ready=True, slug="walks", study_area=STUDY_AREA)
@@ -118,13 +118,13 @@ def desk(settings: Any, tmp_path: Any) -> Desk:
 
 @pytest.fixture
 def release(desk: Desk) -> Release:
-    """Make a map of the city."""
+    """Make a published map of the dataset."""
     return install(make_dataset(desk.organisation, AREA), grid_release(16, area=AREA))
 
 
 @pytest.fixture
 def throttled(settings: Any) -> Iterator[Any]:
-    """Reset the counted requests, and return the settings."""
+    """Yield the settings, with request limits that start from zero."""
     caches["throttle"].clear()
     yield settings
     caches["throttle"].clear()

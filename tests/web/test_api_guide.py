@@ -1,4 +1,4 @@
-"""The commands of docs/api.md, run as HTTP requests one after another."""
+"""The commands in docs/api.md, run one after another as HTTP requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMMAND = re.compile(
 
 
 CUT = "%/tus"
-"""What the shell removes from the end of a name."""
+"""What the guide's shell commands cut off from the end of an upload's URL."""
 
 
 def commands() -> list[str]:
@@ -48,7 +48,7 @@ def commands() -> list[str]:
 
 
 def ask(command: str, names: dict[str, str]) -> Any:
-    """Send the request of a curl command."""
+    """Send the request of a curl command, and return the response."""
     words = shlex.split(re.sub(r"\$([A-Z]+)", lambda name: names[name[1]], command))
     method, address, data = "GET", "", b""
     headers: dict[str, str] = {}

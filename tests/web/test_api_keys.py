@@ -1,4 +1,4 @@
-"""Keys of programs: shown once, stored as a hash, limited to their maker's role."""
+"""API keys: shown once, stored as a hash, limited to the role of the person who made them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERYTHING = list(Scope.values)
 
 
 def bearer(secret: str) -> User:
-    """Return the user of a key, which must be valid."""
+    """Return the user of a valid key."""
     user = bearer_of(secret)
     assert user is not None
     return user

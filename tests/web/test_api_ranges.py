@@ -207,7 +207,10 @@ def test_an_outline_across_too_many_cells_names_its_field(monkeypatch: pytest.Mo
 def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whether 100,000 corners cross each other would take a minute to find out."""
+    """A polygon with too many corners is refused before its validity is checked.
+
+    It would take a minute to find out whether 100,000 corners make a valid polygon.
+    """
     ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MOST_CORNERS)]
     polygon = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
     problem = Program().ask("POST", query(), {"polygon": polygon}, 400)

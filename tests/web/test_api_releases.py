@@ -1,4 +1,4 @@
-"""The API's documents of releases and datasets: content, access and format."""
+"""The API's documents about releases and datasets: content, access and format."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ACCEPTS = ["*/*", "application/json", "text/html", "text/csv", "application/pdf;
 
 
 def lasting(answer: Any) -> dict[str, str]:
-    """Return the headers of an answer except the request's random id."""
+    """Return the headers of a response except the random request id."""
     return {name: value for name, value in answer.items() if name != "X-Request-ID"}
 
 
 def get(client: Client, address: str, status: int = 200, **headers: str) -> Any:
-    """Return the JSON of an answer with the expected status."""
+    """Return the JSON of a response; check that it has the expected status."""
     answer = client.get(address, headers=headers)
     assert answer.status_code == status, answer.content
     return json.loads(answer.content)
@@ -47,12 +47,12 @@ def signed_in(user: User) -> Client:
 
 
 def member() -> Client:
-    """Sign in a steward of the publisher."""
+    """Return the browser of a steward of the publisher, who is signed in."""
     return signed_in(make_member(make_organisation(), get_random_string(8)))
 
 
 def stranger() -> Client:
-    """Sign in an administrator of another publisher."""
+    """Return the browser of another publisher's administrator, who is signed in."""
     other = make_organisation("other-town")
     return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
 
@@ -177,7 +177,10 @@ def test_the_stated_guarantee_is_the_whole_budget_and_never_the_rest(client: Cli
 
 
 def test_private_facts_change_no_public_answer() -> None:
-    """The same blob over two arbitrary datasets differs only in ids and dates of publication."""
+    """Private facts change no public response.
+
+    The same content for two different datasets differs only in ids and dates of publication.
+    """
     answers = []
     for rows, budget_spent in ((1, 0), (999_999, 1_000_000)):
         dataset = make_dataset()
@@ -201,7 +204,7 @@ def test_private_facts_change_no_public_answer() -> None:
 
 
 def public_answers(release: Release) -> dict[str, bytes]:
-    """Return everything that a stranger gets of a release, without ids and dates."""
+    """Return all that a stranger can fetch about a release, without ids and dates."""
     client = Client()
     base = f"/api/v1/releases/{release.pk}"
     addresses = ["/api/v1/releases", "/api/v1/datasets", "/api/v1/datasets/walks", base]
@@ -242,7 +245,10 @@ def test_other_sites_may_read_what_is_public(client: Client) -> None:
 
 
 def test_no_public_answer_reveals_the_hour_of_publication() -> None:
-    """A release that publishes itself does so when its job ends, and run times are private."""
+    """No public response reveals the hour of publication.
+
+    A release that publishes itself does so when its job ends, and run times are private.
+    """
     dataset = make_dataset()
     releases = [install(dataset) for _ in range(3)]
     stranger_sees = []
@@ -264,7 +270,7 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     releases = [install(dataset) for _ in range(5)]
     moment = timezone.now()
     for index, release in enumerate(releases):
-        # Two of them on the same day.
+        # Each day has two of them.
         at = moment + datetime.timedelta(days=index // 2)
         Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
     found: list[str] = []
@@ -286,7 +292,7 @@ def test_a_release_published_between_pages_repeats_nothing(client: Client) -> No
     install(dataset)
     rest = get(client, page["next"])["results"]
     found = [each["id"] for each in page["results"] + rest]
-    # The new one may be in between: within a day the order is that of the random ids.
+    # The new one may be in the middle, because within a day the random ids determine the order.
     assert len(set(found)) == len(found)
     assert set(found) >= set(first)
 
@@ -466,7 +472,13 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
         "description",
         "publisher",
         "licence",
+        "licence_url",
         "attribution",
+        "contact",
+        "keywords",
+        "themes",
+        "covers_from",
+        "covers_until",
         "unit",
         "time_zone",
         "public_attributes",

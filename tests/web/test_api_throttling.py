@@ -1,4 +1,4 @@
-"""Limits on requests: nobody blocks the others, and a failing count blocks nobody."""
+"""Request limits: nobody can block others, and nobody is blocked if counting fails."""
 
 from __future__ import annotations
 

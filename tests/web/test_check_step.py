@@ -1,14 +1,15 @@
-"""The step of checking a file: what its owner sees, what stops, and what stays hidden."""
+"""The check step of the owner's path: what the owner sees, what stops, and what stays hidden."""
 
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create
+from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk
@@ -22,21 +23,27 @@ def desk() -> Desk:
     return make_desk()
 
 
-def received(desk: Desk, rows: list[str], header: str = "device,lon,lat,seen") -> Upload:
-    """Return a file that waits for its columns, in a dataset of a degree in a box."""
+def received(
+    desk: Desk,
+    rows: list[str],
+    header: str = "device,lon,lat,seen",
+    name: str = "a.csv",
+    area: tuple[float, float, float, float] = (10, 50, 11, 51),
+) -> Upload:
+    """Make an upload with columns that are not confirmed, in a dataset over a box."""
     dataset = dataset_create(
         organisation=desk.organisation,
         title="A box",
         licence="CC0",
         unit="person",
-        study_area=StudyArea.from_bounds(10, 50, 11, 51).to_geojson(),
+        study_area=StudyArea.from_bounds(*area).to_geojson(),
         time_zone="UTC",
         budget=None,
         budget_later=True,
         created_by=desk.user,
     )
     file = io.BytesIO("\n".join([header, *rows, ""]).encode())
-    return upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
+    return upload_receive(dataset=dataset, file=file, file_name=name, created_by=desk.user)
 
 
 def rows_at(lon: float, lat: float, count: int = 200) -> list[str]:
@@ -51,7 +58,7 @@ COLUMNS = {"person": "device", "longitude": "lon", "latitude": "lat", "time": "s
 
 
 def address(upload: Upload) -> str:
-    """Return the address of an upload."""
+    """Return the URL of an upload's page."""
     return f"/desk/uploads/{upload.pk}/"
 
 
@@ -89,6 +96,7 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     upload = received(desk, rows_at(10.2, 50.2), header="device,lat,lon,seen")
     answer = desk.client.get(address(upload))
     assert "swapped" in answer.content.decode()
+    assert "Choose another named place" not in answer.content.decode()
     [(_, answers), *_] = answer.context["questions"]
     fixed = answers[0].fields | {"try": "1", "unit": "person"}
     assert (
@@ -96,6 +104,23 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     )
     upload.refresh_from_db()
     assert upload.state == UploadState.RECEIVED
+
+
+def test_an_answer_is_marked_once_it_is_given(desk: Desk) -> None:
+    rows = [f"p{n},10.2,50.2,05/06/2026 {n % 24:02d}:00" for n in range(90)]
+    page = address(received(desk, rows, header="device,lon,lat,time"))
+    asked = desk.client.get(page)
+    assert '<li class="asks"' in asked.content.decode()
+    [(_, [first, second])] = asked.context["questions"]
+    assert (first.chosen, second.chosen) == (True, False)
+    answer = desk.client.post(page, first.fields | {"try": "1", "unit": "person"})
+    for _, answers in answer.context["questions"]:
+        assert [each.label for each in answers if each.chosen] == [first.label]
+    shown = answer.content.decode()
+    assert '<li class="asks"' not in shown
+    assert "It is read like this." in asked.content.decode()
+    other = desk.client.post(page, second.fields | {"try": "1", "unit": "person"})
+    assert '<li class="asks"' not in other.content.decode()
 
 
 def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
@@ -129,7 +154,7 @@ def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     assert "rows can be used" not in page
     assert 'id="points"' not in page
     assert desk.client.post(address(upload), COLUMNS).status_code == 302
-    # Once the area is fixed it cannot be exchanged any more.
+    # Once the area is fixed, it can no longer be replaced.
     assert desk.client.post(place, {"place": "Paris"}).status_code == 422
 
 
@@ -157,3 +182,28 @@ def test_while_a_draft_waits_nothing_is_shown_to_compare_it_with(desk: Desk) -> 
     assert 'id="points"' not in page
     assert ">p7<" not in page
     assert "rows that were tried" not in page
+
+
+def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> None:
+    first = received(desk, rows_at(10.2, 50.2))
+    assert 'id="points"' in desk.page(address(first))
+    dataset_discard(dataset=first.dataset)
+    again = received(desk, rows_at(10.2, 50.2))
+    assert "200 of 200 rows" in desk.page(address(again))
+    assert again.dataset.area_seen == {}  # the area is the same
+    dataset_discard(dataset=again.dataset)
+    tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
+    assert tight.dataset.area_seen["times"] == 2
+
+
+def test_a_format_is_declared_where_the_first_row_suggests_another(desk: Desk) -> None:
+    lines = [json.dumps({"who": n % 9, "lon": 10.2, "lat": 50.2}) for n in range(40)]
+    upload = received(desk, lines, header='{"trips": [', name="rows.json")
+    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "unit": "person"}
+    page = desk.client.post(address(upload), columns | {"file_format": "ndjson", "try": "1"})
+    assert "40 of 41 rows can be used." in page.content.decode()
+    upload.refresh_from_db()
+    assert (upload.state, bool(upload.failure)) == (UploadState.RECEIVED, False)
+    sent = desk.client.post(address(upload), columns | {"file_format": "ndjson"})
+    assert sent.status_code == 302
+    assert Dataset.objects.get().columns["file_format"] == "ndjson"

@@ -1,36 +1,343 @@
-"""The Python client's choice of layer, where none is named."""
+"""The Python client: what its tables, pictures and lists carry, and what it says when it fails."""
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import httpx
+import numpy as np
+import pyarrow.parquet
 import pytest
+from django.conf import settings
 from django.test import Client
-from dpgeo_client import Catalogue
+from dpgeo_client import ApiError, AsyncCatalogue, Catalogue, NetworkError, cli, upload
+from dpgeo_client import Release as Read
+from dpgeo_client.slices import read_slice
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
-from tests.unit.artefacts.releases import examples
+from tests.requirements import need
+from tests.unit.artefacts.releases import examples, grid_release, slices_release, sparse_release
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOST = "http://testserver"
 
+PACKAGE = Path(settings.BASE_DIR) / "clients" / "python"
+
 
 def answer(request: httpx.Request) -> httpx.Response:
-    """Answer over the test's own connection to the database."""
-    said = Client().get(request.url.raw_path.decode())
-    return httpx.Response(said.status_code, headers=dict(said.headers), content=said.content)
+    """Return the site's response to a client's request, over the test's database connection."""
+    where = request.url.raw_path.decode()
+    form = request.headers.get("Content-Type", "")
+    said = Client().generic(request.method, where, request.content, content_type=form)
+    return httpx.Response(said.status_code, headers=dict(said.headers), content=said.getvalue())
+
+
+@pytest.fixture(autouse=True)
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Answer all requests of the client within the test.
+
+    The fixture is a function that sets another answer.
+    """
+
+    def serve(handler: Any) -> None:
+        def made(**given: Any) -> httpx.Client:
+            return plain(transport=httpx.MockTransport(handler), **given)
+
+        monkeypatch.setattr(httpx, "Client", made)
+
+    plain = httpx.Client
+    serve(answer)
+    return serve
+
+
+def read(released: Released) -> Read:
+    """Publish a release and read it through the client."""
+    stored = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
+    return Catalogue(HOST).release(stored.pk)
 
 
 @pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
-def test_the_measured_layer_is_the_default(released: Released) -> None:
-    release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
-    catalogue = Catalogue(HOST)
-    catalogue._connection._client = httpx.Client(
-        transport=httpx.MockTransport(answer), base_url=HOST
-    )
-    measured = next(layer.name for layer in layers(released) if layer.kind == "measured")
-    taken = catalogue.release(release.pk).file("GeoParquet")
-    assert taken["layer"] == measured
+def test_the_measured_layer_is_the_default_or_every_slice_is(released: Released) -> None:
+    release = read(released)
+    shown = layers(released)
+    measured = next(layer for layer in shown if layer.kind == "measured")
+    table = release.to_arrow()
+    if measured.time_slice:
+        with pytest.raises(LookupError, match=f"for each slice.*{measured.name}"):
+            release.file("GeoParquet")
+        assert len(table) == sum(map(len, shown))
+    else:
+        assert release.file("GeoParquet")["layer"] == measured.name
+        assert len(table) == len(measured)
+
+
+def test_a_map_by_time_is_in_long_form() -> None:
+    released = slices_release()
+    release = read(released)
+    cells = release.to_geopandas()
+    assert list(cells.columns[:3]) == ["slice", "start", "end"]
+    assert [
+        tuple(row) for row in cells[["slice", "start", "end"]].drop_duplicates().to_numpy()
+    ] == [
+        ("00:00 to 12:00", "00:00", "12:00"),
+        ("12:00 to 24:00", "12:00", "24:00"),
+    ]
+    for layer in layers(released):
+        mine = cells[cells["slice"] == layer.title]
+        assert layer.value is not None
+        assert mine["estimate"].tolist() == layer.value.tolist()
+        assert release.to_geopandas(layer.name)["estimate"].tolist() == layer.value.tolist()
+
+
+def test_every_division_of_time_has_its_times() -> None:
+    for slices in TIME_SLICES.values():
+        for key, title in zip(slices.keys, slices.titles, strict=True):
+            read_as = read_slice(f"cells-{key}", title)
+            assert read_as.start, key
+            assert read_as.end > read_as.start or read_as.end.endswith("24:00"), key
+    assert read_slice("cells-5-friday", "Friday")[2:] == ("Friday 00:00", "Friday 24:00")
+    assert read_slice("cells-working-days", "")[2:] == ("Monday 00:00", "Friday 24:00")
+    assert read_slice("cells-spring", "Spring")[2:] == ("", "")
+
+
+def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path) -> None:
+    release = read(slices_release())
+    statement = release.statement()
+    told = release.to_geopandas().attrs
+    assert told["epsilon"] == statement["guarantee"]["epsilon"]
+    assert told["licence"] == statement["licence"]
+    assert told["citation"] == statement["citation"] != ""
+    assert told["margins"]["cells-00-12"]["margin_95"]["largest"] > 0
+    assert told["counted"] == "people"
+    table = release.to_arrow()
+    pyarrow.parquet.write_table(table, tmp_path / "all.parquet")
+    metadata = pyarrow.parquet.read_schema(tmp_path / "all.parquet").metadata
+    assert json.loads(metadata[b"dpgeo"]) == told
+    assert json.loads(metadata[b"geo"])["primary_column"] == "geometry"
+
+
+def test_a_written_table_opens_with_its_facts(tmp_path: Path) -> None:
+    import geopandas
+
+    cells = read(grid_release()).to_geopandas()
+    cells.to_parquet(tmp_path / "cells.parquet")
+    assert geopandas.read_parquet(tmp_path / "cells.parquet").attrs == cells.attrs
+
+
+def test_grids_are_arrays_over_latitude_and_longitude() -> None:
+    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
+    release = read(slices_release())
+    array, cells = release.to_xarray(), release.to_geopandas()
+    assert array["estimate"].dims == ("slice", "latitude", "longitude")
+    assert array["start"].values.tolist() == ["00:00", "12:00"]
+    for row in cells.sample(10, random_state=1).itertuples():
+        spot = array.sel(slice=row.slice).sel(
+            latitude=row.geometry.centroid.y, longitude=row.geometry.centroid.x, method="nearest"
+        )
+        assert float(spot["estimate"]) == row.estimate
+        assert float(spot["latitude"]) == pytest.approx(row.geometry.centroid.y, abs=1e-4)
+    assert int(array["estimate"].notnull().sum()) == len(cells)
+    assert array.attrs["epsilon"] == "0.5"
+    assert isinstance(array.attrs["margins"], str)
+
+
+def test_arrays_of_listed_cells_keep_their_distances() -> None:
+    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
+    array = read(sparse_release()).to_xarray()
+    steps = np.diff(array["longitude"].values)
+    assert steps == pytest.approx(np.full(len(steps), steps[0]))
+    assert (np.diff(array["latitude"].values) < 0).all()
+
+
+def test_layers_that_are_no_grid_of_cells_say_so() -> None:
+    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
+    zones = next(each for each in examples() if type(each.content).__name__ == "ZonesRelease")
+    with pytest.raises(LookupError, match="no grid"):
+        read(zones).to_xarray()
+
+
+@pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
+def test_every_kind_of_map_is_drawn(released: Released, tmp_path: Path) -> None:
+    need(importlib.util.find_spec("matplotlib"), "matplotlib: make packages-full")
+    import matplotlib
+
+    matplotlib.use("agg")
+    release = read(released)
+    figure = release.plot()
+    figure.savefig(tmp_path / "drawn.png", dpi=40)
+    assert figure.get_suptitle() == release.title
+    assert release.facts["licence"] in figure.get_supxlabel()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert {each.title for each in release.slices} <= set(titles)
+
+
+def test_notebooks_show_a_map_without_trusting_its_title() -> None:
+    released = grid_release()
+    hostile = {**released.about, "title": "<script>alert(1)</script>"}
+    release = read(dataclasses.replace(released, about=hostile))
+    shown = release._repr_html_() + release.explore()._repr_html_()
+    shown += Catalogue(HOST).search()._repr_html_()
+    assert "<script" not in shown
+    assert shown.count("&lt;script&gt;") == 4
+    assert release.facts["promise"]["sentence"].split(".")[0] in shown
+
+
+def test_a_frame_weighs_next_to_nothing_whatever_the_map(tmp_path: Path) -> None:
+    release = read(grid_release(96))
+    assert release.to_arrow().nbytes > 500_000
+    frame = release.explore(height=400)
+    assert len(frame.html) < 1000
+    assert f'src="{HOST}/embed/{release.id}/"' in frame.html
+    assert frame.html in frame.save(tmp_path / "map.html").read_text()
+    draft = install(make_dataset(), published=False)
+    facts = {**release.facts, "id": draft.pk, "state": "draft"}
+    with pytest.raises(LookupError, match="published"):
+        Read(release._connection, facts).explore()  # type: ignore[arg-type]
+
+
+def test_maps_are_found_by_words() -> None:
+    first, second = grid_release(), sparse_release()
+    install(make_dataset(title="Walks"), first)
+    renamed = {**second.about, "title": "Ferries to the islands"}
+    install(make_dataset(title="Boardings"), dataclasses.replace(second, about=renamed))
+    found = Catalogue(HOST).search
+    assert [each.title for each in found("FERR island")] == ["Ferries to the islands"]
+    assert [each.title for each in found("boardings")] == ["Ferries to the islands"]
+    assert len(found()) == 2
+    assert list(found("ferries walks")) == []
+    assert len(found(mechanism=first.mechanism)) == 1
+
+
+def test_the_network_has_errors_of_its_own(served: Callable[[Any], None]) -> None:
+    def broken(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("Connection refused")
+
+    served(broken)
+    with pytest.raises(NetworkError, match=r"testserver/api/v1/releases/x did not.*refused.*Check"):
+        Catalogue(HOST).release("x")
+    served(lambda request: httpx.Response(200, html="<h1>Welcome</h1>"))
+    with pytest.raises(ApiError, match="Is testserver a dpgeo site"):
+        Catalogue(HOST).release("x")
+    served(lambda request: httpx.Response(301, headers={"location": "https://testserver/"}))
+    with pytest.raises(ApiError, match="names: https://testserver/"):
+        Catalogue(HOST, key="dpg_secret").release("x")
+
+
+def test_a_file_changed_on_its_way_is_not_kept(
+    served: Callable[[Any], None], tmp_path: Path
+) -> None:
+    release = read(grid_release())
+    served(lambda request: httpx.Response(200, content=b"PAR1"))
+    meddled = Read(Catalogue(HOST)._connection, release.facts)
+    meddled._statement = release.statement()
+    with pytest.raises(NetworkError, match="changed on its way"):
+        meddled.download(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_upload_goes_on_where_it_stopped(
+    served: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(upload, "PIECE_BYTES", 40)
+    content = bytes(range(100))
+    (tmp_path / "walks.csv").write_bytes(content)
+    store = _Store()
+    served(store.answer)
+    sent = Catalogue(HOST, key="dpg_x").upload("walks", tmp_path / "walks.csv", progress=False)
+    assert bytes(store.arrived) == content
+    assert sent.facts["state"] == "received"
+    assert store.broken == 2
+
+
+class _Store:
+    """A tus server that breaks the connection in the middle of two pieces."""
+
+    def __init__(self) -> None:
+        self.arrived, self.broken = bytearray(), 0
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        here = f"{HOST}/api/v1/uploads/1/tus"
+        if request.method == "POST":
+            return httpx.Response(201, headers={"location": here})
+        if request.method == "GET":
+            return httpx.Response(200, json={"url": here, "state": "received"})
+        if request.method == "PATCH":
+            assert int(request.headers["upload-offset"]) == len(self.arrived)
+            if self.broken < 2:
+                self.broken += 1
+                self.arrived += request.content[:10]
+                raise httpx.ReadError("Connection reset by peer")
+            self.arrived += request.content
+        return httpx.Response(204, headers={"upload-offset": str(len(self.arrived))})
+
+
+def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
+    release = read(slices_release())
+    told = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
+    # The answers come from memory, because the client's threads are outside the test's transaction.
+    served(lambda request: httpx.Response(200, json=told[request.url.path.split("/")[-1]]))
+
+    async def ask() -> list[Any]:
+        async with AsyncCatalogue(HOST) as catalogue:
+            one = await catalogue.release(release.id)
+            listed = [each.facts async for each in catalogue.releases()]
+            return [one.facts, *listed, (await catalogue.search("walks"))[0].facts]
+
+    assert asyncio.run(ask()) == [release.facts] * 3
+
+
+def test_a_terminal_lists_saves_and_draws_maps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = read(slices_release())
+    page = f"{HOST}/de/maps/{release.id}/"
+    assert cli.main(["list", HOST, "walks"]) == 0
+    assert f"{HOST}/maps/{release.id}/" in capsys.readouterr().out
+    assert cli.main(["get", page, "--format", "CSV", "-o", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cells-00-12.csv",
+        "cells-12-24.csv",
+    ]
+    capsys.readouterr()
+    assert cli.main(["get", page, "--format", "Shapefile"]) == 1
+    assert "there are" in capsys.readouterr().err
+    assert cli.main(["get", f"{HOST}/about/", "--format", "CSV"]) == 1
+    assert "no address of a map" in capsys.readouterr().err
+    if importlib.util.find_spec("matplotlib"):
+        assert cli.main(["plot", page, "-o", str(tmp_path / "map.png")]) == 0
+        assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_optional_packages_are_imported_where_they_are_used() -> None:
+    heavy = ["geopandas", "pyarrow", "xarray", "matplotlib", "tqdm", "pandas"]
+    code = f"import sys, dpgeo_client.cli; sys.exit(str([n for n in {heavy} if n in sys.modules]))"
+    words = [sys.executable, "-c", code]
+    said = subprocess.run(words, cwd=PACKAGE, capture_output=True, text=True, check=False)
+    assert said.stderr.strip() == "[]"
+
+
+def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:
+    release = read(grid_release())
+    frame = release.radius_map(5, willingness=800, travel_metres=9000, worker_share=0.2, lattice=24)
+    assert {"band", "line"} <= set(frame["feature"]) <= {"band", "line", "out_of_reach"}
+    assert frame.crs == "EPSG:4326"
+    assert frame.attrs["reward"] == 5
+    assert frame.attrs["settings"]["travel_metres"] == 9000
+    bands = frame[frame["feature"] == "band"]
+    assert (bands["from_metres"] < bands["to_metres"]).all()
+    with pytest.raises(ApiError, match="above 0"):
+        release.radius_map(5, target=0)

@@ -1,4 +1,4 @@
-"""The commands publish a map without a running server, and explain errors."""
+"""Commands that publish a map without a running server, and that explain errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DECLARATION = [
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for no worker: none runs in these tests."""
+    """Do not wait for a worker, because none runs in these tests."""
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
 
 

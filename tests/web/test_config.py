@@ -1,4 +1,4 @@
-"""The settings: headers, logs and the result of `check --deploy`."""
+"""Settings: headers, logs, and the result of `check --deploy`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Datasets are declared publicly and frozen; uploads are private and streamed."""
+"""Datasets, which are declared publicly and then frozen; uploads are private and streamed."""
 
 from __future__ import annotations
 
 import io
 import re
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.person_keys import unseal
+from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import (
     canonical_path,
     datasets_public,
@@ -34,13 +36,7 @@ from dpgeo.datasets.selectors import (
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import (
-    offered_columns,
-    upload_confirm,
-    upload_discard,
-    upload_preview,
-    upload_receive,
-)
+from dpgeo.datasets.uploads import offered_columns, upload_confirm, upload_discard, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap
@@ -388,7 +384,7 @@ def test_a_later_file_may_name_and_write_its_positions_in_another_way() -> None:
     first.refresh_from_db()
     dataset.refresh_from_db()
     assert (other.report or {})["accepted"] == (first.report or {})["accepted"]
-    assert Columns.from_json(dataset.columns) == COLUMNS
+    assert Columns.from_json(dataset.columns) == replace(COLUMNS, file_format="csv")
     assert first.canonical_name
 
 
@@ -407,8 +403,9 @@ def test_a_later_file_keeps_the_columns_that_it_has() -> None:
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
-    """Its worker died after the canonical file was complete; the raw file may be deleted
-    already.
+    """If an ingestion was interrupted at its end, it is completed and not repeated.
+
+    Its worker died after writing the canonical file, and the raw file may already be deleted.
     """
     upload = make_received(make_dataset(keep_raw=keeps))
     upload_confirm(upload=upload, columns=COLUMNS)
@@ -552,3 +549,41 @@ def test_each_role_allows_exactly_its_actions(role: Role | None, allowed: set[st
     actions = {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"}
     assert {action for action in actions if may(user, dataset, action)} == allowed
     assert role_in(user, dataset.organisation) == role
+
+
+def test_words_for_portals_are_tidied() -> None:
+    dataset = make_dataset()
+    changes = {
+        "keywords": [" Walking ", "walking", "", "parks"],
+        "themes": ["TRAN", "SOCI", "TRAN"],
+        "contact": "walks@example.org",
+        "covers_from": "2026-03-01",
+        "covers_until": "2026-03-31",
+    }
+    dataset_update(dataset=dataset, changes=changes)
+    assert (dataset.keywords, dataset.themes) == (["Walking", "parks"], ["SOCI", "TRAN"])
+    assert dataset.contact_address == "walks@example.org"
+    dataset_update(dataset=dataset, changes={"contact": "", "covers_until": None})
+    assert dataset.contact_address == dataset.organisation.contact
+    assert dataset.covers_until is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("keywords", "walking"),
+        ("keywords", [1]),
+        ("keywords", ["x" * 51]),
+        ("keywords", [f"word {number}" for number in range(21)]),
+        ("themes", ["WALK"]),
+        ("contact", "nobody"),
+        ("covers_from", "2026-02-30"),
+        ("covers_until", "2026-02-28"),
+    ],
+)
+def test_words_that_portals_could_not_use_are_refused(field: str, value: Any) -> None:
+    dataset = make_dataset()
+    dataset_update(dataset=dataset, changes={"covers_from": "2026-03-01"})
+    with pytest.raises(InvalidInput) as refused:
+        dataset_update(dataset=dataset, changes={field: value})
+    assert refused.value.field == field

@@ -1,4 +1,4 @@
-"""Requirements of a server: health, production settings, container files."""
+"""What a server requires: health checks, production settings and container files."""
 
 from __future__ import annotations
 
@@ -120,7 +120,10 @@ print(json.dumps([names, secure, elsewhere, paths]))
 def test_cookies_are_bound_to_this_host_under_https(
     tmp_path: Path, https: str, prefix: str
 ) -> None:
-    """Browsers refuse a cookie of that prefix unless it is secure, of this host and for `/`."""
+    """Under https, cookies are bound to this host.
+
+    Browsers accept a cookie with this prefix only if it is secure, for this host, and for path `/`.
+    """
     shown = manage(tmp_path, *("shell", "--no-imports", "-c", COOKIES), DPGEO_HTTPS=https)
     assert shown.returncode == 0, shown.stderr
     names, secure, elsewhere, paths = json.loads(shown.stdout)
@@ -156,7 +159,10 @@ def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
-    """As with an object store, data are copied to this machine while they are read."""
+    """Everything works with a storage in which files have no path.
+
+    As with an object store, data are copied to this machine while they are read.
+    """
     memory = {"BACKEND": "tests.storages.PathlessStorage"}
     settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
     from dpgeo.datasets.ingest_job import upload_ingest
@@ -183,7 +189,10 @@ def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
 def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
     tmp_path: Path,
 ) -> None:
-    """Under umask 077 as well, with which a clone and its build may have been made."""
+    """All may read the collected static files, but only their owner may read private folders.
+
+    That also holds if the clone and its build were made with umask 077.
+    """
     command = shlex.join([sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"])
     static = tmp_path / "static"
     static.mkdir(mode=0o700)
@@ -224,7 +233,7 @@ def test_the_compose_file_has_the_services_of_a_server() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_container_is_confined(name: str) -> None:
-    """Read-only, without privileges, in bounded memory, with bounded logs."""
+    """Each container is read-only and without privileges, with limited memory and limited logs."""
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -238,7 +247,7 @@ def test_each_container_is_confined(name: str) -> None:
 
 
 def test_images_have_exact_versions() -> None:
-    """The same files give the same image tomorrow."""
+    """Images have exact versions, so that the same files give the same image tomorrow."""
     bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     others = [each["image"] for each in SERVICES.values() if not each.get("build")]
     assert len(bases) == 2
@@ -286,7 +295,7 @@ def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """Return the arguments of the last such instruction."""
+    """Return the arguments of the Dockerfile's last such instruction."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     words = [line for line in text.splitlines() if line.startswith(f"{instruction} ")][-1]
     rest = words.removeprefix(instruction).strip()

@@ -1,4 +1,4 @@
-"""The owner's desk: access, guidance, and forms that keep what was typed."""
+"""The owners' pages ("the desk"): access, guidance, and forms that keep what was typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk's figures: bars, exact epsilons, readable lengths."""
+"""Figures on the owners' pages: bars, exact epsilons and readable lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database
 
 
 def width(budget: Budget) -> float:
-    """Return the width in per cent of the whole bar."""
+    """Return the width of a budget's bar, in per cent of the whole."""
     return sum(budget.spent) + budget.held + sum(budget.future)
 
 

@@ -1,4 +1,4 @@
-"""Releases at the desk: quoted, confirmed, paid once, published, withdrawn."""
+"""Releases on the owners' pages: quoted, confirmed, paid for once, published, withdrawn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def asked(**changes: str) -> dict[str, str]:
-    """Return what a person types to request a release."""
+    """Return the form that a person fills in to request a release."""
     typed = {
         "title": "Evenings of May",
         "description": "Nobody was there.",
@@ -48,12 +48,12 @@ def asked(**changes: str) -> dict[str, str]:
 
 
 def address(dataset: Dataset) -> str:
-    """Return the address at which releases of a dataset are requested."""
+    """Return the URL of the page that requests releases of a dataset."""
     return f"/desk/datasets/{dataset.slug}/release/"
 
 
 def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
-    """Return the fields of the last page before paying, with the button pressed."""
+    """Return the form fields of the last page before payment, including the pressed button."""
     page = desk.client.post(address(dataset), asked(**changes)).content.decode()
     hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
     return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {

@@ -1,4 +1,4 @@
-"""Uploads at the desk: with and without scripts, previewed, confirmed, reported."""
+"""Uploads on the owners' pages, with and without scripts: preview, confirmation and report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pytest_django import Settings
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict
-from dpgeo.datasets import preview_slots, uploads
+from dpgeo.datasets import preview_slots, previews
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_preview
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from dpgeo.phrases import Phrase
@@ -39,7 +39,7 @@ def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
 
 
 def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload:
-    """Make an upload that waits for its columns."""
+    """Upload a file, and return the upload, which waits for its columns to be confirmed."""
     dataset = desk.declare()
     file = csv(invented_rows() if text is None else text, name)
     desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
@@ -137,6 +137,17 @@ def test_it_reads_the_file_once_confirmed_and_reports_privately(desk: Desk) -> N
     assert "400.17" in page
     assert "The longitude is missing" in page
     assert "Make a map" in page
+
+
+def test_the_report_is_hidden_while_a_draft_waits_for_a_decision(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    address = f"/desk/uploads/{dataset.uploads.get().pk}/"
+    assert "Rows read" in desk.page(address)
+    desk.request(dataset)
+    page = desk.page(f"{address}?go=1")
+    assert "until it is published or rejected, the report is not shown" in page
+    assert "Rows read" not in page
+    assert "Accepted" not in page
 
 
 def test_it_accepts_a_file_without_a_usable_row(desk: Desk) -> None:
@@ -270,5 +281,5 @@ def test_a_preview_that_was_made_while_this_one_waited_is_used(
     upload = send(desk)
     upload.refresh_from_db()
     made, upload.preview = upload.preview, ""
-    monkeypatch.setattr(uploads, "preview", None)
+    monkeypatch.setattr(previews, "preview", None)
     assert upload_preview(upload=upload).to_json() == json.loads(made)

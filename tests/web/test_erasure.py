@@ -1,4 +1,4 @@
-"""Erasing a person, deleting raw files, and exporting the ledger."""
+"""Erasing a person, deleting uploaded files, and exporting the ledger."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_preview, uploads_forget_old_raw
+from dpgeo.datasets.uploads import upload_confirm, uploads_forget_old_raw
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import FOLDER, commit_blob
@@ -71,7 +72,7 @@ def rows(upload: Upload) -> int:
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Empty the storages of files from other tests."""
+    """Use empty storages, without files of other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -292,7 +293,7 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
 
 
 def stored_but_not_committed(release: Release, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Stop a worker between storing its draw and committing it; return the draw's name."""
+    """Stop a worker after it has stored a draw but before it commits it; return the draw's name."""
     before = set(stored_names(private_storage(), FOLDER))
     with monkeypatch.context() as stopped:
         stopped.setattr("dpgeo.releases.release_job.commit_blob", interrupt)

@@ -1,4 +1,4 @@
-"""The owner's desk in German, page by page; programs still get English."""
+"""The owner's pages in German, one by one; programs still get English."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.one_database
 
 
 ODD = "it has x; it has y"
-"""A name of a column."""
+"""An unusual column name."""
 
 WARDS = {
     "type": "FeatureCollection",
@@ -54,7 +54,7 @@ WARDS = {
 
 @pytest.fixture
 def desk() -> Desk:
-    """Make an organisation whose steward has names that are not English words."""
+    """Make an organisation with a steward whose names are not English words."""
     return make_desk("Haus", "inhaber")
 
 
@@ -66,7 +66,7 @@ def german() -> Iterator[None]:
 
 
 def everything(desk: Desk) -> dict[str, tuple[str, str]]:
-    """Return every page of a desk with content, and German words that each must contain."""
+    """Return every page of an owner who has content, and German words that each must contain."""
     dataset = desk.declare(title="Wege", ready=True)
     dataset_page = f"/desk/datasets/{dataset.slug}/"
     public_layer_add(
@@ -110,15 +110,15 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "ledger": ("/desk/ledger/", "Was ausgegeben wurde, wofür, von wem und wann."),
         "keys": ("/desk/keys/", "Den Schlüssel machen"),
         "campaigns": ("/desk/campaigns/", "Name und Freigabe"),
-        "new dataset": ("/desk/datasets/new/", "Wessen Anwesenheit verborgen wird"),
+        "new dataset": ("/desk/datasets/new/", "Wer geschützt wird"),
         "change dataset": (f"{dataset_page}edit/", "Wege ändern"),
-        "dataset": (dataset_page, "Angenommene Zeilen"),
+        "dataset": (dataset_page, "Hochgeladene Dateien"),
         "layers": (f"{dataset_page}layers/", "Öffentliche Ebenen"),
         "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
-        "upload": (f"/desk/uploads/{read.pk}/", "Genaue Zahlen Ihrer Daten."),
+        "upload": (f"/desk/uploads/{read.pk}/", "wird der Bericht nicht gezeigt"),
         "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
         "new release": (f"{dataset_page}release/", "Jede Person trägt höchstens bei zu"),
-        "quote": (priced + guessed, "Allein aus Ihren Einstellungen berechnet."),
+        "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Datei wurde nicht gelesen"),
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
         "release": (f"/desk/releases/{published.pk}/", "Ihre Dateien werden nicht mehr"),
@@ -127,13 +127,13 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
 
 
 def english_in(said: str) -> list[str]:
-    """Return the catalogue's English sentences that occur in a German page."""
+    """Return the English sentences of the catalogue that a German page contains."""
     catalogue = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
     said = " ".join(said.split())
     found = []
     for key, translated in catalogue._catalog.items():  # type: ignore[attr-defined]
         text = key[0] if isinstance(key, tuple) else key
-        # Short texts, and those that are the same, can occur in German sentences too.
+        # Short texts can also occur in German sentences, as can texts that are the same in German.
         for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
             english = piece.strip(" .,:;“”()")
             known = len(english) > 9 and " " in english and english not in translated
@@ -224,11 +224,14 @@ TRANSLATED = (
     "contours",
     "planar-laplace",
 )
-"""The mechanisms of version 0.1.0."""
+"""The mechanisms of version 0.1.0, which must have German names."""
 
 
 def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
-    """A new mechanism may wait for its translation: `make lint` warns."""
+    """Every state, scope and released mechanism has a German name.
+
+    A new mechanism may wait for its translation; `make lint` warns about it.
+    """
     said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
     with translation.override("de"):
         for text in map(str, said):
@@ -248,7 +251,10 @@ def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
     ],
 )
 def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
-    """The ledger is settled from rows that hold such texts, so reading them must never fail."""
+    """A stored text that is no phrase is shown as it is.
+
+    The ledger is settled from rows with such texts, so reading them must never fail.
+    """
     assert str(read_phrase(text)) == text
 
 

@@ -1,4 +1,4 @@
-"""The glossary: one list for its page and for docs/glossary.md."""
+"""The glossary, a single list from which its page and docs/glossary.md are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ground over HTTP, and the command that adds it."""
+"""The map background ("ground") over HTTP, and the command that adds regions to it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BOX = "9.50,47.12,9.54,47.16"
 
 @pytest.fixture
 def folder(tmp_path: Path, settings: Any) -> Path:
-    """Set a folder of its own for the ground."""
+    """Use an empty folder for the map background."""
     settings.GROUND_DIR = tmp_path / "ground"
     return tmp_path / "ground"
 
 
 def ground(*words: object) -> str:
-    """Run the command and return what it writes."""
+    """Run `manage.py ground` and return its output."""
     out = io.StringIO()
     call_command("ground", *map(str, words), stdout=out)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Hostile query parameters, path segments and bodies: an error in words, never a 5xx."""
+"""Hostile query parameters, path segments and bodies: errors with a reason, no server error."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ PAGES = (
     *("q", "kind", "publisher", "from", "to", "west", "south", "east", "north", "page"),
     *("release", "campaign", "next", "lang", "format"),
 )
-"""Query parameters of pages, which do not declare them."""
+"""Query parameters of pages; unlike API operations, pages do not declare them."""
 
 Route = tuple[str, tuple[str, ...]]
 """A path as Django writes it, such as maps/<str:release_id>/, and its query parameters."""
 
 
 def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[Route]:
-    """Yield the project's routes."""
+    """Yield each of the project's routes with its query parameters."""
     for each in patterns:
         written = str(each.pattern) if isinstance(each.pattern, RoutePattern) else ""
         if isinstance(each, URLResolver):
@@ -63,13 +63,13 @@ def releases() -> list[Release]:
 
 
 def program_in(releases: list[Release]) -> Program:
-    """Return a program of the publisher with all rights."""
+    """Return an API client of the publisher that has all scopes."""
     organisation = releases[0].dataset.organisation
     return program(organisation, make_member(organisation, "owner", Role.ADMINISTRATOR))
 
 
 def address(random: Random, releases: list[Release]) -> str:
-    """Return the path of a route with plausible or hostile segments, and a query."""
+    """Return the path of a random route, with plausible or hostile segments and a query."""
     release = random.choice(releases)
     names = {
         "release_id": [release.pk],
@@ -98,7 +98,7 @@ def address(random: Random, releases: list[Release]) -> str:
 
 
 def cursor(random: Random) -> str:
-    """Return a cursor as the API writes them, of hostile texts."""
+    """Return a cursor of hostile texts, encoded as the API encodes cursors."""
     first = random.choice(("2026-01-01", "9999-12-31", word(random)))
     return write_cursor(
         [first, random.choice(("\ud800", word(random)))][: random.choice((1, 2, 2))]
@@ -110,7 +110,7 @@ def quoted(text: str) -> str:
 
 
 def failed(answer: HttpResponseBase) -> str:
-    """Return what went wrong, "" unless the answer is a 5xx."""
+    """Return what went wrong; the text is empty unless the response is a server error."""
     if answer.status_code < 500:
         return ""
     caught = getattr(answer, "exc_info", None)
@@ -158,12 +158,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "api/v1/releases": {"dataset": "walks", **REQUEST},
     "api/v1/releases/RELEASE/query": {"regions": FEATURES, "layer": "cells"},
     "api/v1/plan": PLAN,
+    "api/v1/plan/radius": {"release": "", "reward": 4, "lattice": 8, "target": 0.9},
     "api/v1/campaigns": {"name": "a", **PLAN, "settings": {"total_reward": 10}},
 }
 
 
 def spoiled(document: Any, random: Random) -> Any:
-    """Return a document in which one part is hostile, be it a name or a value."""
+    """Return a document in which one name or value is hostile."""
     if isinstance(document, dict) and document and random.random() < 0.9:
         name = random.choice(list(document))
         if random.random() < 0.1:
@@ -193,7 +194,10 @@ def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> Non
 
 
 def test_ids_with_null_characters_are_unknown() -> None:
-    """PostgreSQL stores none, and fails at a comparison with one."""
+    """An id with null characters is treated as unknown.
+
+    PostgreSQL cannot store null characters, and comparing with one raises an error.
+    """
     for page in ("/maps/%00/", "/maps/%00/privacy/", "/api/v1/releases/%00"):
         assert Client().get(page).status_code == 404, page
     plan = {**PLAN, "release": "\0"}

@@ -1,4 +1,4 @@
-"""Jobs: one worker at a time, lost workers replaced, failures refunded."""
+"""Jobs: one worker at a time, lost workers are replaced, failures are refunded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def paid() -> tuple[Job, Ledger]:
-    """Make a queued job of epsilon 1/4 on a budget of 1."""
+    """Make a queued job that has paid epsilon 1/4 from a budget of 1; return it and the ledger."""
     ledger = ledger_create(name="people", total=Fraction(1))
     job = job_create(task="tests.nothing")
     budget_debit(

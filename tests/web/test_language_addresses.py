@@ -1,4 +1,4 @@
-"""Languages of the pages: in the address, or else the browser's wish."""
+"""The language of a page, which comes from its URL or else from the browser's preference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translation of the pages: no English text is left in another language."""
+"""Translated pages, in which no English text remains."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
         said = " ".join(readable(client.get(path, headers=GERMAN).content.decode()).split())
         for text, translated in german._catalog.items():  # type: ignore[attr-defined]
             english = text[0] if isinstance(text, tuple) else text
-            # Short texts, and those that are the same, can occur in German sentences too.
+            # Short texts can also occur in German sentences, as can texts that are the same in
+            # German.
             if len(english) > 9 and english != translated and english in said:
                 assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 
@@ -99,18 +100,19 @@ ENGLISH_PAGES = {"page.html", "docs.html"}
 
 
 def templates() -> Iterator[Path]:
-    """Return every template in the page's language."""
+    """Yield every template of pages in the reader's language."""
     for path in sorted(Path(settings.BASE_DIR, "dpgeo").glob("*/templates/**/*.*")):
         if path.suffix in {".html", ".txt"} and path.name not in ENGLISH_PAGES:
             yield path
 
 
 def untranslated(template: str) -> set[str]:
-    """Return texts of a template, of its labels and of default values that stay English."""
+    """Return a template's texts that are not translated, including labels and default values."""
     defaults = " ".join(re.findall(r'(?:default|yesno|pluralize):"([^"]*)"', template))
     text = re.sub(r"{% blocktranslate.*?{% endblocktranslate %}", " ", template, flags=re.S)
     text = re.sub(
-        r"{% block (?:body_class|layout) %}.*?{% endblock %}|{%.*?%}|{{.*?}}|<!doctype html>",
+        r"{% block (?:body_class|layout|form_attributes) %}.*?{% endblock %}"
+        r"|{%.*?%}|{{.*?}}|<!doctype html>",
         " ",
         text,
         flags=re.S,
@@ -152,7 +154,7 @@ def test_pages_for_programmers_are_marked_as_english(name: str) -> None:
 
 @pytest.mark.parametrize("domain", ["django", "djangojs"])
 def test_the_compiled_catalogue_is_current(domain: str, tmp_path: Path) -> None:
-    """Remedy: `make messages`."""
+    """The compiled catalogue is up to date; if this test fails, run `make messages`."""
     folder = settings.LOCALE_PATHS[0] / "de" / "LC_MESSAGES"
     write_mo(tmp_path / "made.mo", "de", read_po(folder / f"{domain}.po"))
     assert (tmp_path / "made.mo").read_bytes() == (folder / f"{domain}.mo").read_bytes()
@@ -173,7 +175,10 @@ def test_gettext_reads_the_catalogue_alike(domain: str, tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_a_privacy_sentence_has_the_number_format_of_its_language(client: Client) -> None:
-    """In German, "2,990" would mean not quite three."""
+    """A privacy sentence has the number format of its language.
+
+    In German, "2,990" would mean not quite three.
+    """
     counts = published.install(published.make_dataset(budget=Fraction(8)))
     both = published.make_dataset(budget=Fraction(8), points_budget=make_level("ln 4", 2000))
     points = published.install(both, published=False)

@@ -1,19 +1,22 @@
-"""Public layers: declared once, read back unchanged, kept while in use."""
+"""Public layers: declared once, returned unchanged, and kept while in use."""
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 from pathlib import Path
 from typing import Any
 
+import geopandas
 import pytest
+import shapely
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.datasets import layers
+from dpgeo.datasets import layer_documents, layers
 from dpgeo.datasets.layers import (
     domain_of,
     layer_kinds,
@@ -48,7 +51,7 @@ def desk() -> Desk:
 
 
 def wards(dataset: Dataset) -> dict[str, Any]:
-    """Return zones: two halves of a dataset's area, and one elsewhere."""
+    """Return a layer of zones: two halves of a dataset's area, and one zone elsewhere."""
     west, south, east, north = dataset.area.bounds
     middle = (west + east) / 2
     sides = {"w": (west - 1, middle), "e": (middle, east + 1), "far": (east + 2, east + 3)}
@@ -141,7 +144,7 @@ def test_a_name_is_used_once_and_a_file_has_a_limit(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(layers, "MOST_LAYERS", 1)
     with pytest.raises(Conflict, match="at most 1 layers"):
         add(dataset, name="tracts")
-    monkeypatch.setattr(layers, "MAX_BYTES", 100)
+    monkeypatch.setattr(layer_documents, "MAX_BYTES", 100)
     with pytest.raises(InvalidInput, match="larger than"):
         add(make_dataset(), name="tracts")
 
@@ -233,7 +236,7 @@ STOPS = """line,stop,lon,lat
 
 
 def stops(**changes: Any) -> dict[str, Any]:
-    """Request a layer of places from a table."""
+    """Return a request that declares a layer of places from a table."""
     return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
 
 
@@ -336,3 +339,61 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
         public_layer_remove(layer=dataset.layers.get(), by=None)
     for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert desk.client.get(page).status_code == 200, page
+
+
+def as_file(dataset: Dataset, folder: Path, **options: Any) -> bytes:
+    """Return the wards as a GeoPackage in another coordinate system."""
+    table = geopandas.GeoDataFrame.from_features(wards(dataset)["features"], crs=4326)
+    table.to_crs(3035).to_file(folder / "wards.gpkg", driver="GPKG", **options)
+    return (folder / "wards.gpkg").read_bytes()
+
+
+def test_programs_declare_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -> None:
+    dataset, asks = desk.declare(), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    packed = base64.b64encode(as_file(dataset, tmp_path)).decode()
+    body = {"name": "wards", "file": packed, "key_property": "key", "name_property": "name"}
+    refusal = asks.ask("POST", address, {**body, "key_property": "NUTS_ID"}, 400)
+    assert (refusal["field"], "it has 'key', 'name'" in refusal["detail"]) == ("key_property", True)
+    assert asks.ask("POST", address, {**body, "file": "*"}, 400)["field"] == "file"
+    assert asks.ask("POST", address, {**body, "layer": {}}, 400)["field"] == "file"
+    assert asks.ask("POST", address, {**body, "file_layer": "x"}, 400)["field"] == "file_layer"
+    assert asks.ask("POST", address, body, 201)["features"] == 3
+    text = {"name": "same", "layer": wards(dataset)}
+    assert asks.ask("POST", address, {**text, "file_crs": "3035"}, 400)["field"] == "file_crs"
+    asks.ask("POST", address, text, 201)
+    found = domain_of(dataset, ["wards", "same"])
+    ours, plain = found.layer("wards", Zones), found.layer("same", Zones)
+    assert (ours.keys, ours.names) == (plain.keys, plain.names)
+    for one, other in zip(ours.shapes, plain.shapes, strict=True):
+        assert shapely.hausdorff_distance(one, other) < 1e-6
+
+
+def test_the_desk_declares_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -> None:
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/layers/"
+    as_file(dataset, tmp_path, layer="districts")
+    content = as_file(dataset, tmp_path, layer="wards")
+
+    def send(**typed: str) -> Any:
+        file = SimpleUploadedFile("map.bin", content)
+        facts = {"name": "wards", "kind": "zones", "file": file, **typed}
+        return desk.client.post(address, facts, follow=True)
+
+    refused = send()
+    assert refused.status_code == 422
+    assert "has the layers" in refused.content.decode()
+    assert refused.context["form"].errors.keys() == {"file_layer"}
+    made = send(file_layer="wards")
+    assert b"Declared: wards, 3 features." in made.content
+
+
+def test_files_of_gis_need_a_source_once_a_file_was_uploaded(desk: Desk, tmp_path: Path) -> None:
+    dataset, asks = desk.declare(ready=True), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    body = {"name": "wards", "file": base64.b64encode(as_file(dataset, tmp_path)).decode()}
+    before = stored()
+    assert asks.ask("POST", address, body, 400)["field"] == "public_source"
+    assert stored() == before
+    made = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
+    assert (made["declared_before_upload"], made["public_source"]) == (False, SOURCE)

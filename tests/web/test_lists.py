@@ -1,4 +1,4 @@
-"""Lists of public releases: few queries however long, and never stale."""
+"""Lists of public releases, which need few queries at any length and are always up to date."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_QUERIES = {
     "/ogc/collections?f=html": 1,
     "/": 5,
 }
-"""Number of queries of a list that was requested before."""
+"""Largest number of database queries for each list when it was requested before."""
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_cached_lists_equal_fresh_ones(
 
 @pytest.fixture
 def shown() -> Release:
-    """Make a release that every list has shown."""
+    """Make a release that has been shown in every list."""
     release = install(make_dataset())
     install(make_dataset(title="Rides"))
     for body in bodies().values():
@@ -150,6 +150,8 @@ CHANGES: list[tuple[str, dict[str, Any], bytes, set[str]]] = [
     ),
     ("dataset", {"attribution": "Other people"}, b"Other people", {"/ogc/collections"}),
     ("dataset", {"licence": "CC0"}, b"CC0", {"/api/v1/releases", "/api/v1/catalogue"}),
+    ("dataset", {"keywords": ["hiking"]}, b"hiking", {"/api/v1/datasets", "/api/v1/catalogue"}),
+    ("dataset", {"covers_from": "2026-03-01"}, b"2026-03-01", {"/api/v1/catalogue"}),
     ("dataset", {"title": "Outings"}, b"Outings", {"/api/v1/datasets", "/api/v1/releases"}),
     ("dataset", {"description": "Of feet"}, b"Of feet", {"/api/v1/datasets"}),
     ("publisher", {"name": "New Town"}, b"New Town", {"/", *LISTS} - {LISTS[4], LISTS[5]}),
@@ -191,7 +193,10 @@ def test_drafts_are_never_cached(shown: Release) -> None:
 def test_files_being_published_are_not_cached(
     shown: Release,
 ) -> None:
-    """A server that was killed while publishing leaves some files private for a moment."""
+    """If a release's files are still being published, lists with it are not cached.
+
+    A server that was killed while publishing leaves some files private for a moment.
+    """
     shown.files.update(public=False)
     Release.objects.filter(pk=shown.pk).update(title="Half of it")
     address = "/ogc/collections"

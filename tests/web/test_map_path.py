@@ -12,6 +12,7 @@ import shapely
 from django.core.cache import cache
 
 from dpgeo.accounts.models import Role
+from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
@@ -20,6 +21,7 @@ from dpgeo.ground.regions import Region, region_save
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.quotes import like
 from dpgeo.releases.models import Release
+from dpgeo.releases.services import marked_title
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk
 
@@ -34,7 +36,7 @@ def desk() -> Desk:
 
 
 def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
-    """Declare a dataset of which nobody has said how much may be published."""
+    """Declare a dataset before it is decided how much may be published."""
     if ready:
         dataset = desk.declare(ready=True, **facts)
         dataset.ledger.total_units = 0
@@ -54,7 +56,7 @@ def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
 
 
 def place(desk: Desk, **typed: str) -> Any:
-    """Send the first step's form."""
+    """Send the first step's form, and return the response."""
     return desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), **typed})
 
 
@@ -74,7 +76,7 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
     assert dataset.title == "An area drawn by hand"
-    # The nearest city's is taken where no country is known, without the built frontend.
+    # Without a built frontend the country is unknown, and the nearest city's time zone is used.
     assert dataset.time_zone in {"Europe/Berlin", "Europe/Vaduz"}
 
 
@@ -153,13 +155,14 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
     assert cards["finest"].margin < cards["balanced"].margin < cards["private"].margin
     assert cards["finest"].metres < cards["balanced"].metres < cards["private"].metres
     assert "Left after it: 0.5 of 1" in answer.content.decode()
+    assert "A tenth of it counts everybody" in answer.content.decode()
     assert desk.client.get(address, {"total": "1", "go": "publish"}).status_code == 302
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.total_units == 0
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
-    """Open the last step and press its button."""
+    """Open the last step, press its button and return the response."""
     address = f"/desk/datasets/{dataset.slug}/map/publish/"
     answer = desk.client.get(address, {"kind": "heat", "total": "1", **query})
     assert answer.status_code == 200, answer
@@ -173,9 +176,11 @@ def test_publishing_sets_the_total_and_pays_once(desk: Desk) -> None:
     release = Release.objects.get()
     assert (release.epsilon, release.mechanism, release.bound) == (Fraction(1, 2), "auto", 1)
     assert release.publish_when_done
+    assert release.totals is not None
+    assert release.totals["percent"] == 10
     dataset.ledger.refresh_from_db()
     assert (dataset.ledger.total, dataset.ledger.spent) == (Fraction(1), Fraction(1, 2))
-    # The next map divides what is left, and nobody asks for a total again.
+    # The next map gets a share of what is left, and the page does not ask for a total again.
     page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/")
     assert "may ever be published about these people?" not in page
     assert "uses 0.25" in page
@@ -241,7 +246,7 @@ def test_a_dataset_without_a_total_may_share_that_of_the_same_people(desk: Desk)
 def test_nothing_of_the_file_reaches_the_later_steps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pages and the rehearsal are the same whatever the file holds."""
+    """Nothing in the file affects the later steps: neither pages nor rehearsal depend on it."""
     dataset = undecided(desk, ready=True)
     steps = {
         name: f"/desk/datasets/{dataset.slug}/map/{name}?kind=heat&total=1"
@@ -283,10 +288,16 @@ def test_sample_data_can_be_practised_with(desk: Desk) -> None:
     assert upload.file_name == "invented-people.csv"
     assert answer.context["form"]["person"].value() == "person"
     assert answer.context["hints"] == []
+    assert upload.invented
+    assert marked_title(upload, "Vaduz") == "Invented data: Vaduz"
+    assert marked_title(upload, "Invented data: Vaduz") == "Invented data: Vaduz"
 
 
 def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
-    """After a map of points, whose cost follows from its level, epsilon is not empty."""
+    """The next map has the settings of the last one.
+
+    After a map of points, with a cost that follows from its level, epsilon is not empty.
+    """
     from dpgeo.core.levels import make_level
 
     dataset = desk.declare(ready=True, points_budget=make_level("ln 16", 200, field="level"))
@@ -297,6 +308,56 @@ def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
     form = desk.client.get(f"/desk/datasets/{dataset.slug}/release/").context["form"]
     assert form["epsilon"].value() == "0.5"
     assert form["mechanism"].value() == "planar-laplace"
+
+
+def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
+    """Points wait until the total for counts is decided.
+
+    Publishing points states both totals, and so would fix a total of 0 for counts for good.
+    """
+    from dpgeo.core.levels import make_level
+
+    level = make_level("ln 16", 200, field="level")
+    dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
+    asked: dict[str, Any] = {"mechanism": "planar-laplace", "epsilon": None, "bound": 1}
+    asked["parameters"] = {"level": "ln 4"}
+    with pytest.raises(Conflict, match="Say first how much may ever be published as counts"):
+        desk.request(dataset, **asked)
+    assert not Release.objects.exists()
+    dataset_update(dataset=dataset, changes={"budget": Fraction(1)})
+    assert desk.request(dataset, **asked).total_units == to_micro(Fraction(1))
+
+
+def test_the_path_of_points_asks_for_the_total_of_counts(desk: Desk) -> None:
+    from dpgeo.core.levels import make_level
+
+    level = make_level("ln 16", 200, field="level")
+    dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    page = desk.page(f"{address}?kind=points")
+    assert len(re.findall(r'name="total"', page)) == 3
+    assert "Moved points do not spend it" in page
+    unsaid = desk.client.get(address, {"kind": "points", "go": "publish"})
+    assert unsaid.status_code == 422
+    assert "Say how much may ever be published" in unsaid.content.decode()
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    waits = steward.get(address, {"kind": "points", "total": "1", "go": "publish"})
+    assert "has to say how much" in waits.content.decode()
+    assert published(desk, dataset, kind="points")["Location"].startswith("/desk/releases/")
+    release = Release.objects.get()
+    assert (release.mechanism, release.total_units) == ("planar-laplace", to_micro(Fraction(1)))
+
+
+def test_the_experts_quote_of_points_asks_for_it_too(desk: Desk) -> None:
+    from dpgeo.core.levels import make_level
+
+    level = make_level("ln 16", 200, field="level")
+    dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
+    asked = {"title": "Points", "mechanism": "planar-laplace", "planar-laplace.level": "ln 4"}
+    asked |= {"bound": "1", "counting": "people"}
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", asked)
+    assert answer.context["quote"] is None
+    assert "Say first how much may ever be published as counts" in answer.content.decode()
 
 
 def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
@@ -318,7 +379,10 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
         found = search.find(typed)
         assert found is not None
         assert found.area.bounds == shape.bounds
-        assert (found.source.name, found.time_zone) == ("OpenStreetMap", "Europe/Vaduz")
+        assert (found.source.name, found.time_zone) == (
+            "OpenStreetMap, as added to this site",
+            "Europe/Vaduz",
+        )
     elsewhere = search.find("Vaduz, Liechtenstein")
     assert elsewhere is not None
     assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))

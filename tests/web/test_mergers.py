@@ -1,4 +1,4 @@
-"""Ledgers of the same people are merged, never undone, and every debit follows."""
+"""Mergers of ledgers about the same people: they are final, and every debit follows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Empty the storages of files from other tests."""
+    """Use empty storages, without files of other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -82,7 +82,7 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
     merged = ledger_merge(ledger=ledger, into=into, who="ann")
     assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
-    assert merged.total == Fraction(13, 4)  # the lifetime figure
+    assert merged.total == Fraction(13, 4)  # the total for the whole lifetime
     assert merged.promised_at == promised
     assert_sums(ledger, into)
     assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units
@@ -158,7 +158,10 @@ def test_refunds_before_a_merger_show_neither_to_keys_nor_to_the_public(
 def test_a_merger_during_a_keys_request_shows_no_refunds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ledger is merged between the query for it and the lock, which PostgreSQL allows."""
+    """A key does not see refunds if the ledger is merged during its request.
+
+    The ledger is merged between the query for it and the lock, which PostgreSQL allows.
+    """
     make_ready(dataset := make_dataset(), tmp_path)
     into = make_dataset(dataset.organisation).ledger
     debit(into, "3.5", job := uuid.uuid4())
@@ -239,7 +242,10 @@ def level(text: str) -> GeoInd:
 
 
 def merge_a_promised_ledger(points_side: str, promised: str) -> tuple[Ledger, Ledger, uuid.UUID]:
-    """Merge two ledgers of which one has paid for points; return it, its points, and their job."""
+    """Merge two ledgers, of which one has paid for points.
+
+    Returns the merged ledger, its ledger for points, and the job that was paid for.
+    """
     ledger, into = make_ledger(4), make_ledger(4)
     sides = {"ledger": ledger, "into": into}
     points = ledger_create_for_points(beside=sides[points_side], total=make_level("ln(16)", 200))
@@ -350,7 +356,7 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
 
 
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
-    releases_sweep()  # draws of other tests, whose rows are gone
+    releases_sweep()  # draws that other tests left without rows
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     slug, publisher = dataset.slug, dataset.organisation.name

@@ -1,4 +1,4 @@
-"""Migration of installations from before 0.1.0, with all their rows."""
+"""Migration of installations from versions before 0.1.0, with all their rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.plugin import DjangoDbBlocker
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.models import Dataset, PublicLayer, ShownFile
 from dpgeo.datasets.person_keys import unseal
 from tests.makers import make_dataset, make_received
 
@@ -38,12 +38,14 @@ CLAUSES = {
     "triggers": """SELECT tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger
         WHERE NOT tgisinternal""",
 }
-"""PostgreSQL's schema except generated names: a renamed table keeps those of its old name."""
+"""Queries for PostgreSQL's schema without generated names, because a renamed table keeps those of
+its old name.
+"""
 
 
 @contextmanager
 def empty_database(folder: Path, name: str) -> Iterator[None]:
-    """Point the default connection at a database without tables."""
+    """Make the default connection use a database without tables."""
     usual = connections["default"]
     other = usual.copy()
     server = other.vendor == "postgresql"
@@ -70,9 +72,10 @@ def _unblocked(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 def migrate_as_before(end: int) -> Any:
-    """Migrate to the database of an older version, and return its models.
+    """Migrate to the database of an older version, and return that version's models.
 
-    `end` is the last migration of an app that was squashed: 0 for the first, -1 for the last.
+    `end` matters for apps with squashed migrations: it selects the last one to apply, where 0 is
+    the first and -1 the last.
     """
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
@@ -80,15 +83,15 @@ def migrate_as_before(end: int) -> Any:
     targets = {app: (app, "0001_initial") for app in OURS if app in executor.loader.migrated_apps}
     targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
     if end == 0:
-        del targets["crowdsourcing"]  # which needs later ones
+        del targets["crowdsourcing"]  # it needs later migrations
     state = executor.migrate(list(targets.values()))
-    for node in squashed:  # which did not exist in the older version
+    for node in squashed:  # the older version did not have them
         MigrationRecorder(connection).record_unapplied(*node)
     return state.apps
 
 
 def value_of(field: Any) -> Any:
-    """Return a value for a required field."""
+    """Return a value that a required field accepts."""
     if field.is_relation:
         return field.related_model._default_manager.get()
     if field.choices:
@@ -143,7 +146,7 @@ def select(query: str) -> list[tuple[Any, ...]]:
 
 
 def rows(columns: dict[str, str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of our tables, or what they hold in these columns."""
+    """Return all rows of the project's tables, either whole or with the given columns only."""
     tables = [
         name
         for name in connection.introspection.table_names()
@@ -164,7 +167,7 @@ def columns_of_tables() -> dict[str, str]:
 
 
 def schema() -> set[tuple[Any, ...]]:
-    """Return columns, constraints, indexes and triggers in a fixed order."""
+    """Return all columns, constraints, indexes and triggers of the database."""
     if connection.vendor == "postgresql":
         return {(kind, *row) for kind, query in CLAUSES.items() for row in select(query)}
     parts: set[tuple[Any, ...]] = set()
@@ -232,7 +235,10 @@ def test_migration_leaves_no_key_of_person_hashes_in_the_database(
 
 @pytest.mark.django_db
 def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> None:
-    """A hundredth of the radius in whole metres, and a metre at least."""
+    """Budgets for points keep the coarser grid of their earlier releases.
+
+    Its step was a hundredth of the radius in whole metres, but at least a metre.
+    """
     for radius in (1, 250):
         beside = Ledger.objects.create(name="x", total_units=1)
         Ledger.objects.create(
@@ -246,7 +252,10 @@ def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> 
 
 @pytest.mark.django_db
 def test_migration_records_only_an_order_that_is_known() -> None:
-    """An upload that was deleted may have come before the earliest that is left."""
+    """The migration records only an order of uploads that is certain.
+
+    A deleted upload may have been earlier than the earliest one that is left.
+    """
     dataset = make_dataset()
     sibling = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)
     unused = make_dataset()
@@ -268,3 +277,28 @@ def test_migration_records_only_an_order_that_is_known() -> None:
     assert (dataset.first_upload_at, unused.first_upload_at) == (upload.created_at, None)
     ordered = PublicLayer.objects.order_by("name").values_list("before_upload", flat=True)
     assert list(ordered) == [None, False, False, None]
+
+
+@pytest.mark.django_db
+def test_migration_counts_openings_of_other_datasets_and_drops_what_rested_on_bytes() -> None:
+    first = make_dataset()
+    second = make_dataset(first.organisation)
+    declared = second.created_at.date()
+    days = {"a": -3, "b": -1, "c": 2}
+    for area, after in days.items():
+        day = declared + datetime.timedelta(days=after)
+        ShownFile.objects.create(
+            organisation=first.organisation, dataset=first.pk, area=area, on=day
+        )
+    # The area in which a dataset's own file was opened is no other area.
+    ShownFile.objects.create(
+        organisation=first.organisation, dataset=second.pk, area="a", on=declared
+    )
+    bit = {"times": 1, "on": "2026-11-01"}
+    Dataset.objects.filter(pk=second.pk).update(area_exchange={"times": 2, "seen_before": bit})
+    migration = import_module("dpgeo.datasets.migrations.0018_area_seen")
+    migration.count_openings(apps, None)
+    second.refresh_from_db()
+    before = declared - datetime.timedelta(days=1)
+    assert second.area_seen == {"times": 1, "on": before.isoformat()}
+    assert second.area_exchange == {"times": 2}

@@ -1,4 +1,4 @@
-"""OGC API - Features: the standard's requirements, hidden drafts, GDAL as client."""
+"""OGC API - Features: what the standard requires, hidden drafts, and GDAL as a client."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import geopandas
 import jsonschema
 import numpy as np
 import pytest
+import shapely
 from django.test import Client
 
 from dpgeo.api.ogc.description import description
+from dpgeo.api.ogc.documents import geometry_format
+from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
 from dpgeo.artefacts.files import build_files
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, make_public_id
+from dpgeo.spatial.projection import to_mercator
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.published import install, make_dataset
 
@@ -33,7 +38,7 @@ def release() -> Release:
 
 
 def get(client: Client, address: str, status: int = 200, **headers: str) -> Any:
-    """Return the JSON of an answer with the expected status."""
+    """Return the JSON of a response; check that it has the expected status."""
     answer = client.get(address.removeprefix(HOST), headers=headers)
     assert answer.status_code == status, (address, answer.content[:500])
     return json.loads(answer.content)
@@ -58,7 +63,8 @@ def test_clients_find_everything_from_the_landing_page(client: Client, release: 
     assert get(client, described["href"])["openapi"].startswith("3.0")
     (conforming,) = by_relation(landing, "conformance")
     classes = get(client, conforming["href"])["conformsTo"]
-    assert {name.rpartition("/")[2] for name in classes} == {"core", "oas30", "html", "geojson"}
+    names = {name.rpartition("/")[2] for name in classes}
+    assert {"core", "oas30", "html", "geojson", "crs", "filter", "schemas", "cql2-text"} <= names
     (data,) = by_relation(landing, "data")
     listed = get(client, data["href"])["collections"]
     assert {each["id"] for each in listed} == {f"{release.pk}.partitions", f"{release.pk}.estimate"}
@@ -71,7 +77,8 @@ def test_a_collection_is_the_same_in_the_list_and_alone(client: Client, release:
     for listed in get(client, "/ogc/collections")["collections"]:
         (own, *_) = by_relation(listed, "self")
         assert get(client, own["href"]) == listed
-        assert listed["crs"] == ["http://www.opengis.net/def/crs/OGC/1.3/CRS84"]
+        assert listed["crs"] == [*SYSTEMS]
+        assert listed["storageCrs"] == CRS84
         assert len(listed["extent"]["spatial"]["bbox"][0]) == 4
 
 
@@ -268,6 +275,158 @@ def test_answers_fit_the_description(client: Client, release: Release) -> None:
         jsonschema.Draft7Validator(root).validate({"features": []})
 
 
+def test_the_schema_says_which_columns_and_shapes_there_are(
+    client: Client, release: Release
+) -> None:
+    collection = get(client, f"/ogc/collections/{release.pk}.estimate")
+    ((schema,), (queryables,)) = (
+        [each["href"] for each in collection["links"] if each["rel"].endswith(f"/{name}")]
+        for name in ("schema", "queryables")
+    )
+    properties = get(client, schema)["properties"]
+    assert properties.pop("geometry") == {
+        "x-ogc-role": "primary-geometry",
+        "format": "geometry-polygon",
+    }
+    assert get(client, queryables)["properties"] == properties
+    first = get(client, f"{items(release)}?limit=1")["features"][0]["properties"]
+    assert {
+        name: "string" if isinstance(value, str) else "number" for name, value in first.items()
+    } == {name: each["type"] for name, each in properties.items()}
+    page = client.get(schema.removeprefix(HOST).replace("f=json", "f=html"))
+    assert page["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "name"),
+    [
+        (["Point"], "geometry-point"),
+        (["MultiPolygon", "Polygon"], "geometry-polygon-or-multipolygon"),
+        (["MultiLineString"], "geometry-multilinestring"),
+        (["LineString", "Polygon"], "geometry-any"),
+    ],
+)
+def test_a_schema_names_the_geometry(kinds: list[str], name: str) -> None:
+    assert geometry_format(kinds) == name
+
+
+def test_features_come_in_the_coordinate_system_asked_for(
+    client: Client, release: Release, tmp_path: Path
+) -> None:
+    table = table_of("estimate.parquet", tmp_path).iloc[:5]
+    for system, expected in (
+        (CRS84, table.geometry),
+        (EPSG_4326, table.geometry.map(lambda shape: shapely.transform(shape, np.fliplr))),
+        (EPSG_3857, table.geometry.to_crs(3857)),
+    ):
+        answer = client.get(items(release), {"limit": "5", "crs": system})
+        assert answer["Content-Crs"] == f"<{system}>"
+        shapes = [
+            shapely.from_geojson(json.dumps(each["geometry"]))
+            for each in json.loads(answer.content)["features"]
+        ]
+        assert shapely.equals_exact(shapes, expected.to_numpy(), 0.02).all()
+        one = client.get(f"{items(release)}/3", {"crs": system})
+        assert shapely.from_geojson(json.dumps(json.loads(one.content)["geometry"])) == shapes[3]
+
+
+def test_a_box_may_be_in_another_coordinate_system(client: Client, release: Release) -> None:
+    west, south, east, north = 4.45, 52.05, 4.6, 52.2
+    box = f"{west},{south},{east},{north}"
+    wanted = [each["id"] for each in features(client, release, bbox=box)]
+    assert 0 < len(wanted) < 36
+    (left, right), (low, top) = to_mercator([west, east], [south, north])
+    for system, sides in (
+        (EPSG_4326, (south, west, north, east)),
+        (EPSG_3857, (left, low, right, top)),
+    ):
+        text = ",".join(map(str, sides))
+        found = features(client, release, **{"bbox": text, "bbox-crs": system})
+        assert [each["id"] for each in found] == wanted
+
+
+def features(client: Client, release: Release, **query: str) -> list[dict[str, Any]]:
+    answer = client.get(items(release), {"limit": "1000", **query})
+    assert answer.status_code == 200, answer.content
+    found: list[dict[str, Any]] = json.loads(answer.content)["features"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("estimate >= threshold", "estimate >= threshold"),
+        (
+            "estimate > 20 AND NOT (row = 3 OR column < 2)",
+            "estimate > 20 and not (row == 3 or column < 2)",
+        ),
+        ("row between 2 and 3", "2 <= row <= 3"),
+        ("row NOT IN (2, 3)", "row not in (2, 3)"),
+        ("margin_label LIKE 'nom%'", "margin_label == 'nominal'"),
+        ("margin_label <> 'it''s'", "margin_label == margin_label"),
+        ('"estimate" < -1.5e0', "estimate < -1.5"),
+        ("estimate IS NULL", "estimate != estimate"),
+        ("TRUE = TRUE", "estimate == estimate"),
+        ("TRUE AND row = 3", "row == 3"),
+        ("DATE('2026-01-31') < date('2026-02-01') AND row = 3", "row == 3"),
+        ("DATE('2026-01-31') IN (DATE('2026-02-01')) OR row = 2", "row == 2"),
+        (
+            "TIMESTAMP('2026-01-31T23:59:59.5Z') BETWEEN TIMESTAMP('2026-01-31T23:59:59Z') "
+            "AND TIMESTAMP('2026-02-01T00:00:00Z') AND row = 3",
+            "row == 3",
+        ),
+    ],
+)
+def test_a_filter_leaves_the_features_for_which_it_is_true(
+    client: Client, release: Release, text: str, same: str, tmp_path: Path
+) -> None:
+    table = table_of("estimate.parquet", tmp_path)
+    table["row"], table["column"] = table["row"].astype(int), table["column"].astype(int)
+    wanted = table.drop(columns="geometry").query(same, engine="python").index.tolist()
+    assert [each["id"] for each in features(client, release, filter=text)] == wanted
+    if len(wanted) > 4:
+        first = get(client, f"{items(release)}?{urlencode({'filter': text, 'limit': 3})}")
+        assert "numberMatched" not in first
+        (following,) = by_relation(first, "next")
+        assert get(client, following["href"])["features"][0]["id"] == wanted[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("people > 3", "There is no 'people'"),
+        ("estimate >", "ends too early"),
+        ("estimate = 'a'", "Compares number with text"),
+        ("estimate LIKE 'a'", "LIKE compares"),
+        ("estimate > 3)", "cannot stand"),
+        ("estimate ; 3", "from character 9"),
+        ("(" * 30 + "estimate > 1" + ")" * 30, "nested"),
+        (" OR ".join(["estimate = 1"] * 30), "comparisons"),
+        ("estimate = 1" + " " * 2000, "characters"),
+        ("DATE('2026-02-30') = DATE('2026-02-30')", "Write DATE('2026-01-31')"),
+        ("DATE('20260131') = DATE('20260131')", "Write DATE('2026-01-31')"),
+        ("TIMESTAMP('2026-01-31T12:00:00') = TIMESTAMP(", "Write DATE('2026-01-31')"),
+        ("DATE(", "Write DATE('2026-01-31')"),
+        ("estimate = DATE('2026-01-31')", "Compares number with date"),
+        ("DATE = 3", "There is no 'DATE'"),
+        ("S_INTERSECTS(geometry, POINT(0 0))", "There is no 'S_INTERSECTS'"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_refused(
+    client: Client, release: Release, text: str, words: str
+) -> None:
+    answer = client.get(items(release), {"filter": text})
+    problem = json.loads(answer.content)
+    assert (answer.status_code, problem["field"]) == (400, "filter")
+    assert words in problem["detail"]
+
+
+def test_ids_never_begin_with_a_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = iter(["-a", "-b", "c-"])
+    monkeypatch.setattr("dpgeo.releases.models.secrets.token_urlsafe", lambda _: next(made))
+    assert make_public_id() == "c-"
+
+
 def test_the_description_names_every_address(client: Client, release: Release) -> None:
     from dpgeo.api.ogc.urls import urlpatterns
 
@@ -287,7 +446,9 @@ west, south, _, north = found.total_bounds
 part = geopandas.read_file(source, layer=name, bbox=(west, south, west + 1e-4, north))
 print(json.dumps({"layers": layers, "part": len(part)}))
 """
-"""Runs in a process of its own, as GDAL holds the interpreter's lock while it waits."""
+"""Script that reads with GDAL in a process of its own, because GDAL holds the interpreter's lock
+while it waits.
+"""
 
 
 @pytest.mark.django_db(transaction=True)

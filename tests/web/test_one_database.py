@@ -1,4 +1,4 @@
-"""The mark `one_database`, for modules that need PostgreSQL only in `make audit`."""
+"""The mark `one_database`, for modules that use PostgreSQL only in `make audit`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ DATABASE = re.compile(
     | throttl | _MINUTE\b | _SIGN_INS\b | MigrationExecutor""",
     re.VERBOSE,
 )
-"""Locks, constraints, transactions, JSON in rows, ordering, and counters in the cache."""
+"""Matches what may depend on the database: locks, constraints, transactions, JSON in rows,
+ordering, and counters in the cache.
+"""
 
 MODULES = sorted(FOLDER.glob("test_*.py"))
 MARKED = [path for path in MODULES if MARK in path.read_text() and path.name != Path(__file__).name]

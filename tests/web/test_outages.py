@@ -1,4 +1,4 @@
-"""A full disk, a read-only folder, a database that cannot be written: refusals and waiting jobs."""
+"""A full disk, a read-only folder or database: refused requests, and jobs that wait."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ LEAST = MIB
 def disk(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Iterator[Disk]:
-    """Make a disk of 8 MiB the place of all files, of which one MiB has to stay free."""
+    """Store all files on a disk of 8 MiB, of which one MiB has to stay free."""
     with small_disk(tmp_path / "disk") as made:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = made.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
-        monkeypatch.setattr(disk_space, "_kept", None)  # and later tests read anew
+        monkeypatch.setattr(disk_space, "_kept", None)  # so that later tests read it again
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield made
         caplog.clear()
-        gc.collect()  # so that no temporary file is deleted after its disk
+        gc.collect()  # deletes temporary files while their disk exists
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_readiness_fails_before_any_upload_is_refused(disk: Disk, desk: Desk) ->
     program, slug = program_of(desk), desk.declare().slug
     assert Client().get("/readyz").json()["disk"] == "enough space"
     disk.fill(leave=2 * LEAST + 128 * 1024)
-    for _ in range(20):  # readings differ from each other
+    for _ in range(20):  # readings differ randomly
         assert announce(program, slug).status_code == 201
         Transfer.objects.all().delete()
         shown = Client().get("/readyz")
@@ -150,7 +150,7 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     address = announce(program, slug).json()["url"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
-    with pytest.MonkeyPatch.context() as patched:  # as if it had filled up a moment later
+    with pytest.MonkeyPatch.context() as patched:  # as if the disk filled up a moment later
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
         sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")
         with (disk.folder.parent / "trips.csv").open("rb") as file:
@@ -271,7 +271,10 @@ def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> N
 
 
 def test_an_attempt_that_lost_a_draw_for_want_of_space_is_counted() -> None:
-    """Attempts bound how often noise is drawn and discarded."""
+    """An attempt counts even if its draw was lost because there was no space.
+
+    The number of attempts limits how often noise is drawn and discarded.
+    """
     job = job_create(task="tests.nothing")
 
     def lose(lease: JobLease) -> None:
@@ -498,7 +501,10 @@ def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.Monke
 
 
 def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:
-    """Requests for releases are refused as well; what is paid for waits."""
+    """While space is short, requests for releases are refused and not charged.
+
+    What is already paid for waits.
+    """
     program, dataset = program_of(desk), desk.declare(ready=True)
     body = {**REQUEST, "dataset": dataset.slug, "title": "A map"}
     short: Callable[[], Any] = lambda: disk_space.Reading(-1, low=True, writable=True)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Password reset by mail, which never reveals which addresses have an account."""
+"""Password reset by mail, which never reveals whose addresses have an account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASK = "/accounts/password/"
 
 
 def ask(client: Client, email: str) -> str:
-    """Follow an address in a mail and return its page."""
+    """Ask for a password reset by mail, and return the page that is shown then."""
     answer = client.post(ASK, {"email": email}, follow=True)
     assert answer.status_code == 200
     return re.sub(r'name="csrf\w+" value="\w+"', "", answer.content.decode())
@@ -87,7 +87,10 @@ def test_an_unsuitable_password_is_refused(client: Client, first: str, second: s
 def test_without_mail_there_is_no_page_for_forgotten_passwords(
     client: Client, settings: Any, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A link that sets a password would be lost, or would be in the log."""
+    """If no mail can be sent, there is no page for forgotten passwords.
+
+    A link that sets a password would be lost or would end up in the log.
+    """
     user = User.objects.create_user("ann", "ann@example.org", "old secret words")
     settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
     assert client.get(ASK).status_code == 404

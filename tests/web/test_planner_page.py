@@ -1,4 +1,4 @@
-"""The planner's page: the maps that it offers, and access to campaigns."""
+"""The planner page: the maps that it offers, and who may see campaigns."""
 
 from __future__ import annotations
 
@@ -104,6 +104,7 @@ def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
     client.force_login(campaign.created_by)
     listed = client.get(reverse("desk-campaigns")).content.decode()
     assert f"{reverse('plan')}?campaign={campaign.pk}" in listed
+    assert f"{reverse('plan')}?campaign={campaign.pk}#shows=radius" in listed
     address = reverse("desk-campaign-change", args=[campaign.pk])
     client.post(address, {"name": " Benches ", "shared": "on"})
     campaign.refresh_from_db()

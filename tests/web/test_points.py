@@ -62,7 +62,7 @@ POINTS: dict[str, Any] = {
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """Make a dataset with data, a budget of 4 and one for points of ln 16 within 200 m."""
+    """Make a dataset with data, a budget of 4, and a budget for points of ln 16 within 200 m."""
     made = make_dataset(points_budget=make_level("ln 16", 200))
     make_ready(made, tmp_path)
     return made
@@ -96,7 +96,10 @@ def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -
 def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    """Whether a release fails is seen by those who must not see how many reports anybody has."""
+    """A release does not fail if somebody has more reports without times than the bound.
+
+    People who must not know how many reports anybody has can see whether a release fails.
+    """
     upload = ready_upload(dataset)
     assert upload is not None
     source = Path(private_storage().path(upload.canonical_name))
@@ -145,7 +148,10 @@ def test_a_radius_larger_than_the_area_is_refused_before_anything_is_spent(
 def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
     dataset: Dataset,
 ) -> None:
-    """On a grid of 10 m, a report that should move by a metre may be moved by ten."""
+    """A radius that needs a coarser grid than the budget's is refused.
+
+    On a grid of 10 m, a report to be moved by a metre may be moved by ten.
+    """
     with pytest.raises(InvalidInput, match="at most 200 m") as refused:
         make_release(dataset, **{**POINTS, "parameters": {"level": "1", "radius": 1000}})
     assert refused.value.field == "radius"
@@ -236,7 +242,7 @@ APP = {"column": "app", "values": ["1.4", "2.0"]}
 
 @pytest.fixture
 def telling(tmp_path: Path) -> Dataset:
-    """Make the same dataset with the app of each row."""
+    """Make the same dataset, with the app of each row as an attribute."""
     made = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
     make_ready(made, tmp_path)
     return made
@@ -272,7 +278,10 @@ def test_public_attributes_are_published_only_on_request(telling: Dataset, clien
 
 
 def test_undeclared_attributes_are_not_published(dataset: Dataset) -> None:
-    """Although the rows contain it, no request publishes it."""
+    """Attributes that are not declared are not published.
+
+    The rows contain the attribute, but no request publishes it.
+    """
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     with pytest.raises(InvalidInput, match="declared public") as refused:
         make_release(dataset, **asked)
@@ -334,7 +343,10 @@ def test_a_large_file_is_perturbed_in_shards_that_stay_private(dataset: Dataset)
 def test_the_release_consists_of_its_shards(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every shard has the reports of its people, and the release has all of them unchanged."""
+    """The release consists exactly of its shards.
+
+    Every shard has the reports of its people, and the release has all of them unchanged.
+    """
     found: list[Any] = []
     decode = sharding.decode_shard
 
@@ -356,7 +368,10 @@ def test_the_release_consists_of_its_shards(
 def test_a_committed_shard_is_not_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker is told to stop when two of four shards are written."""
+    """A committed shard is not drawn again.
+
+    The worker is told to stop after two of four shards are written.
+    """
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
     written: list[int] = []
@@ -393,8 +408,9 @@ def test_a_committed_shard_is_not_drawn_again(
 def test_only_complete_sets_of_shards_are_combined(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two of four shards are written and one is lost: nobody may be in two of those that are
-    left.
+    """Only complete sets of shards are combined.
+
+    Two of four shards are written and one is lost: nobody may be in both that are left.
     """
     release = make_request(dataset, **POINTS)
     write, read = sharding._commit_shard, sharding._read
@@ -480,7 +496,10 @@ def test_a_shard_that_fails_before_its_noise_is_not_reported_as_free(
 def test_shards_of_two_versions_of_the_data_are_never_combined(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person is erased when one shard is written: all are drawn from the new version."""
+    """Shards of two versions of the data are never combined.
+
+    A person is erased after one shard is written, so all shards are drawn from the new version.
+    """
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
     uploads: list[Any] = []
@@ -539,7 +558,10 @@ def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None
 def test_a_budget_from_a_process_of_an_earlier_version_keeps_its_coarser_grid(
     dataset: Dataset,
 ) -> None:
-    """During an upgrade such a process may make a budget, after the migration, without a step."""
+    """A budget that a process of an earlier version creates keeps its coarser grid.
+
+    During an upgrade, an older process may create a budget after the migration.
+    """
     exact = lifetime_of(dataset).places
     Ledger.objects.filter(pk=ledger_of(dataset).pk).update(input_step=None)
     dataset = Dataset.objects.get(pk=dataset.pk)
@@ -566,7 +588,10 @@ def test_points_found_after_a_restore_keep_their_coarser_grid(dataset: Dataset) 
 def test_an_installation_that_cannot_write_refunds_nothing_that_may_be_drawn(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For counts and for points alike: after a restore a queued job may have drawn already."""
+    """An installation that cannot write refunds nothing that may have been drawn.
+
+    That holds for counts and for points: after a restore, a queued job may already have been drawn.
+    """
     drawn, untouched = (make_request(dataset, **POINTS) for _ in range(2))
     private_storage().save(f"{blob_prefix(drawn.job_id)}1", ContentFile(b"cut short"))
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Public geometry: what may be declared after the data, and what a release says of it."""
+"""Public geometry: what may be declared after the data, and what a release says about it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.layers import declared_before_upload
 from dpgeo.datasets.models import Dataset, PublicLayer, Transfer, Upload
+from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
 from dpgeo.datasets.services import dataset_discard, dataset_merge_ledgers, dataset_update
-from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview
+from dpgeo.datasets.uploads import upload_confirm, upload_discard
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
 from dpgeo.releases.released_layers import layer_declare, layer_facts
@@ -55,7 +56,7 @@ POINTS: dict[str, Any] = {
 
 
 def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
-    """Return a density of small squares around the rows' own places, with who was there."""
+    """Return a density of small squares around the rows' own places, with the persons there."""
     features = []
     for line in rows.decode().splitlines()[1:]:
         _, lat, lon = line.split(",")
@@ -72,7 +73,7 @@ def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
 def crowd(
     dataset: Dataset, content: bytes | None = squares_around(CSV), **facts: Any
 ) -> PublicLayer:
-    """Declare a density; by default one that gives the rows away."""
+    """Declare a density; the default one gives the rows away."""
     file = None if content is None else io.BytesIO(content)
     asked: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
     return layer_declare(dataset=dataset, file=file, created_by=None, **{**asked, **facts})
@@ -264,7 +265,10 @@ def test_a_prior_from_the_same_people_says_who_paid_for_it(
 
 
 def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: Path) -> None:
-    """Points that were remapped by the data's own places are no cleaner as a prior."""
+    """Layers on which a release depends are not forgotten.
+
+    If the data's own places were the prior, remapped points would be no better than those places.
+    """
     make_ready(dataset, tmp_path)
     crowd(dataset, public_source=SOURCE)
     points = release_publish(release=make_release(dataset, **POINTS), by=None)
@@ -448,7 +452,7 @@ def test_the_desk_exchanges_an_area_for_a_named_place() -> None:
 
 
 def meanwhile(work: Callable[[], object]) -> threading.Thread:
-    """Do work on a connection of its own; it must not end by itself within half a second."""
+    """Run `work` in a thread with its own connection; check that it waits for half a second."""
 
     def run() -> None:
         try:
@@ -467,8 +471,11 @@ def meanwhile(work: Callable[[], object]) -> threading.Thread:
 def test_an_upload_waits_for_a_layer_that_is_being_declared(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise a layer could be said to be older than an upload that came first."""
-    if connection.vendor == "sqlite":  # every transaction waits for every other
+    """An upload waits for a layer that is just being declared.
+
+    Otherwise a layer could claim to be older than an upload that came first.
+    """
+    if connection.vendor == "sqlite":  # there, every transaction waits for all others
         assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
         return
     create = PublicLayer.objects.create

@@ -1,4 +1,4 @@
-"""The public pages: what visitors see, and what they do not."""
+"""The public pages: what visitors see, and what they must not see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from dpgeo.accounts.models import Membership, User
 from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
-from dpgeo.pages.templatetags.figures import degrees, figure, guesses, metres, size
+from dpgeo.pages.templatetags.figures import (
+    degrees,
+    figure,
+    guesses,
+    metres,
+    size,
+    standing_words,
+)
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_reject
 from dpgeo.releases.states import ReleaseState
@@ -48,7 +55,7 @@ def draft() -> Release:
 
 
 def words(client: Client, url: str, status: int = 200) -> str:
-    """Return the text of a page, as a reader without styles or scripts sees it."""
+    """Return the text of a page as readers see it without styles and scripts."""
     response = client.get(url)
     assert response.status_code == status
     text = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
@@ -151,6 +158,13 @@ def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     assert "± 18 people" in words(client, reverse("catalogue"))
 
 
+def test_a_map_on_which_nothing_stands_out_says_so() -> None:
+    figures = summarise(releases.grid_release()).figures
+    assert figures
+    assert "show clearly" in standing_words(figures)
+    assert standing_words(replace(figures, standing=0)).startswith("Nothing shows clearly")
+
+
 def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Release) -> None:
     page = client.get(reverse("release", args=[published.pk])).content.decode()
     eastward, northward = summarise(grid_release(AREA, 32)).profiles
@@ -248,7 +262,10 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
 
 
 def test_the_effect_of_one_person_on_a_count_is_not_understated() -> None:
-    """A person adds 1 to a cell, but up to the bound to a box of cells."""
+    """The effect of one person on a count is not understated.
+
+    A person adds 1 to a cell, but up to the bound to a box of cells.
+    """
     cells, boxes = summarise(grid_release(AREA, 32)), summarise(partition_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
     assert (boxes.counts_people, boxes.bound) == (True, 4)
@@ -434,6 +451,8 @@ def test_figures_are_formatted_for_people() -> None:
         ("from=2100-01-01", False),
         ("west=12.5&south=55.6&east=12.6&north=55.7", True),
         ("west=0&south=0&east=1&north=1", False),
+        ("near=Copenhagen", True),
+        ("near=Nairobi", False),
         ("q=where&kind=heatmap&publisher=vessby-transport&west=0&south=0&east=90&north=80", True),
     ],
 )
@@ -452,6 +471,7 @@ def test_the_catalogue_lists_maps_that_match_the_filters(
         ("kind=teapot", "kind"),
         ("from=yesterday", "from"),
         ("to=9999-12-31", "to"),
+        ("near=qqqqqqqqq", "near"),
         ("west=1", "area"),
         ("west=5&south=0&east=1&north=1", "area"),
         ("west=nan&south=0&east=1&north=1", "area"),
@@ -498,7 +518,11 @@ def test_only_the_embedded_map_may_be_framed(client: Client, published: Release)
     for name in ("release", "embed", "release-privacy"):
         response = client.get(reverse(name, args=[published.pk]))
         framable = name == "embed"
-        assert ("frame-ancestors *" in response["Content-Security-Policy"]) == framable
+        # Even a page that other sites may frame does not send `frame-ancestors *`, which would
+        # exclude saved files and editors' notebooks.
+        refused = "frame-ancestors 'none'" in response["Content-Security-Policy"]
+        assert refused != framable
+        assert ("frame-ancestors" in response["Content-Security-Policy"]) == refused
         assert ("X-Frame-Options" not in response) == framable
         assert "script-src" not in response["Content-Security-Policy"]
 

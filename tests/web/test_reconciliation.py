@@ -1,4 +1,4 @@
-"""Reconciliation after a kill or a restored backup: files, work and debits."""
+"""Reconciliation of files, work and debits after a kill or a restored backup."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Empty the storages of files from other tests."""
+    """Use empty storages, without files of other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -52,7 +52,7 @@ def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:
 
 
 def leave(name: str, *, old: bool = True) -> str:
-    """Store a private file that no row names."""
+    """Store a private file that no database row names, and return its name."""
     stored = private_storage().save(name, ContentFile(b"abandoned"))
     if old:
         age(private_storage().path(stored))
@@ -91,7 +91,10 @@ def test_files_that_a_row_names_are_kept_at_any_age(tmp_path: Path) -> None:
 
 
 def test_files_younger_than_the_oldest_unfinished_job_are_kept() -> None:
-    """A laptop that slept for a week wakes up in the middle of a job."""
+    """Files younger than the oldest unfinished job are kept.
+
+    For example, a laptop that slept for a week wakes up in the middle of a job.
+    """
     job = job_create(task="tests.nothing")
     week_ago = timezone.now() - timedelta(days=7)
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING, started_at=week_ago)
@@ -196,7 +199,7 @@ def test_orphan_files_of_a_release_are_deleted_and_its_own_kept(tmp_path: Path) 
 
 
 def forget_commit(release: Release) -> None:
-    """Restore the rows of a backup made before the release was drawn."""
+    """Restore the rows as in a backup that was made before the release was drawn."""
     release.files.all().delete()
     Release.objects.filter(pk=release.pk).update(blob_name="", blob_sha256="")
     Job.objects.filter(pk=release.job_id).update(
@@ -234,8 +237,10 @@ def test_a_worker_recovers_the_draw_of_an_earlier_attempt(tmp_path: Path) -> Non
 def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It might not read a stored draw either, and draw a second one beside it. As one is stored,
-    nothing is refunded.
+    """An installation that cannot write releases neither draws nor recovers a draw.
+
+    It might not be able to read a stored draw either, and would draw a second one. Since one is
+    stored, nothing is refunded.
     """
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
@@ -293,7 +298,10 @@ def test_a_release_whose_draw_a_restored_database_lost_cannot_be_cancelled(tmp_p
 def test_a_draw_of_another_request_is_not_recovered_but_debited(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """After a restore, a request's name that is used for another request gives the same job id."""
+    """A draw that belongs to another request is not recovered, but debited.
+
+    After a restore, a request name that is used for another request gives the same job id.
+    """
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
@@ -409,7 +417,7 @@ def test_a_release_that_is_not_paid_in_full_is_not_published(tmp_path: Path) -> 
 
 
 def lose_private_files() -> Path:
-    """Move the private storage away, as if it were not restored yet; return where it is."""
+    """Move the private storage away, as if it were not restored yet; return its new place."""
     root = Path(private_storage().path(""))
     away = root.rename(root.with_name("away"))
     root.mkdir()
@@ -422,7 +430,7 @@ def bring_back(away: Path) -> None:
 
 
 def assert_found_and_debited_once(dataset: Dataset, *, adopted: int) -> None:
-    """Check that a sweep finds a draw whose debit was refunded, and debits it once."""
+    """Check that reconciliation finds a draw with a refunded debit, and debits it exactly once."""
     assert spent(dataset.ledger) == 0
     swept = releases_sweep()
     assert (swept.adopted, swept.debited) == (adopted, 1)

@@ -1,4 +1,4 @@
-"""Releases: paid first, drawn once, made from the blob, public by decision."""
+"""Releases: paid for first, drawn once, made from the blob, and public by decision."""
 
 from __future__ import annotations
 
@@ -272,7 +272,10 @@ def blob_count() -> int:
 
 
 def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
-    """The first stalls after its draw, loses its lease, and continues after the second."""
+    """If two workers hold the lease of a job, they commit only one draw.
+
+    The first stalls after its draw, loses its lease, and continues after the second.
+    """
     release = make_request(dataset)
     before = blob_count()
     lease = job_lease(job_id=release.job_id)
@@ -321,10 +324,13 @@ def test_a_failure_before_the_draw_is_refunded(dataset: Dataset) -> None:
 def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_epsilon_back(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a program, too, which otherwise pays once the data are opened: they are not."""
+    """An installation that cannot write releases draws nothing and refunds the epsilon.
+
+    That holds for a program, too. It usually pays once the data are opened, but here they are not.
+    """
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
-    # As happened with NumPy 2.5: no field is recognised as an array.
+    # No field is recognised as an array, as happened with NumPy 2.5.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
     monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)
@@ -333,7 +339,10 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
 
 
 def test_more_persons_than_virtual_users_do_not_fail_a_release(dataset: Dataset) -> None:
-    """Otherwise the failure would reveal exactly how many people there are."""
+    """A release does not fail if there are more persons than virtual users.
+
+    Otherwise the failure would reveal exactly how many people there are.
+    """
     parameters = {"people": 1, "clusters": 2, "cells": 8}
     release = make_request(
         dataset, mechanism="prilocation", bound=1, counting="visits", parameters=parameters
@@ -365,7 +374,10 @@ def test_a_draw_that_cannot_be_encoded_is_not_drawn_again(
 def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A blob's size depends on its noise, so a full disk would select among draws."""
+    """If a draw cannot be stored, storing is tried again, but nothing is drawn again.
+
+    A blob's size depends on its noise, so a full disk would select among draws.
+    """
     offered: list[bytes] = []
 
     def full(storage: Any, name: str, path: Path) -> str:
@@ -394,7 +406,10 @@ def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
 def test_a_keys_request_is_not_refunded_once_the_data_are_opened(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it could find out, for free, how much data the machine has memory for."""
+    """A key's request is not refunded once the data are opened.
+
+    Otherwise a key could find out for free how much data the machine's memory can hold.
+    """
     member, program = make_request(dataset), make_request(dataset)
     Release.objects.filter(pk=program.pk).update(by_key=True)
 
@@ -437,7 +452,10 @@ def test_a_failure_after_the_commit_point_is_not_refunded_and_finished_later(
 def test_a_mechanism_that_fails_after_its_draw_does_not_draw_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise one debit would buy draws until one pleases the mechanism."""
+    """If a mechanism fails after its draw, it does not draw again.
+
+    Otherwise one payment would buy draws until one of them pleases the mechanism.
+    """
     release = make_request(dataset)
     streams: list[int] = []
 
@@ -718,7 +736,7 @@ def test_a_release_of_a_dataset_without_usable_rows_is_pure_noise(tmp_path: Path
 
 @pytest.fixture(autouse=True)
 def _no_public_leftovers() -> Iterator[None]:
-    """Check that public storage has only files of published releases."""
+    """Check after the test that the public storage has only files of published releases."""
     yield
     published = set(
         Release.objects.filter(state=ReleaseState.PUBLISHED).values_list("pk", flat=True)

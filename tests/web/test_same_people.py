@@ -1,5 +1,6 @@
-"""Datasets on different budgets with many of the same people: warnings, answers, and what a key
-sees of them: nothing.
+"""Datasets with many of the same people on different budgets.
+
+The tests are about the warnings and the answers to them, and that API keys see nothing of either.
 """
 
 from __future__ import annotations
@@ -265,12 +266,12 @@ def test_confirmations_are_limited_where_there_are_several_budgets(
     settings.DPGEO_CONFIRMATIONS_AN_HOUR = 1
     steward = make_user(first.organisation)
     read(first, rows(range(300)), steward)
-    read(first, rows(range(300)), steward)  # one budget: nothing to find out
+    read(first, rows(range(300)), steward)  # there is one budget, so nothing to find out
     second = make_dataset(first.organisation)
     read(second, rows(range(300)), steward)
     with pytest.raises(Conflict, match="within an hour"):
         read(second, rows(range(300)), steward)
-    read(second, rows(range(300)))  # at the console
+    read(second, rows(range(300)))  # uploaded at the console
 
 
 def asked(dataset: Dataset) -> dict[str, Any]:
@@ -336,7 +337,11 @@ def test_the_desk_shows_draws_of_an_unknown_dataset_to_its_publisher(first: Data
 
 
 def test_a_key_sees_the_same_documents_whatever_was_found() -> None:
-    """Every answer on the dataset, its upload and the job, and the refused request."""
+    """A key sees the same documents, whatever was found about shared people.
+
+    The test compares all documents about the dataset, its upload and the job, and the refused
+    request.
+    """
     answers = []
     for people in (range(300), range(1000, 1300)):
         office = make_organisation()
@@ -344,6 +349,7 @@ def test_a_key_sees_the_same_documents_whatever_was_found() -> None:
         second = make_dataset(office, title="Trams", slug=f"trams-{people.start}")
         upload = read(second, rows(range(300)))
         program = program_of_key(office, make_user(office, Role.ADMINISTRATOR))
+        second.uploads.update(key=ApiKey.objects.get(organisation=office))
         seen = [
             program.ask("GET", f"/api/v1/datasets/{second.slug}"),
             program.ask("GET", f"/api/v1/uploads/{upload.pk}"),

@@ -1,4 +1,4 @@
-"""Types of API answers for scripts and for the Python client, compared with the API's schema."""
+"""Types of API responses in scripts and the Python client, compared with the API's schema."""
 
 from __future__ import annotations
 

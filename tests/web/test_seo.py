@@ -1,4 +1,4 @@
-"""DCAT for catalogues, and schema.org and a sitemap for search engines."""
+"""DCAT for catalogues of open data; schema.org and a sitemap for search engines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
-from dpgeo.artefacts.preview import TIDE
 from dpgeo.artefacts.statement_schema import Added12, Added13
+from dpgeo.artefacts.view import TIDE
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
 from tests.web.published import install, make_dataset
@@ -29,7 +29,7 @@ ADDED_14 = (
     ("guarantee", (*GUESSES, "sentence")),
     ("dataset_guarantee", GUESSES),
 )
-"""Members that version 1.4 added, by the object that has them."""
+"""Members that version 1.4 of the statement added, by the object that contains them."""
 
 HOST = "http://testserver"
 
@@ -67,7 +67,8 @@ def test_a_release_has_the_fields_that_dcat_requires(client: Client, release: Re
     assert dataset["dcterms:title"] == "Evening walks"
     assert dataset["dcterms:issued"]["@value"] == timezone.now().date().isoformat()
     assert dataset["dcterms:spatial"]["dcat:bbox"]["@value"].startswith("POLYGON((4.3 52.0,")
-    assert len(dataset["dcat:distribution"]) == release.files.count() - 4
+    data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
+    assert len(dataset["dcat:distribution"]) == len(data)
     for distribution in dataset["dcat:distribution"]:
         got = client.get(distribution["dcat:downloadURL"]["@id"].removeprefix(HOST))
         assert got["Content-Length"] == distribution["dcat:byteSize"]["@value"]
@@ -87,7 +88,27 @@ def test_search_engines_read_a_dataset_in_the_page(client: Client, release: Rele
     assert document["name"] == hostile
     assert document["spatialCoverage"]["geo"]["box"].startswith("52.0 4.3 ")
     assert client.get(document["thumbnailUrl"].removeprefix(HOST)).status_code == 200
-    assert len(document["distribution"]) == release.files.count() - 4
+    data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
+    assert len(document["distribution"]) == len(data)
+
+
+def test_dataset_search_reads_all_it_asks_for(client: Client) -> None:
+    dataset = make_dataset(
+        keywords=["walking"], themes=["TRAN"], covers_from="2026-03-01", contact="w@example.org"
+    )
+    release = install(dataset, partition_release())
+    Release.objects.filter(pk=release.pk).update(description="")
+    text = client.get(f"/maps/{release.pk}/").content.decode()
+    (block,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', text, re.S)
+    document = json.loads(block)
+    assert 50 <= len(document["description"]) <= 5000
+    assert document["license"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert document["keywords"] == ["walking", "Transport"]
+    assert document["temporalCoverage"] == "2026-03-01/.."
+    assert document["creator"]["contactPoint"]["email"] == "w@example.org"
+    assert document["includedInDataCatalog"]["url"] == f"{HOST}/"
+    assert document["variableMeasured"]["name"].startswith("Number of")
+    assert document["datePublished"] == document["dateModified"]
 
 
 def test_drafts_are_hidden_from_search_engines(client: Client) -> None:
@@ -142,6 +163,7 @@ def test_the_schema_of_earlier_statements_remains(
     for part in added:
         for field in part.__annotations__:
             del earlier[field]
+    del earlier["study_area_seen"]  # added by version 1.6
     promise = earlier["dataset_guarantee"]
     for part, fields in ADDED_14:
         for field in fields:

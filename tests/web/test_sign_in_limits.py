@@ -1,4 +1,4 @@
-"""Limits on password attempts, shared by the desk and the admin."""
+"""Limits on password attempts, which the owners' pages and the admin share."""
 
 from __future__ import annotations
 
@@ -153,7 +153,10 @@ def test_a_device_is_forgotten_after_its_lifetime(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_cookies_of_one_account_count_as_few_devices() -> None:
-    """However many cookies somebody collects, guesses stay bounded."""
+    """The cookies of one account count as a few devices.
+
+    So the number of guesses stays bounded, however many cookies somebody collects.
+    """
     ann = User.objects.get(username="ann")
     keys = set()
     for _ in range(200):
@@ -192,7 +195,10 @@ for _ in range(100):
 
 
 def test_concurrent_counts_are_not_lost(tmp_path: Path) -> None:
-    """Django's own file cache loses more than half of these 400 counts."""
+    """Concurrent counts of attempts are not lost.
+
+    Django's own file cache would lose more than half of these 400 counts.
+    """
     started = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(4)]
     assert [each.wait(timeout=60) for each in started] == [0] * 4
     assert CountsInFiles(str(tmp_path), {}).get("one") == 400

@@ -1,4 +1,7 @@
-"""What keys see of jobs before the public time at which their ends are shown."""
+"""What API keys see of jobs before they may learn that the jobs have ended.
+
+They learn it at the next public time: one of several times that are fixed when a job is submitted.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dpgeo.accounts.models import ApiKey
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload
@@ -49,7 +53,7 @@ def test_an_end_is_shown_at_the_next_slot(settings: Any, minutes: float, shown: 
 
 
 def later(job: Job, minutes: int = 1) -> None:
-    """Let so many minutes pass since a job was submitted and ended."""
+    """Let a job look as if it had been submitted, and had ended, this many minutes earlier."""
     job.refresh_from_db()
     assert job.finished_at is not None
     passed = minutes * MINUTE
@@ -59,7 +63,7 @@ def later(job: Job, minutes: int = 1) -> None:
 
 
 def with_data(desk: Desk) -> Dataset:
-    """Return a dataset whose file was read some time ago."""
+    """Return a dataset with a file that was read some time ago."""
     dataset = desk.declare(ready=True)
     for upload in dataset.uploads.all():
         later(upload.job or Job())
@@ -67,7 +71,7 @@ def with_data(desk: Desk) -> Dataset:
 
 
 def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, bytes]]:
-    """Return everything that a key learns of a release by reading, quoting and trying."""
+    """Return all that a key learns about a release by reading, by quoting and by trying actions."""
     map_ = f"/api/v1/releases/{release.pk}"
     home = f"/api/v1/datasets/{release.dataset.slug}"
     asked: list[tuple[str, str, Any]] = [
@@ -93,7 +97,7 @@ def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, 
 
 
 def fail(release: Release) -> None:
-    """Let the job of a release fail before noise is drawn, which refunds it."""
+    """Let a release's job fail before noise is drawn, so that it is refunded."""
     lease = job_lease(job_id=release.job_id)
     assert lease is not None
     job_fail(job_id=release.job_id, lease=lease, reason=Phrase("Too large for 4711 bytes."))
@@ -134,7 +138,10 @@ def test_an_owner_sees_the_draft_at_once(desk: Desk) -> None:
 
 
 def test_a_key_does_not_cancel_a_job_that_may_have_begun(desk: Desk) -> None:
-    """Whether cancelling worked would tell when the work before it ended."""
+    """A key cannot cancel a job that may have begun.
+
+    Whether cancelling works would tell when earlier work ended.
+    """
     program, dataset = program_of(desk), with_data(desk)
     body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
     job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
@@ -146,7 +153,10 @@ def test_a_key_does_not_cancel_a_job_that_may_have_begun(desk: Desk) -> None:
 
 
 def test_a_key_has_one_job_at_a_time(desk: Desk) -> None:
-    """From many jobs, those done at a public time would tell how long one takes."""
+    """A key has only one job at a time.
+
+    With many jobs, the number shown as done at a public time would tell how long one takes.
+    """
     program, dataset, other = program_of(desk), with_data(desk), desk.declare(title="Other")
     body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
     address = program.upload(other.slug)
@@ -166,6 +176,7 @@ def test_a_key_has_one_job_at_a_time(desk: Desk) -> None:
 
 def test_a_key_does_not_see_when_an_erasure_ends(desk: Desk) -> None:
     program, dataset = program_of(desk), with_data(desk)
+    dataset.uploads.update(key=ApiKey.objects.get())
     read = dataset.uploads.get()
     waiting = program.upload(dataset.slug)
     body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
@@ -176,6 +187,9 @@ def test_a_key_does_not_see_when_an_erasure_ends(desk: Desk) -> None:
             program.send("GET", f"/api/v1/jobs/{read.job_id}"),
             program.send("GET", f"/api/v1/uploads/{read.pk}"),
             program.send("GET", waiting),
+            program.send("GET", f"/api/v1/datasets/{dataset.slug}/uploads"),
+            program.send("GET", f"{waiting}/preview"),
+            program.send("DELETE", waiting),
             program.send("POST", f"{waiting}/confirm", {"columns": {"longitude": "x"}}),
             program.send("POST", f"{waiting}/retry", {}),
             program.send("POST", "/api/v1/releases", {**body, "epsilon": "999"}, **NAMED),

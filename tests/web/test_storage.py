@@ -1,4 +1,4 @@
-"""Partial reads of files in an object store."""
+"""Reading parts of files in an object store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.artefacts.releases import grid_release
 
 
 class Remote:
-    """A stored file with the interface of boto3's objects, which counts what it sends."""
+    """A stored file that has the interface of boto3's objects and counts the bytes it sends."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -34,7 +34,7 @@ class Remote:
 
 
 class Store:
-    """A storage that opens such files."""
+    """A storage that opens files of the class above."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote

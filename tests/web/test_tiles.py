@@ -1,4 +1,4 @@
-"""Vector tiles over HTTP: the archive's, for those who may see them."""
+"""Vector tiles over HTTP, read from the archive for those who may see the release."""
 
 from __future__ import annotations
 
@@ -88,3 +88,20 @@ def test_an_empty_tile_has_no_content(client: Client, release: Release) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     assert client.get(tilejson(release).replace("cells", "none")).status_code == 404
     assert client.get(tilejson(release) + "?a=1").status_code == 400
+
+
+@pytest.mark.parametrize("source", ["tiles", "geojson"])
+def test_the_style_draws_from_this_server(client: Client, release: Release, source: str) -> None:
+    base = f"/api/v1/releases/{release.pk}"
+    answer = client.get(f"{base}/styles/cells.json?source={source}")
+    assert answer["Cache-Control"] == "public, no-cache"
+    style = json.loads(answer.content)
+    drawn = style["sources"]["cells"]
+    address = drawn["url"] if source == "tiles" else drawn["data"]
+    assert client.get(address.removeprefix("http://testserver")).status_code == 200
+    (cells,) = (each for each in style["layers"] if each.get("source"))
+    assert ("source-layer" in cells) == (source == "tiles")
+    filed = client.get(f"{base}/files/cells.style.json").getvalue()
+    assert json.loads(filed)["sources"]["cells"]["url"] == "pmtiles://cells.pmtiles"
+    assert client.get(f"{base}/styles/none.json").status_code == 404
+    assert client.get(f"{base}/styles/cells.json?source=a").status_code == 400

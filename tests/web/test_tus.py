@@ -1,4 +1,4 @@
-"""The tus protocol, version 1.0.0, requirement by requirement."""
+"""Uploads by the tus protocol, version 1.0.0, requirement by requirement."""
 
 from __future__ import annotations
 

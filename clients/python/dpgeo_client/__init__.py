@@ -1,7 +1,19 @@
-"""Client that finds, reads and requests the private maps of a dpgeo server."""
+"""Client for dpgeo servers, which finds, reads, draws and requests private maps."""
 
-from dpgeo_client.catalogue import Catalogue
-from dpgeo_client.connection import ApiError
+from dpgeo_client.asynchronous import AsyncCatalogue, AsyncRelease
+from dpgeo_client.catalogue import Catalogue, Releases
+from dpgeo_client.errors import ApiError, DpgeoError, NetworkError
 from dpgeo_client.release import Release
+from dpgeo_client.upload import Upload
 
-__all__ = ["ApiError", "Catalogue", "Release"]
+__all__ = [
+    "ApiError",
+    "AsyncCatalogue",
+    "AsyncRelease",
+    "Catalogue",
+    "DpgeoError",
+    "NetworkError",
+    "Release",
+    "Releases",
+    "Upload",
+]

@@ -1,29 +1,39 @@
-"""The catalogue of a server."""
+"""The catalogue of a dpgeo server: its releases, datasets, quotes and uploads."""
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import date
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from dpgeo_client import types
+from dpgeo_client import notebook, types
 from dpgeo_client.connection import Connection
+from dpgeo_client.jobs import bar, wait_for
 from dpgeo_client.release import Release
+from dpgeo_client.upload import Upload, send_file
 
 Box = tuple[float, float, float, float]
 
-POLL_SECONDS = 1.0
+
+class Releases(list[Release]):
+    """A list of releases, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return notebook.table([release.facts for release in self])
 
 
 class Catalogue(AbstractContextManager["Catalogue"]):
-    """A dpgeo server. A key (dpg_...) is needed to request releases, not to read them."""
+    """A dpgeo server. A key (dpg_...) is needed to upload and to request, but not to read."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self._connection = Connection(url, key)
+
+    def __repr__(self) -> str:
+        return f"<Catalogue {self._connection.url}>"
 
     def __enter__(self) -> Self:
         return self
@@ -34,6 +44,10 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
     def releases(
@@ -47,7 +61,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         published_from: date | None = None,
         published_to: date | None = None,
     ) -> Iterator[Release]:
-        """Return the matching releases, newest first. Raises ApiError."""
+        """Return the matching releases, newest first. Raises ApiError or NetworkError."""
         found = self._connection.pages(
             "/api/v1/releases",
             bbox=None if bbox is None else ",".join(map(str, bbox)),
@@ -61,20 +75,56 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         )
         return (Release(self._connection, facts) for facts in found)
 
+    def search(self, words: str = "", **narrowed: Any) -> Releases:
+        """Return the releases that contain all the words, newest first.
+
+        The words are looked for in title, description, dataset, publisher, kind and mechanism.
+        Parts of words count, and capitals make no difference. `narrowed` are arguments of
+        `releases`, with which the server narrows the list that is searched here. Raises ApiError or
+        NetworkError.
+        """
+        wanted = words.casefold().split()
+        found = self.releases(**narrowed)
+        return Releases(r for r in found if all(word in _text(r.facts) for word in wanted))
+
     def release(self, release_id: str) -> Release:
-        """Return one release. Raises ApiError."""
+        """Return a release by its id. Raises ApiError or NetworkError."""
         return Release(self._connection, self._connection.get(f"/api/v1/releases/{release_id}"))
 
     def datasets(self) -> Iterator[types.Dataset]:
-        """Return the datasets, as declared."""
+        """Yield the server's datasets as their owners declared them."""
         return self._connection.pages("/api/v1/datasets")
 
     def mechanisms(self) -> Iterator[types.Mechanism]:
-        """Return the mechanisms, with their parameters as JSON Schema."""
+        """Yield the server's mechanisms, with their parameters as JSON Schema."""
         return self._connection.pages("/api/v1/mechanisms")
 
+    def upload(
+        self,
+        dataset: str,
+        path: Path | str,
+        columns: Mapping[str, object] | None = None,
+        *,
+        wait: float = 3600,
+        progress: bool = True,
+    ) -> Upload:
+        """Send a file to a dataset, confirm its columns, and wait until it was read.
+
+        A broken connection is resumed. `columns` are the names by role: longitude and latitude, or
+        geometry; person if the dataset protects persons; time. Without them the file waits for
+        `Upload.confirm`, and `Upload.preview()` says what the server made of it. Raises ApiError or
+        NetworkError; RuntimeError if the file cannot be used; or TimeoutError as `request_release`
+        does.
+        """
+        with bar(progress, unit="B", unit_scale=True) as shown:
+            sent = send_file(self._connection, dataset, Path(path), shown)
+        upload = Upload(self._connection, sent)
+        if columns is not None:
+            upload.confirm(columns, wait=wait, progress=progress)
+        return upload
+
     def quote(self, dataset: str, **asked: Any) -> types.Quote:
-        """Return the cost and the noise of a request. Nothing is spent."""
+        """Return the cost and the noise of a requested release. Nothing is spent."""
         quote: types.Quote = self._connection.post(f"/api/v1/datasets/{dataset}/quote", asked)
         return quote
 
@@ -96,9 +146,10 @@ class Catalogue(AbstractContextManager["Catalogue"]):
     ) -> Release:
         """Pay for a release, wait up to `wait` seconds for it, and return it.
 
-        `name` identifies the request: sent again with the same name, it is paid for once. Raises
-        ApiError; RuntimeError if the job ended without a result, whose reason the publisher's desk
-        shows; and TimeoutError when it takes longer, while the job continues.
+        `name` identifies the request: if it is sent again with the same name, it is paid for only
+        once. Raises ApiError or NetworkError. Raises TimeoutError if the job takes longer; the job
+        then continues. Raises RuntimeError if the job ended without a result; the publisher's desk
+        shows the reason.
         """
         body = {
             **{"dataset": dataset, "title": title, "mechanism": mechanism},
@@ -107,39 +158,16 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         }
         headers = {"Idempotency-Key": name or str(uuid.uuid4())}
         job: types.Job = self._connection.post("/api/v1/releases", body, headers)
-        done = self._wait(job, wait, progress)
+        done = wait_for(self._connection, job, wait, progress)
         if not done["has_result"] or done["release_url"] is None:
             raise RuntimeError("The job ended without a release; the publisher's desk says why.")
         return Release(self._connection, self._connection.get(done["release_url"]))
 
-    def _wait(self, job: types.Job, seconds: float, progress: bool) -> types.Job:
-        deadline = time.monotonic() + seconds
-        with _bar(progress) as bar:
-            while job["state"] != "done":
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{job['url']} is still {job['state']}; ask it again later.")
-                bar.set_description(job["state"])
-                bar.update()
-                time.sleep(POLL_SECONDS)
-                job = self._connection.get(job["url"])
-        return job
 
-
-def _bar(shown: bool) -> Any:
-    """Return a bar that counts the seconds; a key sees only the state of a job."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return _NoBar()
-    return tqdm(unit=" s", disable=not shown)
-
-
-class _NoBar(AbstractContextManager["_NoBar"]):
-    def __exit__(self, *error: object) -> None:
-        return None
-
-    def set_description(self, text: str) -> None:
-        """Ignore the text."""
-
-    def update(self) -> None:
-        """Ignore the count."""
+def _text(facts: types.Release) -> str:
+    """Return the text of a release that `search` looks at."""
+    parts = (
+        *(facts["title"], facts["description"], facts["dataset"]["title"]),
+        *(facts["publisher"]["name"], facts["kind"], facts["mechanism"]),
+    )
+    return " ".join(parts).casefold()

@@ -1,45 +1,42 @@
-"""HTTP connection to one server, with the server's errors."""
+"""HTTP connection to one server, which raises the server's errors as exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from dpgeo_client.errors import ApiError, NetworkError
+
 TIMEOUT_SECONDS = 60.0
 
 
-class ApiError(Exception):
-    """An error from the server: its `status`, and what is wrong and what to do about it.
-
-    `field` names the input at fault, "" if there is none.
-    """
-
-    def __init__(self, status: int, title: str, detail: str, field: str = "") -> None:
-        at = f" ({field})" if field else ""
-        super().__init__(f"{title}{at}: {detail}")
-        self.status, self.title, self.detail, self.field = status, title, detail, field
-
-
 class Connection:
-    """Requests to one server, with a key where there is one."""
+    """Requests to one server, with a key if one is given. Threads may share a connection."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(
-            base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT_SECONDS
-        )
+        self.url = url.rstrip("/")
+        self._client = httpx.Client(base_url=self.url, headers=headers, timeout=TIMEOUT_SECONDS)
 
     def get(self, address: str, **query: Any) -> Any:
-        """Return the JSON at an address, relative or absolute. Raises ApiError."""
+        """Return the JSON at a relative or absolute URL. Raises ApiError or NetworkError."""
         given = {name: value for name, value in query.items() if value is not None}
-        return self._json(self._client.get(address, params=given or None))
+        return _json(self.send("GET", address, params=given or None))
 
     def post(self, address: str, body: Any, headers: Mapping[str, str] | None = None) -> Any:
-        """Post JSON and return the answer. Raises ApiError."""
-        return self._json(self._client.post(address, json=body, headers=headers))
+        """Post JSON and return the JSON of the response. Raises ApiError or NetworkError."""
+        return _json(self.send("POST", address, json=body, headers=headers))
+
+    def send(self, method: str, address: str, **further: Any) -> httpx.Response:
+        """Return a response that is not an error. Raises ApiError or NetworkError."""
+        with self._told(address):
+            answer = self._client.request(method, address, **further)
+        _refuse(answer)
+        return answer
 
     def pages(self, address: str, **query: Any) -> Iterator[Any]:
         """Yield the results of a list, page by page."""
@@ -51,11 +48,11 @@ class Connection:
             page = self.get(page["next"])
 
     def download(self, address: str, path: Path) -> None:
-        """Write a file as it arrives. Raises ApiError."""
-        with self._client.stream("GET", address) as answer:
-            if answer.is_error:
+        """Write a file to `path` as it arrives. Raises ApiError or NetworkError."""
+        with self._told(address), self._client.stream("GET", address) as answer:
+            if not answer.is_success:
                 answer.read()
-                self._json(answer)
+            _refuse(answer)
             with path.open("wb") as file:
                 for piece in answer.iter_bytes():
                     file.write(piece)
@@ -64,17 +61,52 @@ class Connection:
         """Close the connection."""
         self._client.close()
 
-    @staticmethod
-    def _json(answer: httpx.Response) -> Any:
+    @contextmanager
+    def _told(self, address: str) -> Iterator[None]:
+        """Within the block, turn errors of the network into NetworkError."""
         try:
-            document = answer.json()
-        except ValueError:
-            document = {}
-        if answer.is_error:
-            raise ApiError(
-                answer.status_code,
-                document.get("title", answer.reason_phrase),
-                document.get("detail", "The server says no more."),
-                document.get("field", ""),
-            )
-        return document
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            where = address if "://" in address else f"{self.url}{address}"
+            why = str(error) or type(error).__name__
+            raise NetworkError(
+                f"{where} did not answer as expected: {why}. Check the address and the "
+                "connection, then try again."
+            ) from error
+
+
+def _refuse(answer: httpx.Response) -> None:
+    """Raise ApiError unless an answer is a success."""
+    if answer.is_success:
+        return
+    if answer.has_redirect_location:
+        # The redirect is not followed: a key could be sent to another site, or without https.
+        raise ApiError(
+            answer.status_code,
+            "The site is elsewhere",
+            f"Use the address it names: {answer.headers['location']}",
+        )
+    try:
+        said = answer.json()
+    except ValueError:
+        said = {}
+    document = said if isinstance(said, dict) else {}
+    after = answer.headers.get("retry-after", "")
+    raise ApiError(
+        answer.status_code,
+        document.get("title", answer.reason_phrase),
+        document.get("detail", "The server says no more."),
+        document.get("field", ""),
+        float(after) if after.isdecimal() else None,
+    )
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError:
+        raise ApiError(
+            answer.status_code,
+            "This is no answer of the API",
+            f"Is {answer.request.url.host} a dpgeo site? Give the address of its first page.",
+        ) from None

@@ -1,19 +1,27 @@
-"""One release: its facts, its files, and its range answers."""
+"""One release: its facts, its files, its tables and pictures, and its range answers."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpgeo_client import types
+from dpgeo_client import notebook, types
 from dpgeo_client.connection import Connection
+from dpgeo_client.errors import NetworkError
+from dpgeo_client.slices import MECHANISM, Slice, read_slice
 
 if TYPE_CHECKING:
     import geopandas
 
 PREFERRED = "GeoParquet"
+
+COUNTED = ("counted", "counted_in_sums")
+"""Names of facts that only the file states: the words for what a feature counts, and for what a sum
+of features counts.
+"""
 
 
 class Release:
@@ -21,78 +29,237 @@ class Release:
 
     def __init__(self, connection: Connection, facts: types.Release) -> None:
         self._connection = connection
+        self._statement: dict[str, Any] | None = None
         self.facts = facts
 
     def __repr__(self) -> str:
         return f"<Release {self.id} {self.title!r}>"
 
+    def _repr_html_(self) -> str:
+        return notebook.card(self.facts)
+
     @property
     def id(self) -> str:
-        """Its id."""
+        """The release's id."""
         return self.facts["id"]
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """The release's title."""
         return self.facts["title"]
 
     @property
+    def page(self) -> str:
+        """The URL of the release's page."""
+        return str(self.facts["links"]["page"])
+
+    @property
     def layers(self) -> list[str]:
-        """Its layers, in the order of their files."""
+        """The names of the release's layers, in the order of their files."""
         return list(dict.fromkeys(file["layer"] for file in self.facts["files"] if file["layer"]))
 
+    @property
+    def slices(self) -> list[Slice]:
+        """The release's time slices in order, each of which is a layer; empty unless it is a map by
+        time.
+        """
+        if self.facts["mechanism"] != MECHANISM:
+            return []
+        return [read_slice(each["layer"], each["title"]) for each in self._errors()]
+
     def statement(self) -> dict[str, Any]:
-        """The privacy statement. Raises LookupError if the release has none yet."""
+        """The privacy statement of the release. Raises LookupError if there is none yet."""
         if self.facts["statement_url"] is None:
             raise LookupError("This release has no statement yet.")
-        document: dict[str, Any] = self._connection.get(self.facts["statement_url"])
-        return document
+        if self._statement is None:
+            self._statement = self._connection.get(self.facts["statement_url"])
+        return dict(self._statement or {})
+
+    def attributes(self) -> dict[str, Any]:
+        """What a table or picture of this release has to carry along, in a form that JSON can hold.
+
+        It contains epsilon, margins, licence, citation and publisher.
+        """
+        facts = self.facts
+        return {
+            "title": facts["title"],
+            "dataset": facts["dataset"]["title"],
+            "publisher": facts["publisher"]["name"],
+            "published_on": facts["published_on"],
+            "licence": facts["licence"],
+            "attribution": facts["attribution"],
+            "citation": self.statement().get("citation", ""),
+            "notion": facts["notion"],
+            "epsilon": facts["epsilon"],
+            "cost": facts["cost"],
+            "promise": facts["promise"]["sentence"],
+            "unit": facts["unit"],
+            "counting": facts["counting"],
+            "bound": facts["bound"],
+            "mechanism": facts["mechanism"],
+            "parameters": facts["parameters"],
+            "margins": {
+                each["layer"]: {
+                    "title": each["title"],
+                    "margin_95": each["margin_95"],
+                    "stands_out_from": each["stands_out_from"],
+                    "label": each["margin_label"],
+                    "note": each["margin_note"],
+                }
+                for each in self._errors()
+            },
+            "page": self.page,
+            "release": facts["id"],
+        }
 
     def file(self, form: str, layer: str | None = None) -> types.File:
-        """Return a file by its format, such as "GeoPackage", and layer, by default the measured
+        """Return a file by its format, such as "GeoPackage", and its layer, by default the measured
         one.
 
-        Raises LookupError that lists the existing files, or says that there are none yet.
+        Files that belong to no layer are found by their format. If layers have files of that
+        format, too, as with synthetic points, their layer is "". Raises LookupError that lists the
+        existing files, or says that there are none yet; also if there are several slices and
+        `layer` names none of them.
         """
         wanted = self._measured() if layer is None else layer
-        for file in self.facts["files"]:
-            if file["format"] == form and file["layer"] in {wanted, ""}:
+        fitting = [file for file in self.facts["files"] if file["format"] == form]
+        of_layers = any(file["layer"] for file in fitting)
+        if not of_layers:
+            wanted = ""
+        several_slices = of_layers and layer is None and not wanted
+        for file in fitting:
+            if file["layer"] == wanted and not several_slices:
                 return file
+        if several_slices:
+            names = ", ".join(each.layer for each in self.slices)
+            raise LookupError(f"This map has a file for each slice; choose a layer: {names}.")
         there = sorted({f"{file['layer']} {file['format']}" for file in self.facts["files"]})
         raise LookupError(f"There is no {form} of layer {wanted!r}; there are {', '.join(there)}.")
 
     def download(self, folder: Path, form: str = PREFERRED, layer: str | None = None) -> Path:
-        """Save a file and return its path. Raises ValueError if its checksum is wrong."""
+        """Save a file and return its path.
+
+        Raises LookupError as `file` does, or NetworkError if the file's checksum is wrong.
+        """
         file = self.file(form, layer)
-        path = folder / file["name"]
+        path = folder / Path(file["name"]).name
         self._connection.download(file["url"], path)
         with path.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
                 path.unlink()
-                raise ValueError(f"{file['name']} was changed on its way; ask again.")
+                raise NetworkError(f"{file['name']} was changed on its way; ask again.")
         return path
 
+    def download_all(self, folder: Path, form: str = PREFERRED) -> list[Path]:
+        """Save the measured layer's file, or those of all slices of a map by time; return the
+        paths.
+        """
+        names: list[str | None] = [each.layer for each in self.slices]
+        return [self.download(folder, form, name) for name in names or [None]]
+
+    def to_arrow(self, layer: str | None = None) -> Any:
+        """Return a layer, by default the measured one, as a pyarrow.Table.
+
+        Without a layer, a map by time is in long form: the rows of all slices, with the columns
+        `slice`, `start` and `end` before the others. The metadata are those of GeoParquet, so that
+        the table can be written as such, and `dpgeo`, which contains `attributes()` as JSON.
+        """
+        import pyarrow as pa
+
+        parts = self.slices if layer is None else []
+        if parts:
+            table = pa.concat_tables([self._part(each) for each in parts])
+        else:
+            table = self._table(layer)
+        told = json.loads((table.schema.metadata or {}).get(b"dpgeo", b"{}"))
+        carried = {name: told[name] for name in COUNTED if name in told} | self.attributes()
+        metadata = {**(table.schema.metadata or {}), b"dpgeo": json.dumps(carried).encode()}
+        return table.replace_schema_metadata(metadata)
+
     def to_geopandas(self, layer: str | None = None) -> geopandas.GeoDataFrame:
-        """Return a layer, by default the measured one, as a table with a geometry in degrees."""
+        """Return a layer, by default the measured one, as a GeoDataFrame in degrees.
+
+        Without a layer, a map by time is in long form, as in `to_arrow`. Its `attrs` are those of
+        `attributes()`.
+        """
         import geopandas
 
-        with tempfile.TemporaryDirectory() as folder:
-            return geopandas.read_parquet(self.download(Path(folder), PREFERRED, layer))
+        table = self.to_arrow(layer)
+        shapes = geopandas.GeoSeries.from_wkb(
+            table["geometry"].to_numpy(zero_copy_only=False), crs="EPSG:4326"
+        )
+        plain = table.drop_columns([n for n in ("geometry", "bbox") if n in table.column_names])
+        frame = geopandas.GeoDataFrame(
+            plain.replace_schema_metadata(None).to_pandas(), geometry=shapes
+        )
+        frame.attrs = json.loads(table.schema.metadata[b"dpgeo"])
+        return frame
+
+    def to_xarray(self, layer: str | None = None) -> Any:
+        """Return a layer of single cells as an xarray.Dataset over latitude and longitude.
+
+        Cells without a row, which are outside the study area or were not listed, are NaN. Maps by
+        time have `slice` as their first dimension, with the coordinates `start` and `end`. Raises
+        LookupError if the layer's features are not the cells of a grid.
+        """
+        from dpgeo_client.rasters import to_dataset
+
+        return to_dataset(self.to_arrow(layer), self.attributes())
+
+    def plot(self, layer: str | None = None, ax: Any = None) -> Any:
+        """Draw a layer with its legend and citation, using matplotlib; return the figure.
+
+        Counts below the threshold, which cannot be told from none, are grey. Without a layer, a map
+        by time has a picture for each slice, and all have the same scale. If only one layer is
+        drawn, `ax` may be the axes to draw on.
+        """
+        from dpgeo_client.plotting import draw
+
+        return draw(self.to_geopandas(layer), ax)
+
+    def explore(self, height: int = 560) -> notebook.Frame:
+        """Return a frame of some hundred bytes that shows the site's interactive map in a notebook.
+
+        The map is what the site sends to any visitor. Raises LookupError if the release is not
+        public.
+        """
+        if self.facts["state"] != "published":
+            raise LookupError("Only published maps can be framed; plot() draws this one.")
+        return notebook.frame(self._connection.url, self.facts, height)
 
     def query(self, region: Any, layer: str | None = None) -> types.Answer:
-        """Return the count in a region, with margin: a GeoJSON polygon, a shapely one, or a box.
+        """Return the count in a region, with its margin of error. Nothing is spent.
 
-        A box is (west, south, east, north) in degrees. Of maps by time, `layer` is the slice to
-        count in; without it, all slices are summed. Nothing is spent.
+        The region is a GeoJSON polygon, a shapely one, or a box (west, south, east, north) in
+        degrees. For maps by time, `layer` is the slice to count in; without it, all slices are
+        summed.
         """
         shape = getattr(region, "__geo_interface__", region)
         body = {"polygon": shape} if isinstance(shape, dict) else {"bbox": list(shape)}
         return self._ask(body, layer)["results"][0]
 
     def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
-        """Return the counts in many regions: a GeoJSON FeatureCollection or a GeoDataFrame."""
+        """Return the counts in many regions, given as a GeoJSON FeatureCollection or a
+        GeoDataFrame.
+        """
         regions = getattr(collection, "__geo_interface__", collection)
         return self._ask({"regions": regions}, layer)["results"]
+
+    def radius_map(self, reward: float, **settings: Any) -> geopandas.GeoDataFrame:
+        """Return how far around any place people have to be notified of a task, as a table.
+
+        Its column `feature` is band (from_metres, to_metres), line (metres) or out_of_reach: there
+        the target cannot be met at this reward for each task. `settings` are those of
+        /api/v1/plan/radius, such as target, willingness, travel_metres and worker_share; `attrs`
+        are reward and settings. Raises ApiError, NetworkError.
+        """
+        import geopandas
+
+        body = {"release": self.id, "reward": reward, **settings}
+        answer: types.RadiusMap = self._connection.post("/api/v1/plan/radius", body)
+        frame = geopandas.GeoDataFrame.from_features(answer["features"], crs="EPSG:4326")
+        frame.attrs = {"reward": answer["reward"], "settings": answer["settings"]}
+        return frame
 
     def _ask(self, body: dict[str, Any], layer: str | None) -> types.Answers:
         if layer is not None:
@@ -100,7 +267,33 @@ class Release:
         answers: types.Answers = self._connection.post(f"{self.facts['url']}/query", body)
         return answers
 
+    def _errors(self) -> list[dict[str, Any]]:
+        """Return what the statement says about the expected error of each layer."""
+        return list(self.statement()["expected_error"])
+
     def _measured(self) -> str:
-        """Return the first measured layer, according to the statement; others are inferred."""
-        told = self.statement()["expected_error"]
-        return next(str(each["layer"]) for each in told if each["kind"] == "measured")
+        """Return the name of the first layer that the statement calls measured; others are
+        inferred.
+
+        The name is "" if there are several slices, because none of them takes precedence.
+        """
+        if len(self.slices) > 1:
+            return ""
+        return next(str(each["layer"]) for each in self._errors() if each["kind"] == "measured")
+
+    def _table(self, layer: str | None) -> Any:
+        import pyarrow.parquet
+
+        with tempfile.TemporaryDirectory() as folder:
+            return pyarrow.parquet.read_table(self.download(Path(folder), PREFERRED, layer))
+
+    def _part(self, each: Slice) -> Any:
+        """Return a slice's table, with added columns that distinguish it from other slices."""
+        import pyarrow as pa
+
+        table = self._table(each.layer)
+        metadata = table.schema.metadata
+        said = {"slice": each.title, "start": each.start, "end": each.end}
+        for place, (name, text) in enumerate(said.items()):
+            table = table.add_column(place, name, pa.repeat(text, len(table)))
+        return table.replace_schema_metadata(metadata)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
+    """The root-mean-square errors to expect in a busy place's count, from guesses alone."""
 
     best_bound: int
     error: float
@@ -30,6 +30,7 @@ class Answer(TypedDict):
     areas: int
     cut: int
     notes: list[str]
+    scaled: Scaled | None
 
 
 class Answers(TypedDict):
@@ -41,11 +42,12 @@ class Answers(TypedDict):
     bound: int
     confidence: float
     meaning: str
+    scaling: Scaling | None
     results: list[Answer]
 
 
 class Attribute(TypedDict):
-    """A public attribute: a declared column whose value anybody may know of every report."""
+    """A public attribute: a declared column of which anybody may know every report's value."""
 
     column: str
     values: list[str]
@@ -61,6 +63,18 @@ class BoundError(TypedDict):
 BoundingEnum = Literal["random", "popular"]
 
 
+class Columns(TypedDict):
+    """The name of the column for each role, or an empty text if no column has the role."""
+
+    longitude: str
+    latitude: str
+    person: str
+    time: str
+    geometry: str
+    crs: str
+    file_format: str
+
+
 CountedEnum = Literal["people", "sightings", "visits"]
 
 
@@ -68,7 +82,7 @@ CountingEnum = Literal["people", "visits"]
 
 
 class Dataset(TypedDict):
-    """One dataset as declared; its rows are never served."""
+    """One dataset as its publisher declared it. Its rows are never served."""
 
     slug: str
     url: str
@@ -76,7 +90,13 @@ class Dataset(TypedDict):
     description: str
     publisher: Publisher
     licence: str
+    licence_url: str
     attribution: str
+    contact: str
+    keywords: list[str]
+    themes: list[ThemesEnum]
+    covers_from: str | None
+    covers_until: str | None
     unit: UnitEnum
     row_noun: str
     time_zone: str
@@ -95,7 +115,7 @@ class DatasetReference(TypedDict):
 
 
 class File(TypedDict):
-    """One file. Its bytes never change. Checksum and size are those of the uncompressed bytes."""
+    """A file of a release; checksum and size are those of its uncompressed bytes."""
 
     name: str
     format: str
@@ -108,7 +128,7 @@ class File(TypedDict):
 
 
 class Forecast(TypedDict):
-    """The noise to expect, computed from public inputs alone."""
+    """The noise to expect from a release, computed from public inputs alone."""
 
     region: str
     regions: int
@@ -122,7 +142,7 @@ class Forecast(TypedDict):
 
 
 class Job(TypedDict):
-    """Background work. Only the desk tells why a job has no result."""
+    """A background job. Only the desk tells why a job has no result."""
 
     id: str
     url: str
@@ -146,6 +166,14 @@ class Mechanism(TypedDict):
     parameters: dict[str, Any]
 
 
+class Note(TypedDict):
+    """Words of the publisher at a position on the map. They are not figures of the release."""
+
+    text: str
+    longitude: float
+    latitude: float
+
+
 NotionEnum = Literal["pure-dp", "geo-ind"]
 
 
@@ -158,8 +186,15 @@ class Points(TypedDict):
     epsilon_per_metre: str
 
 
+class Preview(TypedDict):
+    """The columns of a file. Its rows are shown only at the desk."""
+
+    columns: list[str]
+    suggested: Columns
+
+
 class Privacy(TypedDict):
-    """The promise to the people in a dataset, for all releases together."""
+    """The promise to the people in a dataset, covering all its releases together."""
 
     sentence: str
     total_epsilon: str
@@ -181,7 +216,7 @@ class Problem(TypedDict):
 
 
 class Promise(TypedDict):
-    """The promise of one release by itself."""
+    """The promise of a single release."""
 
     sentence: str
     verdict: VerdictEnum
@@ -208,6 +243,7 @@ class Quote(TypedDict):
     bound: int
     counting: CountingEnum
     bounding: BoundingEnum
+    totals: TotalsPlan | None
     plan: list[Spend]
     forecast: Forecast
     left_before: str
@@ -215,6 +251,17 @@ class Quote(TypedDict):
     more_like_this: int
     warnings: list[str]
     advice: Advice | None
+
+
+class RadiusMap(TypedDict):
+    """A radius map, a GeoJSON feature collection; it is not stored."""
+
+    type: str
+    release: str
+    reward: float
+    settings: dict[str, Any]
+    features: list[dict[str, Any]]
+    points: NotRequired[dict[str, Any]]
 
 
 class Release(TypedDict):
@@ -225,10 +272,18 @@ class Release(TypedDict):
     state: ReleaseStateEnum
     title: str
     description: str
+    notes: list[Note]
+    notes_sha256: str
     dataset: DatasetReference
     publisher: Publisher
     licence: str
+    licence_url: str
     attribution: str
+    contact: str
+    keywords: list[str]
+    themes: list[ThemesEnum]
+    covers_from: str | None
+    covers_until: str | None
     kind: str
     mechanism: str
     parameters: dict[str, Any]
@@ -238,6 +293,7 @@ class Release(TypedDict):
     bound: int
     counting: CountingEnum
     bounding: BoundingEnum
+    totals: TotalsPlan | None
     unit: UnitEnum
     bbox: list[float]
     published_on: str | None
@@ -252,12 +308,47 @@ class Release(TypedDict):
 ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected", "refused"]
 
 
+class Scaled(TypedDict):
+    """An answer scaled to a total of all the data."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Scaling(TypedDict):
+    """How answers are scaled to the release's own noisy total of all the data."""
+
+    counted: CountedEnum
+    factor: float | None
+    low: float | None
+    high: float | None
+    meaning: str
+
+
 class Spend(TypedDict):
     """One measurement and its cost."""
 
     what: str
     epsilon: str | None
     cost: str
+
+
+ThemesEnum = Literal[
+    "AGRI",
+    "ECON",
+    "EDUC",
+    "ENER",
+    "ENVI",
+    "GOVE",
+    "HEAL",
+    "INTR",
+    "JUST",
+    "REGI",
+    "SOCI",
+    "TECH",
+    "TRAN",
+]
 
 
 class TileJson(TypedDict):
@@ -274,7 +365,32 @@ class TileJson(TypedDict):
     bounds: list[float]
 
 
+class TotalsPlan(TypedDict):
+    """What is spent on noisy totals of the people, sightings and visits in all the data."""
+
+    percent: int
+    most_sightings: int
+    most_visits: int
+
+
 UnitEnum = Literal["person", "record"]
+
+
+class Upload(TypedDict):
+    """One file that is uploaded to a dataset."""
+
+    id: str
+    url: str
+    dataset: str
+    file_name: str
+    size: int
+    offset: int
+    state: UploadStateEnum
+    usable: bool
+    job_url: str | None
+
+
+UploadStateEnum = Literal["receiving", "received", "working", "done"]
 
 
 VerdictEnum = Literal["strong", "moderate", "weak"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI
-from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEMS, openapi_parameters
+from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI, SCHEMA
+from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEM, ITEMS, openapi_parameters
 from dpgeo.api.problem_kinds import MEDIA_TYPE
 from dpgeo.api.problems import of_status
 from dpgeo.api.queries import Query
@@ -29,7 +29,7 @@ FEATURE_ID = {
 
 
 def description(address: str) -> Document:
-    """Return the description for a server whose base URL is `address`, which ends in /ogc."""
+    """Return the description for a server with the base URL `address`, which ends in /ogc."""
     return {
         "openapi": "3.0.3",
         "info": {
@@ -49,6 +49,20 @@ def description(address: str) -> Document:
             "/collections/{collectionId}": _get(
                 "describeCollection", "Get a collection", "Collection", keys=[COLLECTION_ID]
             ),
+            "/collections/{collectionId}/schema": _get(
+                "getSchema",
+                "Get the JSON Schema of a collection's features",
+                None,
+                keys=[COLLECTION_ID],
+                media_type=SCHEMA,
+            ),
+            "/collections/{collectionId}/queryables": _get(
+                "getQueryables",
+                "Get the columns that filters may compare",
+                None,
+                keys=[COLLECTION_ID],
+                media_type=SCHEMA,
+            ),
             "/collections/{collectionId}/items": _get(
                 "getFeatures",
                 "Get features",
@@ -61,6 +75,7 @@ def description(address: str) -> Document:
                 "getFeature",
                 "Get one feature",
                 "Feature",
+                queries=ITEM,
                 keys=[COLLECTION_ID, FEATURE_ID],
                 media_type=GEOJSON,
             ),
@@ -133,6 +148,7 @@ SCHEMAS: Document = {
         extent=_object([], spatial=SPATIAL),
         itemType=TEXT,
         crs={"type": "array", "items": TEXT},
+        storageCrs=TEXT,
     ),
     "FeatureCollection": _object(
         ["type", "features"],

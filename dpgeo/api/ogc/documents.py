@@ -16,22 +16,38 @@ from rest_framework.request import Request
 
 from dpgeo.api.access import check_served
 from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.ogc.systems import CRS84, SYSTEMS
 from dpgeo.artefacts import statement
-from dpgeo.artefacts.feature_pages import Feature
+from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import KNOWN
 
-CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
-
 CONFORMANCE = tuple(
-    f"http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/{name}"
-    for name in ("core", "oas30", "html", "geojson")
+    f"http://www.opengis.net/spec/{name}"
+    for name in (
+        "ogcapi-features-1/1.0/conf/core",
+        "ogcapi-features-1/1.0/conf/oas30",
+        "ogcapi-features-1/1.0/conf/html",
+        "ogcapi-features-1/1.0/conf/geojson",
+        "ogcapi-features-2/1.0/conf/crs",
+        "ogcapi-features-3/1.0/conf/queryables",
+        "ogcapi-features-3/1.0/conf/filter",
+        "ogcapi-features-3/1.0/conf/features-filter",
+        "ogcapi-features-5/1.0/conf/schemas",
+        "cql2/1.0/conf/cql2-text",
+        "cql2/1.0/conf/basic-cql2",
+        "cql2/1.0/conf/advanced-comparison-operators",
+        "cql2/1.0/conf/property-property",
+    )
 )
 
 JSON = "application/json"
 GEOJSON = "application/geo+json"
 HTML = "text/html"
+SCHEMA = "application/schema+json"
 OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
+
+RELATIONS = "http://www.opengis.net/def/rel/ogc/1.0"
 
 SUFFIX = ".parquet"
 
@@ -57,20 +73,24 @@ class Collection:
 
     @property
     def title(self) -> str:
-        """Return the release's title with the layer's name."""
+        """Return the release's title followed by the layer's name."""
         return f"{self.release.title}: {self.layer}"
 
 
 def collections_of(release: Release) -> list[Collection]:
     """Return the layers of a release that have a public file of features."""
-    files = [each for each in release.files.all() if each.public and each.name.endswith(SUFFIX)]
+    files = [
+        each
+        for each in release.files.all()
+        if each.public and each.kind.layer and each.name.endswith(SUFFIX)
+    ]
     return [Collection(release, file) for file in files]
 
 
 def find_collection(collection_id: str) -> Collection:
-    """Return a collection by its id.
+    """Return the collection with this id.
 
-    Raises Http404 if there is none, and Gone if its release is withdrawn.
+    Raises Http404 if there is none, or Gone if its release is withdrawn.
     """
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:
@@ -89,7 +109,10 @@ def link(rel: str, href: str, media_type: str, title: str = "") -> Document:
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Document]:
-    """Return the links to this document as JSON and as a page; that in `form` is "self"."""
+    """Return the links to this document as JSON and as a page.
+
+    The link in the requested form `form` has the relation "self".
+    """
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]
@@ -103,7 +126,7 @@ def in_form(request: Request, form: str) -> str:
 
 
 def landing(request: Request, form: str) -> Document:
-    """Return the landing page."""
+    """Return the JSON document of the landing page."""
     description = reverse("ogc:api")
     return {
         "title": "Differentially private maps",
@@ -120,12 +143,12 @@ def landing(request: Request, form: str) -> Document:
 
 
 def conformance(request: Request, form: str) -> Document:
-    """Return the document of the conformance classes; the tests check that they are met."""
+    """Return the document that lists the conformance classes; tests check that they are met."""
     return {"conformsTo": list(CONFORMANCE), "links": themselves(request, form)}
 
 
 def collections(request: Request, form: str, next_url: str | None) -> Document:
-    """Return the document of a page of collections, without its collections.
+    """Return the document for one page of collections, without the collections themselves.
 
     `next_url` is None on the last page.
     """
@@ -138,7 +161,7 @@ def collections(request: Request, form: str, next_url: str | None) -> Document:
 def collection_document(
     request: AnyRequest, collection: Collection, form: str = "json"
 ) -> Document:
-    """Return a collection's document; its link "self" is the one to `form`, json or html."""
+    """Return a collection's document, with the link "self" in the form `form`, json or html."""
     release = collection.release
     here = reverse("ogc:collection", args=[collection.id])
     items = reverse("ogc:items", args=[collection.id])
@@ -148,6 +171,13 @@ def collection_document(
         link(other, _absolute(request, here, "html"), HTML, "This collection as a page"),
         link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
         link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
+        *(
+            link(f"{RELATIONS}/{name}", _absolute(request, path, "json"), SCHEMA, title)
+            for name, path, title in (
+                ("schema", reverse("ogc:schema", args=[collection.id]), "Its columns"),
+                ("queryables", reverse("ogc:queryables", args=[collection.id]), "For filters"),
+            )
+        ),
         link("describedby", address_of(request, "release", release.pk), HTML, "The map"),
         *_files(request, collection),
     ]
@@ -159,8 +189,59 @@ def collection_document(
         "links": links,
         "extent": {"spatial": {"bbox": [list(release.dataset.bounds)], "crs": CRS84}},
         "itemType": "feature",
-        "crs": [CRS84],
+        "crs": list(SYSTEMS),
+        "storageCrs": CRS84,
     }
+
+
+def schema(
+    request: Request, collection: Collection, features: FeatureFile, *, geometry: bool
+) -> Document:
+    """Return the JSON Schema of a collection's features (Part 5), or of its queryables (Part 3)."""
+    kinds = kinds_of(features)
+    properties: Document = {
+        name: {
+            "title": name,
+            "type": {"number": "number", "text": "string"}[kind],
+            "x-ogc-propertySeq": number,
+        }
+        for number, (name, kind) in enumerate(kinds.items(), 1)
+    }
+    if geometry:
+        properties["geometry"] = {
+            "x-ogc-role": "primary-geometry",
+            "format": geometry_format(features.geometry_types),
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": request.build_absolute_uri(request.path),
+        "type": "object",
+        "title": collection.title,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def kinds_of(features: FeatureFile) -> dict[str, str]:
+    """Return whether each property is a "number" or a "text", by its name.
+
+    Released features have no columns of dates; times of slices are texts.
+    """
+    import pyarrow as pa
+
+    texts = (pa.string(), pa.large_string())
+    return {each.name: "text" if each.type in texts else "number" for each in features.schema}
+
+
+def geometry_format(kinds: Sequence[str]) -> str:
+    """Return the OGC schema format for these geometry types, such as "geometry-polygon"."""
+    single = {kind.removeprefix("Multi").lower() for kind in kinds}
+    if len(single) != 1:
+        return "geometry-any"
+    (name,) = single
+    if len(kinds) == 1:
+        return f"geometry-{kinds[0].lower()}"
+    return f"geometry-{name}-or-multi{name}"
 
 
 def items(
@@ -170,9 +251,9 @@ def items(
     features: Sequence[Feature],
     following: int | None,
 ) -> Document:
-    """Return the document of a page of features, without its features.
+    """Return the document for one page of features, without the features themselves.
 
-    `following` is the row at which the next page starts; None on the last page.
+    `following` is the row at which the next page starts, or None on the last page.
     """
     links = themselves(request, form, GEOJSON)
     if following is not None:
@@ -184,7 +265,7 @@ def items(
 
 
 def item_links(request: Request, form: str, collection: Collection) -> list[Document]:
-    """Return the links of a single feature."""
+    """Return the links for a page that shows a single feature."""
     return [*themselves(request, form, GEOJSON), _parent(request, collection)]
 
 

@@ -1,4 +1,4 @@
-"""Query parameters of OGC API - Features, as strict as those of the REST API."""
+"""Query parameters of OGC API - Features, parsed as strictly as the REST API's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any
 
+from dpgeo.api.ogc.systems import CRS84, SYSTEMS, degrees_of, read_system
 from dpgeo.api.paging import CURSOR
 from dpgeo.api.queries import Query, one_of
 from dpgeo.artefacts.feature_pages import Box
@@ -26,11 +27,16 @@ FORM = Query(
 )
 
 
-def read_boxes(text: str) -> list[Box]:
-    """Parse a bounding box in degrees; a box across the antimeridian is split into two.
+def read_numbers(text: str) -> str:
+    """Return `text` if it consists of four or six numbers. Raises InvalidInput otherwise."""
+    _sides(text)
+    return text
 
-    Six numbers include the lowest and the highest height. The heights are ignored, because features
-    have none. Raises InvalidInput.
+
+def _sides(text: str) -> tuple[float, float, float, float]:
+    """Return the four horizontal sides of a box given by four or six numbers.
+
+    Raises InvalidInput if the box is malformed.
     """
     try:
         numbers = [float(number_text(part)) for part in text.split(",")]
@@ -39,7 +45,17 @@ def read_boxes(text: str) -> list[Box]:
     if len(numbers) not in (4, 6) or not all(map(math.isfinite, numbers)):
         raise InvalidInput("Must be four or six numbers: west,south,east,north in degrees.")
     half = len(numbers) // 2
-    west, south, east, north = numbers[0], numbers[1], numbers[half], numbers[half + 1]
+    return numbers[0], numbers[1], numbers[half], numbers[half + 1]
+
+
+def read_boxes(text: str, system: str = CRS84) -> list[Box]:
+    """Parse a bounding box in the coordinate system `system`.
+
+    A box across the antimeridian is split into two. Six numbers include the lowest and the highest
+    height. The heights are ignored, because features have none. Raises InvalidInput if the box is
+    malformed.
+    """
+    west, south, east, north = degrees_of(_sides(text), system)
     if abs(west) > 180 or abs(east) > 180 or abs(south) > 90 or abs(north) > 90:
         raise InvalidInput(
             "Longitudes lie between -180 and 180 and latitudes between -90 and 90; give "
@@ -53,7 +69,7 @@ def read_boxes(text: str) -> list[Box]:
 
 
 def limit_of(most: int, default: int) -> Query:
-    """Return the parameter `limit`, the length of a page; a value above `most` becomes `most`."""
+    """Return the parameter `limit`, the number of items on a page; at most `most` are served."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
@@ -70,7 +86,7 @@ def limit_of(most: int, default: int) -> Query:
 
 
 def read_interval(text: str) -> str:
-    """Check a date-time of RFC 3339 or an interval, one end of which may be open; return the text.
+    """Return `text` if it is an RFC 3339 date-time, or an interval with at most one open end.
 
     Features have no date, so all of them match. Raises InvalidInput if the text is malformed.
     """
@@ -103,24 +119,68 @@ def _moment(text: str) -> datetime.datetime:
 
 
 def read_row(text: str) -> int:
-    """Parse the row at which a page starts. Raises InvalidInput."""
+    """Return the number of the row at which a page starts.
+
+    Raises InvalidInput if the text is not such a number.
+    """
     if not re.fullmatch(r"[0-9]{1,15}", text):
         raise InvalidInput("Must be as in a link next; start without it.")
     return int(text)
 
 
+SYSTEM = {"type": "string", "format": "uri", "enum": list(SYSTEMS), "default": CRS84}
+
+OUTPUT = Query(
+    name="crs",
+    description="The coordinate system of the answer; by default CRS84.",
+    read=read_system,
+    schema=SYSTEM,
+    default=CRS84,
+)
+
+ITEM: tuple[Query, ...] = (OUTPUT, FORM)
+
 ITEMS: tuple[Query, ...] = (
     limit_of(MAX_ITEMS, DEFAULT_ITEMS),
     Query(
         name="bbox",
-        description="Only features that touch this box: west,south,east,north in degrees (CRS84).",
-        read=read_boxes,
+        description="Only features that touch this box: west,south,east,north in degrees, or as "
+        "bbox-crs has it.",
+        read=read_numbers,
         schema={
             "type": "array",
             "items": {"type": "number"},
             "minItems": 4,
             "maxItems": 6,
         },
+    ),
+    Query(
+        name="bbox-crs",
+        description="The coordinate system of bbox; by default CRS84.",
+        read=read_system,
+        schema=SYSTEM,
+        default=CRS84,
+    ),
+    OUTPUT,
+    Query(
+        name="filter",
+        description="Only features for which this is true, in CQL2 text, such as estimate >= "
+        "threshold AND margin < 50: comparisons, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT.",
+        read=str,
+    ),
+    Query(
+        name="filter-lang",
+        description="The language of filter: cql2-text.",
+        read=one_of(("cql2-text",)),
+        schema={"type": "string", "enum": ["cql2-text"], "default": "cql2-text"},
+        default="cql2-text",
+    ),
+    Query(
+        name="filter-crs",
+        description="The coordinate system of geometries in filter, which has none.",
+        read=read_system,
+        schema=SYSTEM,
+        default=CRS84,
     ),
     Query(
         name="datetime",
@@ -141,7 +201,7 @@ COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, DEFAULT_COLLECTIONS)
 
 
 def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:
-    """Return query parameters for the OpenAPI 3.0 description."""
+    """Return these query parameters as the OpenAPI 3.0 description lists them."""
     return [
         {
             "name": query.name,

@@ -17,6 +17,8 @@ urlpatterns = [
     path("api", views.DescriptionView.as_view(), name="api"),
     path("collections", views.CollectionsView.as_view(), name="collections"),
     path(COLLECTION, views.CollectionView.as_view(), name="collection"),
+    path(f"{COLLECTION}/schema", views.SchemaView.as_view(), name="schema"),
+    path(f"{COLLECTION}/queryables", views.QueryablesView.as_view(), name="queryables"),
     path(f"{COLLECTION}/items", views.ItemsView.as_view(), name="items"),
     path(f"{COLLECTION}/items/<int:feature_id>", views.ItemView.as_view(), name="item"),
     re_path("", NothingHere.as_view()),

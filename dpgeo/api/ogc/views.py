@@ -16,12 +16,15 @@ from dpgeo.api.base import ApiView
 from dpgeo.api.cached_lists import collection_texts, listed
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
+from dpgeo.api.ogc.cql2 import Filter, parse
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Collection, Document
+from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
-from dpgeo.artefacts.feature_pages import Feature, FeatureFile
+from dpgeo.artefacts.feature_pages import Box, Feature, FeatureFile
+from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.storage import open_parts, public_storage
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
@@ -34,7 +37,7 @@ class OgcView(ApiView):
 
     @property
     def form(self) -> str:
-        """Return the requested form, json or html."""
+        """Return the requested form of the response, json or html."""
         if self.query["f"]:
             return str(self.query["f"])
         choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
@@ -52,7 +55,8 @@ class OgcView(ApiView):
     ) -> HttpResponse:
         """Return a response in the requested form.
 
-        The JSON is what `text` returns, or `document` if `text` is None. `context` is for the page.
+        The JSON is what `text` returns, or `document` if `text` is None. `context` is used only by
+        the page.
         """
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)
@@ -72,7 +76,7 @@ class OgcView(ApiView):
 
 
 class LandingView(OgcView):
-    """The landing page."""
+    """The landing page of OGC API - Features."""
 
     def get(self, request: Request) -> HttpResponse:
         """Respond with links to the other parts of OGC API - Features."""
@@ -81,10 +85,10 @@ class LandingView(OgcView):
 
 
 class ConformanceView(OgcView):
-    """The conformance classes."""
+    """The list of conformance classes that this server meets."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Respond with the conformance classes."""
+        """Respond with the list of conformance classes."""
         return self.answer(documents.conformance(request, self.form), title="Conformance")
 
 
@@ -110,7 +114,7 @@ class CollectionsView(OgcView):
 
     @heavy
     def get(self, request: Request) -> HttpResponse:
-        """Respond with a page of collections, those of the newest release first.
+        """Respond with a page of collections, newest release first.
 
         The parameter `limit` is the number of releases on the page. A release may have several
         collections or none.
@@ -137,6 +141,31 @@ class CollectionView(OgcView):
         return self.answer(document, title=collection.title)
 
 
+class SchemaView(OgcView):
+    """The schema of a layer's columns."""
+
+    geometry: ClassVar[bool] = True
+
+    def get(self, request: Request, collection_id: str) -> HttpResponse:
+        """Respond with the JSON Schema of the collection's features, or of its queryables."""
+        collection = documents.find_collection(collection_id)
+        with opened(collection) as features:
+            document = documents.schema(request, collection, features, geometry=self.geometry)
+        return self.answer(
+            {"links": documents.themselves(request, self.form, documents.SCHEMA)},
+            title=collection.title,
+            media_type=documents.SCHEMA,
+            text=lambda: json.dumps(document, ensure_ascii=False),
+            properties=document["properties"],
+        )
+
+
+class QueryablesView(SchemaView):
+    """The schema of the columns that filters may compare."""
+
+    geometry = False
+
+
 class ItemsView(OgcView):
     """The features of a layer."""
 
@@ -146,45 +175,75 @@ class ItemsView(OgcView):
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with a page of features."""
         collection = documents.find_collection(collection_id)
-        boxes = self.query["bbox"] or ()
+        boxes = self._boxes()
         with opened(collection) as features:
-            shown = features.page(self.query["start"], self.query["limit"], boxes)
-            matched = None if boxes else len(features)
-        document = documents.items(request, self.form, collection, shown.features, shown.next_row)
+            where = self._filter(features)
+            page = features.page(self.query["start"], self.query["limit"], boxes, where)
+            matched = None if boxes or where else len(features)
+        shown = in_system(page.features, self.query["crs"])
+        document = documents.items(request, self.form, collection, shown, page.next_row)
         if matched is not None:
             document["numberMatched"] = matched
-        return self.answer(
+        answer = self.answer(
             document,
             title=collection.title,
             media_type=documents.GEOJSON,
-            text=lambda: documents.collection_text(document, shown.features),
-            table=table(shown.features),
+            text=lambda: documents.collection_text(document, shown),
+            table=table(shown),
         )
+        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        return answer
+
+    def _boxes(self) -> list[Box]:
+        """Return the requested bounding boxes in degrees. Raises InvalidInput."""
+        if self.query["bbox"] is None:
+            return []
+        try:
+            return query_parameters.read_boxes(self.query["bbox"], self.query["bbox-crs"])
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field="bbox") from None
+
+    def _filter(self, features: FeatureFile) -> Filter | None:
+        """Return the parsed filter, or None if the request has none. Raises InvalidInput."""
+        if self.query["filter"] is None:
+            return None
+        try:
+            return parse(self.query["filter"], documents.kinds_of(features))
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field="filter") from None
 
 
 class ItemView(OgcView):
     """One feature."""
 
+    queries = query_parameters.ITEM
+
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
-        """Respond with one feature. Its id is its row in the layer's files, counted from 0."""
+        """Respond with one feature, identified by its row in the layer's files, counted from 0."""
         collection = documents.find_collection(collection_id)
         with opened(collection) as features:
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
+        (feature,) = in_system([feature], self.query["crs"])
         links = documents.item_links(request, self.form, collection)
-        return self.answer(
+        answer = self.answer(
             {"links": links},
             title=f"{collection.title}, {feature.row}",
             media_type=documents.GEOJSON,
             text=lambda: documents.feature_text(feature, links),
             table=table([feature]),
         )
+        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        return answer
 
 
 @contextmanager
 def opened(collection: Collection) -> Iterator[FeatureFile]:
-    """Open the file of a collection. Raises Http404 if the release was withdrawn meanwhile."""
+    """Open the file of a collection.
+
+    Raises Http404 if the release was withdrawn in the meantime.
+    """
     try:
         with open_parts(public_storage(), collection.file.stored_name) as file:
             yield FeatureFile(file)
@@ -193,7 +252,7 @@ def opened(collection: Collection) -> Iterator[FeatureFile]:
 
 
 def table(features: Sequence[Feature]) -> dict[str, Any]:
-    """Return the features as a table: the column names, and rows with the geometry last."""
+    """Return the features as a table: column names, and rows that end with the geometry."""
     names = list(features[0].properties) if features else []
     return {
         "names": ["id", *names, "geometry"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.urls import reverse
 
 from dpgeo.accounts.admin_access import desk_url
 from dpgeo.accounts.selectors import Visitor
@@ -15,16 +16,18 @@ register = template.Library()
 
 @register.inclusion_tag("admin/datasets/owner_panel.html")
 def owner_panel(user: Visitor) -> dict[str, Any]:
-    """List the datasets of a user's organisations with their buttons."""
+    """Return the datasets of a user's organisations with the buttons to show for each."""
     datasets = datasets_visible_to(user)
+    add_upload = reverse("admin:datasets_upload_add")
     return {
-        "new_url": desk_url("desk-where"),
+        "new_url": reverse("admin:datasets_dataset_add"),
+        "desk_url": desk_url("desk"),
         "datasets": [
             {
                 "title": dataset.title,
                 "publisher": dataset.organisation.name,
                 "pk": dataset.pk,
-                "upload_url": desk_url("desk-upload-new", dataset.slug),
+                "upload_url": f"{add_upload}?dataset={dataset.pk}",
                 "release_url": desk_url("desk-kind", dataset.slug),
             }
             for dataset in datasets[:20]

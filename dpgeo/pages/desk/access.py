@@ -1,4 +1,4 @@
-"""Access to the desk's pages; strangers get 404."""
+"""Access control for the desk's pages; anybody without access gets 404."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from django.shortcuts import get_object_or_404
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.shown_files import upload_shown
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 
 
 def person(request: HttpRequest) -> User:
-    """Return the signed-in user; only for views behind `login_required`."""
+    """Return the signed-in user of a request. Use this only in views behind `login_required`."""
     return cast(User, request.user)
 
 
@@ -40,6 +42,17 @@ def upload_for(request: HttpRequest, upload_id: object, action: str = "view") ->
     return upload
 
 
+def opened_upload(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
+    """Return the upload whose page a member opens, and record that. Raises Http404.
+
+    Every page that may show an upload's rows begins here; whether it then shows any depends on the
+    file, and the record must not.
+    """
+    upload = upload_for(request, upload_id, action)
+    upload_shown(upload=upload)
+    return upload
+
+
 def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
     """Return the release if the signed-in user may do `action`. Raises Http404."""
     releases = Release.objects.select_related(
@@ -48,6 +61,21 @@ def release_for(request: HttpRequest, release_id: str, action: str = "view") -> 
     release = get_object_or_404(releases, id=release_id)
     need(person(request), release.dataset, action)
     return release
+
+
+def awaits_decision(dataset: Dataset) -> bool:
+    """Return whether a draft on the dataset's budget is neither published nor rejected."""
+    drafts = Release.objects.filter(state=ReleaseState.DRAFT)
+    return drafts.filter(dataset__ledger=dataset.ledger_id).exists()
+
+
+def sees_counts(user: User, dataset: Dataset) -> bool:
+    """Return whether a user may see exact numbers of rows.
+
+    They are hidden while a draft waits: its publication has to rest on the draft alone
+    (`releases.services.release_reject`).
+    """
+    return may(user, dataset, "see_private") and not awaits_decision(dataset)
 
 
 def dataset_of_job(job: Job) -> Dataset:

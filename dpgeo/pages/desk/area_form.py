@@ -1,8 +1,7 @@
-"""The fields of a study area, four sides or an outline, of the desk's forms."""
+"""Fields of the desk's forms for a study area: four sides or an outline."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +9,11 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from dpgeo.datasets.declaration import read_outline
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.number_fields import RealField
 from dpgeo.pages.rendering import say
-from dpgeo.phrases import InvalidValue, phrase_of
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MISSING_SIDES = {
@@ -25,7 +25,7 @@ MISSING_SIDES = {
 
 
 class AreaForm(DeskForm):
-    """A form with a study area, which is one input of the services and five fields."""
+    """A form with a study area, which is five fields here but a single input of the services."""
 
     west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
     south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))
@@ -37,17 +37,26 @@ class AreaForm(DeskForm):
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
         help_text=_("A Polygon or MultiPolygon, longitude first. Use this or the four sides."),
     )
+    leave_out_water = forms.BooleanField(
+        required=False,
+        label=_("Leave out the sea and large lakes"),
+        help_text=_(
+            "The sea, and lakes of 1 km² and more, from 100 m off the shore. Where this site has "
+            "no streets under its maps, only the sea is known, and is left out from 2 km off the "
+            "coast. Rows out there are refused, also those from ferries and long bridges."
+        ),
+    )
     side_names = ("west", "south", "east", "north")
     study_area: dict[str, Any] | None = None
 
     def field_of(self, name: str) -> str:
-        """Return the first form field of the study area, or the name."""
+        """Return the first form field of the study area, or the field `name` of any other input."""
         if name == "study_area":
             return "outline" if self.cleaned_data.get("outline") else "west"
         return super().field_of(name)
 
     def read_area(self, values: Mapping[str, Any]) -> None:
-        """Parse the sides or the outline; show what is wrong at its field."""
+        """Parse the four sides or the outline, and show any error at the field that causes it."""
         sides = [values.get(name) for name in self.side_names]
         if any(name in self.errors for name in self.side_names):
             return
@@ -71,19 +80,3 @@ class AreaForm(DeskForm):
             problem = phrase_of(error)
             at = "south" if field == "west" and "south" in problem.values else field
             self.add_error(at, say(problem))
-
-
-def read_outline(text: str) -> StudyArea:
-    """Parse a study area from GeoJSON text. Raises ValueError."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
-    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
-        features = document.get("features")
-        if not isinstance(features, list) or len(features) != 1:
-            raise InvalidValue("A collection must hold exactly one feature: the outline.")
-        document = features[0]
-    if not isinstance(document, dict):
-        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
-    return StudyArea.from_geojson(document)

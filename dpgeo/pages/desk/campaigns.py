@@ -1,4 +1,4 @@
-"""Pages for the stored campaigns of an organisation: open, share, rename, delete."""
+"""Pages for an organisation's stored campaigns: open, share, rename and delete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
-    """Rename a campaign, and share it or stop sharing it."""
+    """Rename a campaign, and set whether it is shared."""
     try:
         campaign = campaign_change(
             campaign=_own(request, campaign_id),
@@ -67,5 +67,5 @@ def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
 
 
 def _own(request: HttpRequest, campaign_id: str) -> Campaign:
-    """Return a campaign of the user's organisations. Raises Http404."""
+    """Return the campaign if it belongs to the user's organisations. Raises Http404 otherwise."""
     return get_object_or_404(campaigns_of(person(request)), pk=campaign_id)

@@ -1,9 +1,9 @@
-"""The step of checking a file: how it was read, for those alone who may see private facts.
+"""Page that shows members with access to private facts how a file was read.
 
-Exact figures and the rows' positions stand on this page and on no later one, where they could tune
-what becomes public. Where most rows lie outside, the area may be exchanged for another named place;
-from then on neither points nor counts are shown, since an area that is fitted to them would show
-where they end.
+Exact figures and the rows' positions stand on this page and on no later one, where they could be
+used to tune what becomes public. If most rows lie outside the area, it may be exchanged for another
+named place. From then on neither points nor counts are shown, since an area that is fitted to the
+rows would show where they end.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.previews import declared_columns, upload_preview, upload_understand
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.services import PLACE, dataset_update
-from dpgeo.datasets.uploads import (
-    declared_columns,
-    offered_columns,
-    upload_confirm,
-    upload_preview,
-    upload_understand,
-)
+from dpgeo.datasets.uploads import offered_columns, upload_confirm
+from dpgeo.ingest.forms import form_by_name
 from dpgeo.ingest.preview import Preview
 from dpgeo.ingest.schema import Columns, Role, role_name
 from dpgeo.ingest.understanding import ASK_BELOW, STOP, Reading, Understanding
-from dpgeo.pages.desk.access import person, upload_for
-from dpgeo.pages.desk.columns_form import ColumnsForm
+from dpgeo.pages.desk.access import awaits_decision, person, upload_for
+from dpgeo.pages.desk.columns_form import ColumnsForm, file_formats
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.places import place_search
 from dpgeo.pages.desk.where import PlaceForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
-from dpgeo.releases.models import Release
-from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
-"""Share of the readable rows inside the area, below which another place is offered."""
+"""If a smaller share than this of the readable rows lies inside the area, another place
+is offered.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A declaration that one button tries: its words, and the fields that it sends."""
+    """A declaration that one button tries: its words, and the fields that it sends.
+
+    `chosen` says whether the page shows the file as it is read under this declaration.
+    """
 
     label: str
     example: str
     rows: str
     fields: dict[str, str]
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was understood of one column."""
+    """A line of the page that says how one column was understood."""
 
     name: str
     role: str
@@ -73,30 +73,28 @@ class Line:
 
 
 def may_choose_columns(upload: Upload) -> bool:
-    """Whether the columns of an upload may still change."""
+    """Return whether the columns of an upload may still change."""
     return not rests_on_columns(upload.dataset)
 
 
 def is_hidden(dataset: Dataset) -> bool:
-    """Whether points and counts stay hidden.
+    """Return whether points and counts stay hidden.
 
-    They do while the area can be exchanged again; and while a draft on the same budget waits for a
-    decision, for that rests on the draft alone (`releases.services.release_reject`).
+    They do while the area can be exchanged again. They also do while a draft on the same budget
+    waits for a decision, because that decision must depend on the draft alone
+    (`releases.services.release_reject`).
     """
     exchanged = bool(dataset.area_exchange) and not dataset.frozen_at
     return exchanged or awaits_decision(dataset)
 
 
-def awaits_decision(dataset: Dataset) -> bool:
-    """Whether a draft on the dataset's budget is neither published nor rejected."""
-    drafts = Release.objects.filter(state=ReleaseState.DRAFT)
-    return drafts.filter(dataset__ledger=dataset.ledger_id).exists()
-
-
 def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
-    """Show how the file was read; confirming it starts the ingestion job."""
-    dataset, user = upload.dataset, person(request)
-    sees_private = may(user, dataset, "see_private")
+    """Show how the file was read; confirming it starts the ingestion job.
+
+    Callers take the upload from `opened_upload`, which records that its rows may be seen here.
+    """
+    dataset = upload.dataset
+    sees_private = may(person(request), dataset, "see_private")
     context: dict[str, Any] = {
         "upload": upload,
         "dataset": dataset,
@@ -104,34 +102,43 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
         "failure": say(upload.job.failure) if upload.job and sees_private else "",
         "fixed": not may_choose_columns(upload),
         "removable": upload.state != UploadState.READY,
-        "hidden": is_hidden(dataset),
-        "awaits_decision": awaits_decision(dataset),
     }
     try:
-        preview = upload_preview(upload=upload)
+        preview = upload_preview(upload=upload, file_format=chosen_format(request))
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
+        context["formats"] = file_formats(form_by_name(upload.file_name))
         return render(request, "desk/upload_columns.html", context)
     form = form_for(request, upload, preview)
     if form.is_valid():
         choose_unit(upload, form)
     understanding = understand(upload, form) if sees_private else None
+    dataset.refresh_from_db()  # reading takes a while; the area may have been exchanged meanwhile
+    hidden = is_hidden(dataset)
     confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
-    goes_on = confirms and not stops(request, dataset, form, understanding)
+    goes_on = confirms and not stops(request, form, understanding, hidden)
     if goes_on and confirm(upload, form):
         return redirect(f"{reverse('desk-upload', args=[upload.id])}?go=1")
     hints = preview.hints if request.method != "POST" else []
     context |= {"preview": preview, "form": form, "hints": [say(each) for each in hints]}
+    context |= {"hidden": hidden, "awaits_decision": awaits_decision(dataset)}
+    context["answered"] = form.is_bound
     if understanding:
-        context |= understood(upload, understanding)
+        context |= understood(dataset, understanding, hidden)
     status = REFUSED if confirms else 200
     return render(request, "desk/upload_columns.html", context, status=status)
+
+
+def chosen_format(request: HttpRequest) -> str:
+    """Return the code of the format that the user chose, or "" if none was chosen."""
+    code = request.POST.get("file_format", "")
+    return code if code in {form_code for form_code, _ in file_formats(code)} else ""
 
 
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
     """Return the form with what was sent, or with the likeliest columns."""
     dataset = upload.dataset
-    # Of a file that lacks the fixed columns, others may be chosen; the service compares them.
+    # If a file lacks the fixed columns, others may be chosen; the service compares the two.
     chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
     offered = offered_columns(upload, preview)
     return ColumnsForm(
@@ -152,7 +159,7 @@ def exchanged(data: QueryDict) -> dict[str, str]:
 
 
 def choose_unit(upload: Upload, form: ColumnsForm) -> None:
-    """Declare who is protected, before the file is tried; show an error on the form."""
+    """Save the chosen privacy unit before the file is tried; show an error on the form."""
     if form.chosen_unit == upload.dataset.unit:
         return
     try:
@@ -163,7 +170,7 @@ def choose_unit(upload: Upload, form: ColumnsForm) -> None:
 
 
 def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
-    """Try what the form says, or what is likeliest; show an error of the trial on the form."""
+    """Try the form's columns, or else the likeliest; show an error of the trial on the form."""
     if form.is_bound and not form.is_valid():
         return None
     try:
@@ -175,15 +182,15 @@ def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
 
 
 def stops(
-    request: HttpRequest,
-    dataset: Dataset,
-    form: ColumnsForm,
-    understanding: Understanding | None,
+    request: HttpRequest, form: ColumnsForm, understanding: Understanding | None, hidden: bool
 ) -> bool:
-    """Whether no row can be used, or few, and the owner has not said to go on anyway."""
+    """Return whether to stop: the form has errors, no row can be used, or too few rows can be.
+
+    Too few usable rows do not stop an owner who has chosen to go on anyway.
+    """
     if form.errors:
         return True
-    if understanding is None or is_hidden(dataset):
+    if understanding is None or hidden:
         return False
     if understanding.verdict == STOP:
         form.add_error(None, gettext("No row can be used like this; see below what to change."))
@@ -201,11 +208,16 @@ def confirm(upload: Upload, form: ColumnsForm) -> bool:
     return True
 
 
-def understood(upload: Upload, understanding: Understanding) -> dict[str, Any]:
-    """Return what the page says of a trial; after an exchange, no points and no counts."""
-    dataset = upload.dataset
+def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> dict[str, Any]:
+    """Return what the page says of a trial; while the rows are hidden, no points and no counts."""
+    shown = 0 if hidden else 3
     lines = [
-        Line(each.name, role_words(each.role), say(each.format), ", ".join(each.examples[:3]))
+        Line(
+            each.name,
+            role_words(each.role),
+            say(each.format),
+            " \u00b7 ".join(each.examples[:shown]),
+        )
         for each in understanding.understood
         if each.role
     ]
@@ -218,7 +230,7 @@ def understood(upload: Upload, understanding: Understanding) -> dict[str, Any]:
             for each in understanding.questions
         ],
     }
-    if is_hidden(dataset):
+    if hidden:
         return context
     inside = understanding.accepted / understanding.readable if understanding.readable else 1.0
     return context | {
@@ -229,12 +241,15 @@ def understood(upload: Upload, understanding: Understanding) -> dict[str, Any]:
         "left_out": understanding.left_out,
         "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
         "points": understanding.points,
-        "outside": not dataset.frozen_at and inside < MOSTLY,
+        # Another place is not the remedy where the columns seem swapped.
+        "outside": not dataset.frozen_at
+        and inside < MOSTLY
+        and all(each.kind != "swapped" for each in understanding.questions),
     }
 
 
 def role_words(role: str) -> str:
-    """Return what people call a role."""
+    """Return the readable name of a role."""
     return say(role_name(Role(role)))
 
 
@@ -246,6 +261,7 @@ def answer_of(reading: Reading, understanding: Understanding) -> Answer:
         say(reading.example),
         rows.format(accepted=figure(reading.accepted), rows=figure(understanding.rows)),
         reading.columns.to_json(),
+        reading.columns == understanding.columns,
     )
 
 
@@ -253,7 +269,7 @@ def answer_of(reading: Reading, understanding: Understanding) -> Answer:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Exchange the area for another named place, with neither points nor counts in sight."""
+    """Exchange the area for another named place, on a page that shows neither points nor counts."""
     upload = upload_for(request, upload_id, "edit")
     dataset = upload.dataset
     form = PlaceForm(request.POST or None)
@@ -272,7 +288,7 @@ def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def exchange_area(dataset: Dataset, place: NamedPlace) -> None:
-    """Exchange a dataset's area for a named place, and what followed from the old one."""
+    """Exchange a dataset's area for a named place, with the time zone and title derived from it."""
     source = place.source
     changes: dict[str, Any] = {
         "study_area": place.area.to_geojson(),

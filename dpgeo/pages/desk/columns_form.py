@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES, USUAL_TIMES
+from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
@@ -23,8 +24,15 @@ MISSING_COLUMNS = {
 }
 
 
+def file_formats(code: str) -> list[tuple[str, str]]:
+    """Return the formats to choose from, all packed in the same way as the form `code`."""
+    _format, _dot, packing = code.partition(".")
+    end = f".{packing}" if packing else ""
+    return [(f"{each.code}{end}", f"{each.title}{end and f' ({end})'}") for each in FORMATS]
+
+
 class ColumnsForm(DeskForm):
-    """The form that assigns a file's columns to roles; read-only once they are fixed."""
+    """Form that assigns a file's columns to roles; it is read-only once the columns are fixed."""
 
     longitude = forms.ChoiceField(
         required=False,
@@ -66,6 +74,11 @@ class ColumnsForm(DeskForm):
     time = forms.ChoiceField(
         required=False, label=_("Time"), help_text=_("Optional: when the person was there.")
     )
+    clock = forms.ChoiceField(
+        required=False,
+        label=_("Time of day"),
+        help_text=_("Only where it stands in a column of its own, beside the date."),
+    )
     crs = forms.CharField(
         required=False,
         max_length=20,
@@ -82,6 +95,11 @@ class ColumnsForm(DeskForm):
         help_text=_("Every row is read in this way; what is written otherwise is left out."),
     )
     position_format = forms.ChoiceField(required=False, label=_("Positions are written as"))
+    file_format = forms.ChoiceField(
+        required=False,
+        label=_("File format"),
+        help_text=_("The whole file is read in this format, whatever it begins with."),
+    )
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -105,6 +123,8 @@ class ColumnsForm(DeskForm):
                 del self.fields["person"]
         self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
         self._offer("position_format", POSITION_SENTENCES)
+        offered: Any = self.fields["file_format"]
+        offered.choices = file_formats(self.initial.get("file_format", ""))
         for name, field in self.fields.items():
             field.disabled = frozen
             if name not in set(Role):
@@ -117,7 +137,7 @@ class ColumnsForm(DeskForm):
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
 
     def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
-        """Offer formats, among them the declared one, which may be several together."""
+        """Offer formats, including the declared one, which may combine several."""
         field: Any = self.fields[name]
         offered = {code: say(sentence) for code, sentence in sentences.items()}
         declared = self.initial.get(name, "")
@@ -127,11 +147,11 @@ class ColumnsForm(DeskForm):
         field.choices = list(offered.items())
 
     def field_of(self, name: str) -> str:
-        """Map "columns.longitude" or "longitude" to the form's field."""
+        """Return the form field of a role, given as "columns.longitude" or as "longitude"."""
         return name.removeprefix("columns.")
 
     def clean(self) -> dict[str, Any]:
-        """Require one geometry column or two coordinate columns, and whose row it is."""
+        """Require one geometry or two coordinate columns, and a person column to protect people."""
         values = super().clean() or {}
         if self.chosen_unit == Unit.PERSON and not values.get("person"):
             self.add_error("person", gettext("Choose the column that says whose row it is."))
@@ -151,7 +171,7 @@ class ColumnsForm(DeskForm):
 
     @property
     def chosen_unit(self) -> str:
-        """The privacy unit: the one that is chosen, else the declared one."""
+        """The privacy unit that was chosen in the form, or else the declared one."""
         chosen: str = self.cleaned_data.get("unit", "")
         return chosen or self.declared_unit
 

@@ -1,4 +1,4 @@
-"""The step of privacy and cost: how much detail, rehearsed with invented people."""
+"""Page on privacy and cost: how much detail, with a map of invented people."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages import privacy_diagrams
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.settings import SUGGESTED_TOTALS, MapSettings
@@ -42,7 +43,7 @@ from dpgeo.releases.rehearsal import Rehearsed, rehearse
 REHEARSED_SECONDS = 600
 
 OPENS = "Dpgeo-Opens"
-"""Header that says what a rehearsed map opens on, as pages say it of a release."""
+"""Response header with what a rehearsed map opens on, in the form that public pages use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,11 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Say what is wrong with the lifetime total; "" if nothing is."""
-    if not settings.undecided or settings.is_points or settings.shared:
+    """Say what is wrong with the lifetime total; "" if nothing is.
+
+    A page of points states the total of counts, too, so they wait for it.
+    """
+    if not settings.undecided or settings.shared:
         return ""
     if not may(person(request), settings.dataset, "set_budget"):
         words = gettext("An administrator of {name} has to say how much may ever be published.")
@@ -108,14 +112,16 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
 
 
 def protection(settings: MapSettings) -> dict[str, Any]:
-    """Return what the chosen map promises, what it costs and what it leaves."""
+    """Return what the chosen map promises, what it costs, and what is left of the budget."""
     if settings.is_points or settings.left is None or settings.total is None:
         return {}
     epsilon = settings.epsilon(settings.detail)
     if not epsilon:
         return {"nothing_left": True}
+    promise = of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun)
     return {
-        "promise": of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun),
+        "promise": promise,
+        "scale": privacy_diagrams.scale(promise.bound.right, bound_of(settings.total).right),
         "together": together(settings, settings.total),
         "epsilon": epsilon,
         "total": settings.total,
@@ -127,16 +133,17 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 
 
 def together(settings: MapSettings, total: Fraction) -> Phrase:
-    """Return the line on all maps; where points may be published, it is about counts alone."""
+    """Return the sentence about all maps, which covers only counts if points may be published."""
     ledger = settings.shared or settings.dataset.ledger
     lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
     return bound_of(total).line(*lines)
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the addresses of the rehearsed map and of those of other methods."""
+    """Return the addresses of the rehearsed map and of its rehearsals by other methods."""
     if settings.left is None and not settings.is_points:
-        # Until a total is chosen, the picture shows what the smallest one would give.
+        # Until a total is chosen, the picture shows the map for the middle one of the suggested
+        # totals.
         settings = MapSettings(
             settings.dataset, {"kind": settings.kind.key, "total": SUGGESTED_TOTALS[1]}
         )
@@ -158,7 +165,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the address of a rehearsed map, which holds all of its settings."""
+    """Return the address of a rehearsed map; the address contains all of the map's settings."""
     names = ("kind", "method", "detail", "total", "ledger", "people")
     values: dict[str, str] = {
         "kind": settings.kind.key,
@@ -180,7 +187,7 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
 @require_safe
 @gzip_page
 def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
-    """Return a file of a map of invented people, made by the very mechanism."""
+    """Return a file of a map of invented people, which the real mechanism has made."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
     # What is left of the budget decides what is drawn, so it is part of the key.
@@ -188,7 +195,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
         drawn = rehearsed(dataset, chosen)
-        if len(drawn.files) > 1:  # its shapes are asked for next; else browsers keep what they need
+        if len(drawn.files) > 1:  # browsers ask for its shapes next, but cache a single file
             cache.set(key, drawn, REHEARSED_SECONDS)
     if name not in drawn.files:
         raise Http404("No such file.")
@@ -210,7 +217,7 @@ def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Invert the settings of `picture_address`. Raises Http404."""
+    """Return the settings in an address from `picture_address`. Raises Http404."""
     names = ("kind", "method", "detail", "total", "ledger", "people")
     try:
         values = json.loads(urlsafe_base64_decode(text[:2000]))

@@ -1,4 +1,4 @@
-"""Pages to declare a dataset, to change it and to show it."""
+"""Pages on which members declare, change and view a dataset."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import plain_land
-from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.access import dataset_for, person, sees_counts
 from dpgeo.pages.desk.figures import budget_of, outline_of
-from dpgeo.pages.desk.forms import DatasetForm, licence_choices
+from dpgeo.pages.desk.forms import FINDING, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
 from dpgeo.spatial.area import StudyArea
 
@@ -36,7 +36,7 @@ REFUSED = 422
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def dataset_new(request: HttpRequest) -> HttpResponse:
-    """Declare a dataset."""
+    """Show the form for a new dataset, and declare the dataset when the form is sent."""
     organisations = organisations_of(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
@@ -69,8 +69,10 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             attribution=values["attribution"],
             keep_raw=values["keep_raw"],
             row_noun=values["row_noun"],
+            **{name: values[name] for name in FINDING},
             unit=values["unit"],
             study_area=form.study_area or {},
+            leave_out_water=values.get("leave_out_water", False),
             time_zone=values["time_zone"],
             public_attributes=values["public_attributes"],
             budget=values["budget"],
@@ -110,18 +112,19 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
 def changes_of(form: DatasetForm) -> dict[str, Any]:
     """Return the form's values under the model's field names."""
     names = (
-        *("title", "description", "licence", "attribution"),
+        *("title", "description", "licence", "attribution", *FINDING),
         *("unit", "row_noun", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
     if changes.get("budget", 0) is None:
-        del changes["budget"]  # nobody has said yet how much may be published
+        del changes["budget"]  # nobody has set a budget yet
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
     if "public_attributes" in form.changed_data:
         changes["public_attributes"] = form.cleaned_data["public_attributes"]
     if form.study_area:
         changes["study_area"] = form.study_area
+        changes["leave_out_water"] = form.cleaned_data.get("leave_out_water", False)
     if form.named_place:
         changes[PLACE] = form.named_place
     return changes
@@ -176,6 +179,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "may_upload": may(user, the_dataset, "upload"),
         "may_request": may(user, the_dataset, "request"),
         "sees_private": may(user, the_dataset, "see_private"),
+        "sees_counts": sees_counts(user, the_dataset),
         "warned": any(may(user, each.other, "see_private") for each in open_warnings(the_dataset)),
     }
     return render(request, "desk/dataset.html", context)

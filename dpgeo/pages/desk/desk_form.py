@@ -1,4 +1,4 @@
-"""The base of the desk's forms, which shows errors of services at their fields."""
+"""Base class of the desk's forms, which show a service's errors at their fields."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class DeskForm(forms.Form):
     use_required_attribute = False
 
     def add_refusal(self, refusal: DpgeoError) -> None:
-        """Show an error of a service at the field it names, or above the form."""
+        """Show a service's error at the field that the error names, or else above the form."""
         name = self.field_of(refusal.field)
         message = say(refusal)
         self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
-        """Return the form's field for the name by which services know an input."""
+        """Return the form's field for an input, given the name that services use for it."""
         return name

@@ -18,12 +18,12 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
-"""Most future releases in a bar; more dashes cannot be told apart."""
+"""Largest number of future releases in a bar; with more, the dashes could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ledger drawn as a bar: widths are per cent of the total, epsilons are exact."""
+    """A ledger drawn as a bar, with widths in per cent of the total and exact epsilons."""
 
     total: Fraction
     left: Fraction
@@ -32,7 +32,7 @@ class Budget:
     held_epsilon: Fraction
     future: list[float]
     more: int | None
-    """Number of further releases like the last; None before the first."""
+    """How many more releases like the last one fit; None before the first release."""
 
     @property
     def more_words(self) -> str:
@@ -51,15 +51,15 @@ class Budget:
 
     @property
     def short(self) -> bool:
-        """Whether not even one more release like the last fits."""
+        """Whether not even one more release like the last one fits."""
         return self.more == 0
 
 
 def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
-    """Return the bar of a dataset's ledger, by default the one for counts.
+    """Return the budget bar of a dataset's ledger, by default its ledger for counts.
 
-    A shared ledger shows the spending of all its datasets; how many more releases fit is computed
-    from the last release of `dataset`.
+    For a shared ledger, the bar shows the spending of all its datasets, while the number of further
+    releases that fit is computed from the last release of `dataset`.
     """
     ledger = ledger or dataset.ledger
     paid = net_by_job(ledger)
@@ -163,7 +163,7 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Circles:
-    """Circles around a place inside the area: how far a point there may be moved.
+    """Circles around a place inside the area, which show how far a point there may be moved.
 
     Centre and radii are in the outline's units.
     """
@@ -191,7 +191,7 @@ def circles_of(
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Expected error by contribution bound, CHART_WIDTH by CHART_HEIGHT units.
+    """Chart of the expected error by contribution bound, CHART_WIDTH by CHART_HEIGHT units.
 
     `best` and `chosen` are positions (x, y); `chosen` is None if it lies outside the chart.
     """
@@ -208,7 +208,7 @@ CHART_HEIGHT = 96.0
 
 
 def chart_of(advice: Advice, bound: int) -> Chart:
-    """Draw the advice on a bound; the axis goes from 0 to the largest error shown."""
+    """Draw the expected errors for different bounds, on an axis from 0 to the largest one shown."""
     most, last = max(advice.errors), advice.bounds[-1]
 
     def place(at: int, error: float) -> tuple[float, float]:

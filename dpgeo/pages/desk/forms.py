@@ -1,4 +1,4 @@
-"""Forms of the desk, which parse input and name the wrong field; services decide."""
+"""Forms of the desk, which parse input and show errors; services decide."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
-from dpgeo.datasets.declaration import time_zones
+from dpgeo.datasets.declaration import read_attribute, time_zones
+from dpgeo.datasets.form_fields import KeywordsField, ThemesField
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
+from dpgeo.phrases import phrase_of
 
 
 def source_address_field() -> forms.CharField:
@@ -61,8 +63,11 @@ def licence_choices() -> list[tuple[str, str]]:
     ]
 
 
+FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
+"""Fields by which portals find and describe a dataset."""
+
 DEFAULT_RADIUS = 200
-"""Default radius of a level, in metres."""
+"""Default radius, in metres, for which a level is stated."""
 
 
 class DatasetForm(AreaForm):
@@ -86,7 +91,7 @@ class DatasetForm(AreaForm):
         help_text=_("The name shown on every map."),
     )
     unit = forms.ChoiceField(
-        label=_("Whose presence is hidden"),
+        label=_("Who is protected"),
         widget=forms.RadioSelect,
         initial=Unit.PERSON.value,
         choices=[
@@ -129,7 +134,7 @@ class DatasetForm(AreaForm):
         queryset=Ledger.objects.none(),
         required=False,
         empty_label=_("Nobody: a budget of its own"),
-        label=_("Shares people with"),
+        label=_("Same people as in another dataset?"),
         help_text=_("Datasets about the same people must share one budget."),
     )
     licence = forms.CharField(
@@ -144,6 +149,28 @@ class DatasetForm(AreaForm):
         max_length=300,
         label=_("Attribution"),
         help_text=_("The words others should use to name you."),
+    )
+    contact = forms.EmailField(
+        required=False,
+        label=_("Questions go to"),
+        help_text=_("An e-mail address, public. If it is empty, your organisation's is given."),
+    )
+    keywords = KeywordsField(
+        label=_("Keywords"),
+        help_text=_("Public. The words people search for, separated by commas."),
+    )
+    themes = ThemesField(label=_("Themes"))
+    covers_from = forms.DateField(
+        required=False,
+        label=_("Covers the time from"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=_("Public. When collecting began, not when the first row was made."),
+    )
+    covers_until = forms.DateField(
+        required=False,
+        label=_("until"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=_("Empty while it goes on."),
     )
     place = forms.CharField(
         required=False,
@@ -196,7 +223,8 @@ class DatasetForm(AreaForm):
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
-                     "time_zone", "public_attributes", "ledger")  # fmt: skip
+                     "time_zone", "public_attributes", "ledger", "covers_from",
+                     "covers_until")  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
@@ -224,6 +252,8 @@ class DatasetForm(AreaForm):
         if dataset is None or dataset.frozen_at or not dataset.first_upload_at:
             for name in self.place_fields:
                 del self.fields[name]
+        if dataset and dataset.first_upload_at:
+            self.fields.pop("leave_out_water", None)
         if dataset:
             self._keep_what_stands(dataset, sets_budget)
 
@@ -231,24 +261,27 @@ class DatasetForm(AreaForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove the fields that cannot be changed any more, or not by this user."""
+        """Remove the fields that can no longer be changed, or that this user may not change."""
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields
         if not sets_budget:
             names += ["budget", "points_level", "points_radius"]
         for name in set(names):
-            del self.fields[name]
+            self.fields.pop(name, None)
 
     def field_of(self, name: str) -> str:
-        """Return the first field of the points budget, one input of the service; or of the area."""
+        """Return the form field for a service's input, which can consist of several fields.
+
+        For the points budget and the study area, the first of their fields is returned.
+        """
         if name == "points_budget":
             return "points_level"
         return super().field_of(name)
 
     @property
     def named_place(self) -> dict[str, str] | None:
-        """The named place that the study area is exchanged for; None if no part is given."""
+        """The named place that replaces the study area; None if no part of it is given."""
         parts = {
             name.removeprefix("place_"): self.cleaned_data.get(name, "")
             for name in self.place_fields
@@ -256,7 +289,7 @@ class DatasetForm(AreaForm):
         return parts if any(parts.values()) else None
 
     def clean_time_zone(self) -> str:
-        """Validate an IANA time zone."""
+        """Return the time zone, which must be a valid IANA name."""
         name: str = self.cleaned_data["time_zone"]
         if name not in time_zones():
             raise ValidationError(
@@ -267,10 +300,13 @@ class DatasetForm(AreaForm):
     def clean_public_attributes(self) -> list[dict[str, Any]]:
         """Parse the columns and their values, one column a line."""
         lines = filter(None, map(str.strip, self.cleaned_data["public_attributes"].splitlines()))
-        return [read_attribute(line) for line in lines]
+        try:
+            return [read_attribute(line) for line in lines]
+        except ValueError as error:
+            raise ValidationError(say(phrase_of(error))) from None
 
     def clean_budget(self) -> Fraction | None:
-        """Parse an epsilon; empty is allowed."""
+        """Parse an epsilon; the field may be left empty."""
         text = self.cleaned_data["budget"].strip()
         if not text:
             return None
@@ -312,7 +348,7 @@ class DatasetForm(AreaForm):
 
 
 def budget_help() -> str:
-    """Return the help text on total budgets, with the guesses that a budget allows."""
+    """Return the help text on total budgets, with how well people can be guessed under each."""
     sentence = gettext(
         "All maps together may spend this much, ever. Someone who knows everyone else in the data, "
         "but not whether a person is in them, can guess right {half} at 0.5, {one} at 1, {two} at "
@@ -322,16 +358,6 @@ def budget_help() -> str:
     return sentence.format(half=half, one=one, two=two)
 
 
-def read_attribute(line: str) -> dict[str, Any]:
-    """Parse a line such as "app: 1.4, 2.0". Raises ValidationError."""
-    column, colon, values = line.rpartition(":")
-    if not colon:
-        message = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
-        raise ValidationError(message.format(line=repr(line[:60])))
-    listed = [value.strip() for value in values.split(",")]
-    return {"column": column.strip(), "values": [value for value in listed if value]}
-
-
 def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     """Return the form's initial values for an existing dataset."""
     area = dataset.area
@@ -339,7 +365,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         name: getattr(dataset, name)
         for name in (
             *("title", "description", "unit", "row_noun"),
-            *("licence", "attribution", "time_zone"),
+            *("licence", "attribution", "time_zone", *FINDING),
         )
     }
     if area.is_box:
@@ -363,7 +389,7 @@ UPLOADS = ",".join((*SUFFIXES, ".gz", ".zip"))
 
 
 class UploadForm(DeskForm):
-    """The form that sends one file."""
+    """Form for uploading one file."""
 
     file = forms.FileField(
         allow_empty_file=True,

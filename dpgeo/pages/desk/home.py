@@ -1,4 +1,4 @@
-"""The desk's start page: remaining budgets, running jobs, and open decisions."""
+"""Start page of the desk: remaining budgets, running jobs and open decisions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import organisations_of
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import datasets_visible_to, entries_of_datasets
 from dpgeo.jobs.models import UNFINISHED, JobState
-from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.access import person, sees_counts
 from dpgeo.pages.desk.figures import Budget, budget_of
 from dpgeo.pages.desk.jobs import Progress, progress_of
 from dpgeo.pages.desk.people import recovery_ledgers
@@ -31,7 +31,7 @@ PAGE_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One dataset on the desk: its budget, its newest upload and the next step."""
+    """One dataset in the desk's list: its budget, its newest upload and the next step."""
 
     dataset: Dataset
     budget: Budget
@@ -41,7 +41,7 @@ class Line:
     shown: Release | None
     """The newest release that can be drawn as a map."""
     upload: Upload | None
-    sees_private: bool
+    sees_counts: bool
 
     @property
     def ready(self) -> bool:
@@ -50,7 +50,7 @@ class Line:
 
 
 def line_of(user: User, dataset: Dataset) -> Line:
-    """Return a dataset's line on the desk."""
+    """Return a dataset's entry in the desk's list."""
     uploads = dataset.uploads
     ready = uploads.filter(state=UploadState.READY).first()
     done = dataset.releases.filter(job__state=JobState.DONE)
@@ -61,7 +61,7 @@ def line_of(user: User, dataset: Dataset) -> Line:
         releases=done.count(),
         shown=done.exclude(state__in=ENDED).first(),
         upload=ready or uploads.first(),
-        sees_private=may(user, dataset, "see_private"),
+        sees_counts=sees_counts(user, dataset),
     )
 
 
@@ -75,18 +75,11 @@ class Work:
 
 def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
     """Return unfinished uploads and releases, with the progress that the user may see."""
-    return [
-        Work(
-            subject,
-            progress_of(subject.job, sees_private=may(user, subject.dataset, "see_private")),
-        )
-        for subject in subjects
-        if subject.job
-    ]
+    return [Work(subject, progress_of(user, subject.job)) for subject in subjects if subject.job]
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """Return the newest upload of each dataset whose newest upload could not be read."""
+    """Return, of all datasets' newest uploads, those that could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 

@@ -14,10 +14,11 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import WAITING_FOR_SPACE
-from dpgeo.pages.desk.access import dataset_of_job, need, person
+from dpgeo.pages.desk.access import dataset_of_job, need, person, sees_counts
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
 
@@ -34,7 +35,7 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""The words with which the steps of each task begin, in order."""
+"""First words of each step of a task, in order."""
 
 OTHER_STEPS = (
     _("Moving points"),
@@ -47,7 +48,7 @@ OTHER_STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job's progress as text and per cent. Numbers of rows are private facts."""
+    """A job's progress as text and per cent. It can contain row counts, which are private."""
 
     id: uuid.UUID
     state: str
@@ -59,7 +60,7 @@ class Progress:
     failure: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the script on the page needs."""
+        """Return the progress as plain JSON for the page's script."""
         return {
             "state": self.state,
             "active": self.active,
@@ -71,15 +72,18 @@ class Progress:
         }
 
 
-def progress_of(job: Job, *, sees_private: bool) -> Progress:
-    """Return a job's progress.
+def progress_of(user: User, job: Job) -> Progress:
+    """Return the progress of a job, as far as the user may see it.
 
-    Without `sees_private` it says only whether the job waits, runs or is done.
+    Without the right to see private facts it says only whether the job waits, runs or is done.
     """
+    dataset = dataset_of_job(job)
+    sees_private = may(user, dataset, "see_private")
     state = JobState(job.state) if sees_private else job.state_shown
     has_step = state is JobState.RUNNING or job.step_phrase == WAITING_FOR_SPACE
     done, total = job.progress_done, job.progress_total
     counted = sees_private and state is JobState.RUNNING and total > 0
+    numbered = counted and not job.step_phrase.values and sees_counts(user, dataset)
     percent = min(100, 100 * done // total) if counted else 0
     return Progress(
         id=job.id,
@@ -87,7 +91,7 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
         active=state in UNFINISHED,
         step=(say(job.step_phrase) if sees_private and state in UNFINISHED and has_step else "")
         or gettext(STATE_WORDS[state]),
-        detail=so_far(done, total) if counted and not job.step_phrase.values else "",
+        detail=so_far(done, total) if numbered else "",
         percent=percent,
         segments=segments_of(job, percent) if sees_private else [0],
         failure=say(job.failure) if sees_private else "",
@@ -107,9 +111,9 @@ def segments_of(job: Job, percent: int) -> list[int]:
     return [100 if place < at else percent if place == at else 0 for place in range(len(steps))]
 
 
-def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
+def job_context(user: User, job: Job) -> dict[str, Any]:
     """Return the template context of a page with a job."""
-    return {"job": job, "progress": progress_of(job, sees_private=sees_private)}
+    return {"job": job, "progress": progress_of(user, job)}
 
 
 @login_required
@@ -118,6 +122,5 @@ def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
 def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Return a job's progress as JSON, to members of the dataset's organisation."""
     the_job = get_object_or_404(Job, id=job_id)
-    dataset = need(person(request), dataset_of_job(the_job), "view")
-    sees_private = may(person(request), dataset, "see_private")
-    return JsonResponse(progress_of(the_job, sees_private=sees_private).to_json())
+    need(person(request), dataset_of_job(the_job), "view")
+    return JsonResponse(progress_of(person(request), the_job).to_json())

@@ -1,4 +1,4 @@
-"""The page of API keys: list, create and revoke."""
+"""Page on which members list, create and revoke API keys."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class KeyForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """List the keys of the organisations the user administers.
+    """List the API keys of the organisations that the user administers.
 
-    The response to the form is the only page that ever shows a new key's secret.
+    A new key's secret is shown only once, in the response to the form.
     """
     user = person(request)
     mine = organisations_of(user)
@@ -86,7 +86,7 @@ def make(request: HttpRequest, form: KeyForm) -> str:
 @login_required
 @require_POST
 def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Revoke a key."""
+    """Revoke an API key."""
     key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
     key_revoke(key=key, by=person(request))
     message = gettext("Revoked: {name}. It no longer works.")

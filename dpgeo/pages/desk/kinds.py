@@ -1,4 +1,4 @@
-"""Kinds of maps in plain words: what each shows, by which methods, and what it still lacks."""
+"""Kinds of maps in plain words: what each shows, its methods, and what it lacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpgeo.pages.desk.path import steps
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a kind of map still lacks: words, and the page that helps, with its link's words."""
+    """What a dataset lacks for a kind of map, in words, with a link to the page that helps."""
 
     words: str
     address: str = ""
@@ -34,9 +34,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapKind:
-    """A kind of map as an owner chooses it.
+    """A kind of map that an owner can choose.
 
-    `methods` are keys of mechanisms, the recommended one first. `title` of a map is made from
+    `methods` are keys of mechanisms, with the recommended one first. A map's title is made from
     `headline` and the name of the place.
     """
 
@@ -49,7 +49,7 @@ class MapKind:
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
-    """Say how to declare districts, unless there are some."""
+    """Return how to declare districts, or None if the dataset has some."""
     if dataset.layers.filter(kind=LayerKind.ZONES).exists():
         return None
     return Missing(
@@ -60,7 +60,7 @@ def lacks_zones(dataset: Dataset) -> Missing | None:
 
 
 def lacks_times(dataset: Dataset) -> Missing | None:
-    """Say how to choose a column of times, unless one is chosen."""
+    """Return how to choose a time column, or None if one is chosen."""
     if (dataset.columns or {}).get("time"):
         return None
     upload = dataset.uploads.first()
@@ -72,7 +72,7 @@ def lacks_times(dataset: Dataset) -> Missing | None:
 
 
 def lacks_points(dataset: Dataset) -> Missing | None:
-    """Say how to declare a budget for points, unless there is one."""
+    """Return how to declare a budget for points, or None if there is one."""
     if points_ledger(dataset.ledger) is not None:
         return None
     if dataset.ledger.promised_at:
@@ -156,12 +156,12 @@ class Choice:
 
 
 def choices(dataset: Dataset, kinds: tuple[MapKind, ...], chosen: str) -> list[Choice]:
-    """Return the kinds as they are offered, with what each lacks."""
+    """Return the kinds of maps to offer for a dataset, with what each kind lacks."""
     return [Choice(kind, kind.missing(dataset), kind.key == chosen) for kind in kinds]
 
 
 def methods_by_kind() -> list[tuple[str, list[Any]]]:
-    """Group all methods by what they show."""
+    """Return all methods, grouped by the kind of map that they make."""
     groups = (
         (kind.plural, [each for each in MECHANISMS.values() if each.kind is kind])
         for kind in KINDS.values()
@@ -172,7 +172,7 @@ def methods_by_kind() -> list[tuple[str, list[Any]]]:
 @login_required
 @require_safe
 def kind(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask what the map should show."""
+    """Show the page that asks which kind of map to make."""
     dataset = dataset_for(request, slug, "request")
     chosen = request.GET.get("kind", MAP_KINDS[0].key)
     context = {

@@ -1,4 +1,4 @@
-"""The page of a dataset's public layers: add one from a file, remove unused ones."""
+"""Page on which a dataset's public layers are added and unused ones removed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ from dpgeo.artefacts.declarations import layer_words
 from dpgeo.core.domain import LAYER_TYPES
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.layers import may_follow_data, public_layer_remove
-from dpgeo.datasets.models import Dataset, LayerKindChoice
+from dpgeo.datasets.models import Dataset, LayerKindChoice, PublicLayer
 from dpgeo.datasets.provenance import PARTS
+from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.forms import source_address_field, source_date_field
+from dpgeo.pages.desk.places import OPEN_STREET_MAP_CREDIT
+from dpgeo.pages.desk.ready_layers import offered, ready_layer
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
+from dpgeo.phrases import phrase_of
 from dpgeo.releases.released_layers import layer_declare, layer_facts
+
+SUFFIXES = ".zip,.gpkg,.fgb,.parquet,.geoparquet,.geojson,.json,.csv"
 
 
 class LayerForm(DeskForm):
-    """The form for a layer and the properties that hold a feature's key and name."""
+    """The form for a layer and the columns that hold a feature's key and name."""
 
     name = forms.CharField(
         max_length=60,
@@ -46,13 +52,30 @@ class LayerForm(DeskForm):
     kind = forms.ChoiceField(label=_("Kind"), choices=[])
     file = forms.FileField(
         required=False,
-        label=_("GeoJSON file, or CSV for places"),
+        label=_("File"),
         help_text=_(
-            "Polygons in degrees (WGS84), taken from a map and never from the data, are cut to "
-            "the study area. Places are points, or a CSV table with a row each: longitude, "
-            "latitude and a column for every level. Empty where a published map is named below."
+            "A zipped shapefile, GeoPackage, FlatGeobuf or GeoParquet file in any coordinate "
+            "system, or GeoJSON in degrees (WGS84): polygons, taken from a map and never from the "
+            "data. They are cut to the study area. Places are points, or a CSV table with a row "
+            "each: longitude, latitude and a column for every level. Empty where a published map "
+            "is named below."
         ),
-        widget=forms.FileInput(attrs={"accept": ".geojson,.json,.csv"}),
+        widget=forms.FileInput(attrs={"accept": SUFFIXES}),
+    )
+    file_layer = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Layer of the GeoPackage"),
+        help_text=_("Needed where it has several."),
+    )
+    file_crs = forms.CharField(
+        required=False,
+        max_length=20,
+        label=_("Coordinate system of the file"),
+        help_text=_(
+            "Empty: the one that the file states. Where it states none: its code, such as "
+            "EPSG:3035."
+        ),
     )
     source_name = forms.CharField(
         required=False,
@@ -77,24 +100,24 @@ class LayerForm(DeskForm):
     key_property = forms.CharField(
         required=False,
         max_length=200,
-        label=_("Property that holds the key"),
+        label=_("Column that holds the key"),
         help_text=_(
-            "Empty: the feature's id, or a property named key, code or id. In a density: the "
+            "Empty: the feature's id, or a column named key, code, id or geoid. In a density: the "
             "number of people; empty: people, population, estimate, count or value."
         ),
     )
     name_property = forms.CharField(
         required=False,
         max_length=200,
-        label=_("Property that holds the name"),
-        help_text=_("Empty: a property named name, title or label."),
+        label=_("Column that holds the name"),
+        help_text=_("Empty: a column named name, title or label."),
     )
     levels = forms.CharField(
         required=False,
         max_length=500,
         label=_("Levels of places"),
         help_text=_(
-            "Properties or columns from the widest to the finest, such as country, city, "
+            "Columns from the widest to the finest, such as country, city, "
             "street. Empty: all others, in their order. If a layer of zones is called city, "
             "say, each place must lie in the city it names."
         ),
@@ -110,7 +133,7 @@ class LayerForm(DeskForm):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Gather the parts of the source; None if all are empty."""
+        """Combine the parts of the source into one value, None if all of them are empty."""
         values = super().clean() or {}
         parts = {name: values.pop(f"source_{name}", "") for name in PARTS}
         return {**values, "public_source": parts if any(parts.values()) else None}
@@ -134,6 +157,7 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "declares": declares,
         "uploaded": may_follow_data(dataset),
+        "ready": offered(dataset.area) if declares else [],
         "layers": [
             (layer, [say(each) for each in layer_words(layer_facts(layer, dataset))])
             for layer in dataset.layers.prefetch_related("releases")
@@ -143,19 +167,49 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
-    """Add the layer; show an error of the service on the form."""
+    """Add the layer; show a service's error on the form. Return whether it was added."""
     try:
         layer = layer_declare(dataset=dataset, created_by=person(request), **form.cleaned_data)
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False
+    messages.success(request, declared_words(layer))
+    return True
+
+
+def declared_words(layer: PublicLayer) -> str:
+    """Return the message that a layer was declared."""
     message = ngettext(
         "Declared: {title}, {number} feature.",
         "Declared: {title}, {number} features.",
         layer.features,
     )
-    messages.success(request, message.format(title=layer.title, number=figure(layer.features)))
-    return True
+    return message.format(title=layer.title, number=figure(layer.features))
+
+
+@login_required
+@require_POST
+def layer_ready(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add a ready-made layer: areas or stations of the ground, or cells of a public grid."""
+    dataset = dataset_for(request, slug, "declare")
+    try:
+        facts = ready_layer(dataset.area, request.POST.get("ready", ""))
+        layer = layer_declare(dataset=dataset, created_by=person(request), **facts)
+        credit(dataset, facts["public_source"]["name"])
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+    except ValueError as refusal:
+        messages.error(request, say(phrase_of(refusal)))
+    else:
+        messages.success(request, declared_words(layer))
+    return redirect("desk-layers", slug=slug)
+
+
+def credit(dataset: Dataset, source: str) -> None:
+    """Add OpenStreetMap's credit to the dataset's maps if its boundaries come from there."""
+    if "OpenStreetMap" in source and "OpenStreetMap" not in dataset.attribution:
+        words = "; ".join(filter(None, [dataset.attribution, OPEN_STREET_MAP_CREDIT]))
+        dataset_update(dataset=dataset, changes={"attribution": words})
 
 
 @login_required

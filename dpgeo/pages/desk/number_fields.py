@@ -1,4 +1,7 @@
-"""Number fields that read digits as people write them, without "1_0" or other scripts' digits."""
+"""Number fields that accept only plainly written numbers.
+
+They refuse texts such as "1_0", or the digits of other scripts, which Python reads as numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dpgeo.core.number_text import number_text
 
 
 class _Plain:
-    """Refuses texts that Python reads as a number but that are not plain digits."""
+    """Mixin that refuses texts that Python reads as a number but that are not plain digits."""
 
     def to_python(self, value: Any) -> Any:
         """Return the number, or None for an empty field. Raises ValidationError."""
@@ -24,8 +27,8 @@ class _Plain:
 
 
 class WholeField(_Plain, forms.IntegerField):
-    """A whole number."""
+    """Form field for a whole number."""
 
 
 class RealField(_Plain, forms.FloatField):
-    """A finite number."""
+    """Form field for a finite number."""

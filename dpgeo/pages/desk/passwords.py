@@ -17,23 +17,23 @@ from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3
-"""Most letters to one mailbox in an hour.
+"""Largest number of e-mails to one mailbox within an hour.
 
-Further letters are not sent, and the page does not say so: it must not reveal whether there is an
-account.
+Further e-mails are not sent, and the page does not say so, since it must not reveal whether there
+is an account.
 """
 
 TOO_MANY_REQUESTS = 429
 
 
 class AskForPassword(PasswordResetView):
-    """Django's page with counters for the sender's address and for the mailbox.
+    """Django's page, with limits on requests by the sender's address and by the mailbox.
 
-    It exists only where mail can be sent.
+    The page exists only if the site can send mail.
     """
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Raise Http404 where no mail can be sent."""
+        """Raise Http404 if the site cannot send mail."""
         if not sends_mail():
             raise Http404
         return super().dispatch(request, *args, **kwargs)
@@ -58,7 +58,7 @@ class AskForPassword(PasswordResetView):
         return answer  # type: ignore[return-value]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Send the email unless its mailbox is over the limit; the answer is the same."""
+        """Send the e-mail unless its mailbox is over the limit; the response does not differ."""
         mailbox = f"password for {form.cleaned_data['email'].casefold()}"
         limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
         if count(mailbox, limit, window=HOUR) is not None:

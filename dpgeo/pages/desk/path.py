@@ -19,7 +19,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step in the row above the page."""
+    """One step in the row of steps above a page."""
 
     number: int
     label: str
@@ -28,7 +28,7 @@ class Step:
 
 
 def steps(at: int) -> list[Step]:
-    """Return the steps as they are shown at the step `at`, from 1."""
+    """Return all steps as they are shown while the step number `at`, counted from 1, is open."""
     return [
         Step(number, gettext(label), number < at, number == at)
         for number, label in enumerate(STEPS, 1)

@@ -1,4 +1,7 @@
-"""Page on the same people in several datasets: warnings, answers, and merging of budgets."""
+"""Page on the same people in several datasets, with warnings and answers.
+
+Administrators can also merge the datasets' budgets here.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from dpgeo.pages.rendering import say
 
 
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
-    """Return the ledgers of unknown datasets' draws that a user may merge."""
+    """Return the ledgers that record draws of unknown datasets and that a user may merge."""
     unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
     unknown = unknown.exclude(recovers="").select_related("geo")
     if user.is_superuser:
@@ -45,7 +48,7 @@ def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show warnings to members who may see private facts of both datasets; take answers."""
+    """Show warnings to members who may see both datasets' private facts, and record answers."""
     dataset = dataset_for(request, slug, "see_private")
     user = person(request)
     if request.method == "POST":

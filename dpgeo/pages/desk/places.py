@@ -1,7 +1,7 @@
-"""Named places for study areas: the search that this site uses, for forms and their scripts.
+"""Search for named places, for the forms that set study areas and their scripts.
 
-Places of the ground that was added to this site come first, with their boundaries; then the
-countries and cities that are always there.
+Places from the ground that was added to this site come first, with their boundaries. The countries
+and cities that every site has follow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.ground import names
-from dpgeo.ground.regions import NAMES, Region, regions
+from dpgeo.ground.regions import NAMES, Bounds, Region, regions
 from dpgeo.pages.ground import KINDS
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -36,17 +36,18 @@ from dpgeo.spatial.named_places import (
 MOST_SUGGESTED = 8
 MOST_SEARCHED = 40
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
+OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
 
 class SitePlaces:
-    """Places with a boundary in the ground of this site, before those of the world."""
+    """Search for places with a boundary in this site's ground, and then for those of the world."""
 
     def __init__(self, folder: Path, world: PlaceSearch) -> None:
         self._folder = folder
         self._world = world
 
     def suggest(self, text: str, most: int) -> list[str]:
-        """Return full names that match a text, best first, at most `most`."""
+        """Return at most `most` full names of places that match a text, the best first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         return list(dict.fromkeys([*own, *self._world.suggest(text, most)]))[:most]
 
@@ -69,7 +70,7 @@ class SitePlaces:
                 continue
             try:
                 places = names.search(self._file(region), text, MOST_SEARCHED)
-            except FileNotFoundError:  # replaced at this moment
+            except FileNotFoundError:  # the file was replaced at this moment
                 continue
             yield from ((place, region) for place in places if place.has_outline)
 
@@ -80,18 +81,25 @@ class SitePlaces:
         shape = names.outline(self._file(region), place.id)
         if shape is None:
             return None
-        day = datetime.fromtimestamp(self._file(region).stat().st_mtime, UTC).date()
         return NamedPlace(
             name=place.name,
             kind=Phrase(KINDS.get(place.kind, KINDS["locality"])),
             area=StudyArea(usable_outline(shape)),
-            source=Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=day.isoformat()),
+            source=ground_source(region, self._file(region)),
             time_zone=self.time_zone_at(place.longitude, place.latitude),
         )
 
 
+def ground_source(region: Region, file: Path) -> Source:
+    """Return the source of a region's names and boundaries, with the best known date."""
+    if region.date:
+        return Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=region.date)
+    day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
+    return Source(name="OpenStreetMap, as added to this site", url=OPEN_STREET_MAP, date=day)
+
+
 def full_name(place: names.Found) -> str:
-    """Return a place's name with what it lies in: "Vaduz, Liechtenstein"."""
+    """Return a place's name and what the place lies in, such as "Vaduz, Liechtenstein"."""
     return f"{place.name}, {place.within}" if place.within else place.name
 
 
@@ -105,8 +113,20 @@ def world_places() -> WorldPlaces:
 
 
 def place_search() -> PlaceSearch:
-    """Return the search of this site."""
+    """Return the search for places that this site uses."""
     return SitePlaces(Path(settings.GROUND_DIR), world_places())
+
+
+def box_of(name: str) -> Bounds | None:
+    """Return the sides of the place that a name most likely means, None for an unknown name."""
+    folder = Path(settings.GROUND_DIR)
+    found = [
+        place
+        for region in regions(folder)
+        if region.names and (folder / f"{region.names}{NAMES}").exists()
+        for place in names.search(folder / f"{region.names}{NAMES}", name, 1)
+    ]
+    return max(found, key=lambda each: each.score).box if found else world_places().box(name)
 
 
 @login_required
@@ -121,7 +141,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def place(request: HttpRequest) -> HttpResponse:
-    """Return a place's outline and the words that say what it is."""
+    """Return a place's outline and a text that says what the place is."""
     found = place_search().find(request.GET.get("name", "")[:200])
     if found is None:
         return HttpResponseNotFound()

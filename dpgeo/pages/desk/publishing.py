@@ -1,4 +1,4 @@
-"""The last step of a map: its title, what it costs, and the button that spends it."""
+"""Last step of making a map: its title, its cost, and the button to publish it."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
 
 
 def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Release | None:
-    """Set the lifetime total if it is the first map, and request the release: both or neither.
+    """Set the lifetime total for a first map and request the release, either both or neither.
 
-    The same page sent twice returns the same release.
+    If the same page is sent twice, the same release is returned.
     """
     dataset, values = settings.dataset, form.cleaned_data
     job_id = paid_with(request, dataset)
@@ -141,15 +141,15 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 
 
 def shown(settings: MapSettings) -> list[str]:
-    """Return the amounts that the page shows; pressing its button agrees to them alone."""
+    """Return the amounts that the page shows; pressing its button agrees to these amounts only."""
     amount = next(card.amount for card in settings.cards() if card.chosen)
     return [amount, str(settings.total), str(settings.dataset.ledger_id)]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:
-    """Give the dataset its lifetime total, or the budget of the same people."""
+    """Set the dataset's lifetime total, or share the budget of a dataset with the same people."""
     dataset = settings.dataset
-    if not settings.undecided or settings.is_points:
+    if not settings.undecided:
         return
     if settings.shared:
         dataset_share_budget(dataset=dataset, ledger=settings.shared)

@@ -26,7 +26,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The quoted map at another epsilon, to which its noise is inversely proportional."""
+    """The quoted map at another epsilon; the noise is inversely proportional to epsilon."""
 
     epsilon: Fraction
     margin: int
@@ -35,7 +35,7 @@ class Alternative:
 
 
 def quote_for(form: ReleaseForm) -> Quote | None:
-    """Return the quote of a form; None, with errors on the form, if there is none."""
+    """Return the quote for a form's request, or None with the errors shown on the form."""
     if not form.is_valid():
         return None
     try:
@@ -47,7 +47,7 @@ def quote_for(form: ReleaseForm) -> Quote | None:
 
 
 def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
-    """Return the context of `desk/quote.html` for a form, complete or not."""
+    """Return the template context of `desk/quote.html` for a form, which may be incomplete."""
     data = {name: form[name].value() for name in form.fields}
     trial = ReleaseForm(data, dataset=dataset, publishes=False)
     trial.fields["title"].required = False
@@ -86,7 +86,7 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 
 def alternatives(quote: Quote) -> list[Alternative]:
-    """Return the quoted map at half, the same and twice the epsilon, if affordable."""
+    """Return the quoted map at half, once and twice its epsilon, as far as affordable."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace):
@@ -108,6 +108,7 @@ def like(release: Release) -> dict[str, Any]:
         "bound": release.bound,
         "counting": release.counting,
         "bounding": release.bounding,
+        "totals": bool(release.totals),
     }
     if release.notion == Notion.PURE_DP:  # else the field keeps its own beginning, not ""
         values["epsilon"] = format_epsilon(release.epsilon)
@@ -115,7 +116,7 @@ def like(release: Release) -> dict[str, Any]:
 
 
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Use submitted values as initial values, so that no errors are shown.
+    """Return submitted values as initial values, so that no errors are shown.
 
     Boxes that were left unticked are absent from a submission; they become False here.
     """

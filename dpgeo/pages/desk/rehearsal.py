@@ -1,6 +1,6 @@
-"""A simulated map of the expected noise, drawn before anything is paid.
+"""Simulated map that shows the expected noise before anything is paid.
 
-The browser draws it. Its counts are invented, or those of the dataset's last public map; the
+The browser draws it. Its counts are invented, or are those of the dataset's last public map. The
 private table is not read.
 """
 
@@ -30,12 +30,12 @@ MOST_ACROSS = 1024
 """Most cells along a side; with more, the browser would be too slow while the user types."""
 
 INVENTED_PEOPLE = 100_000
-"""Number of invented people if the publisher has not guessed the number of people."""
+"""Number of invented people if the publisher has not entered a guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the browser draws: a grid, and counts to which it adds each cell's noise."""
+    """What the browser draws: a grid, and counts to which the browser adds each cell's noise."""
 
     quote: Quote
     grid: Grid
@@ -45,7 +45,7 @@ class Rehearsal:
 
     @property
     def people(self) -> int:
-        """Return the number of invented people, used if there is no public map."""
+        """Return the number of invented people, who are used if there is no public map."""
         return self.quote.guess.people if self.quote.guess else INVENTED_PEOPLE
 
     @property
@@ -79,7 +79,7 @@ def cells_across(area: StudyArea, ground_metres: float) -> int:
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """Return the newest published map of cells with the counting of the quote."""
+    """Return the newest published map of cells that counts the same thing as the quote."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value

@@ -1,4 +1,4 @@
-"""The desk's page of one release: progress, draft, and actions."""
+"""Desk page for one release, with its progress, its draft and possible actions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
+from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.desk.notes import may_annotate, note_forms
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import Release
+from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
 from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
 from dpgeo.releases.states import ACTIONS, ReleaseState
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Return labels and values of a release's parameters."""
+    """Return the label and value of each parameter of a release."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
@@ -43,7 +46,7 @@ WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
 
 
 def publishes_at(release: Release) -> datetime | None:
-    """Return when a finished draft is published by itself; None if it is not."""
+    """Return when a finished draft publishes itself, or None if it does not."""
     waits = release.state == ReleaseState.DRAFT and release.publish_when_done
     return release.job.end_shown_at if waits and not release.job.is_end_shown else None
 
@@ -52,7 +55,12 @@ def publishes_at(release: Release) -> datetime | None:
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show progress while the job runs, then the draft or the published release."""
-    the_release = release_for(request, release_id)
+    context = release_context(request, release_for(request, release_id))
+    return render(request, "desk/release.html", context)
+
+
+def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any]:
+    """Return what the page shows of a release."""
     user = person(request)
     sees_private = may(user, the_release.dataset, "see_private")
     mechanism = MECHANISMS.get(the_release.mechanism)
@@ -72,9 +80,33 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
         "publishes_at": publishes_at(the_release),
+        "longest_note": LONGEST_NOTE,
+        "note_forms": note_forms(request, the_release)
+        if may_annotate(request, the_release)
+        else [],
     }
-    context |= job_context(the_release.job, sees_private=sees_private)
-    return render(request, "desk/release.html", context)
+    return context | job_context(user, the_release.job)
+
+
+@login_required
+@require_POST
+def notes(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Replace the notes of a draft, or show what is wrong with them."""
+    release = release_for(request, release_id, "request")
+    rows = note_forms(request, release)
+    valid = [row.is_valid() for row in rows]  # every row says what is wrong with it
+    if all(valid):
+        try:
+            given = [row.note for row in rows if row.note]
+            release_annotate(release=release, by=person(request), notes=given)
+        except DpgeoError as refusal:
+            rows[0].add_refusal(refusal)
+        else:
+            done = gettext("The notes are saved. They become public with the map.")
+            messages.success(request, done if given else gettext("The map has no notes."))
+            return redirect("desk-release", release_id=release.pk)
+    context = release_context(request, release) | {"note_forms": rows, "notes_open": True}
+    return render(request, "desk/release.html", context, status=REFUSED)
 
 
 def standing_of(release: Release) -> str:
@@ -94,7 +126,8 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     if action not in ACTIONS:
         raise Http404
     release: Release = release_for(request, release_id, ACTIONS[action].needs)
-    inputs = {name: request.POST.get(name, "") for name in ACTIONS[action].inputs}
+    names = (*ACTIONS[action].inputs, *ACTIONS[action].seen)
+    inputs = {name: request.POST.get(name, "") for name in names}
     try:
         DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:

@@ -61,7 +61,7 @@ class ReleaseForm(DeskForm):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=_("Public. What a reader should know about it."),
     )
-    mechanism = forms.ChoiceField(label=_("Mechanism"), widget=forms.RadioSelect)
+    mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
     epsilon = forms.CharField(
         required=False,
         label=_("Privacy to spend, epsilon (ε)"),
@@ -90,6 +90,15 @@ class ReleaseForm(DeskForm):
         choices=BOUNDING_WORDS,
         initial=Bounding.RANDOM.value,
         required=False,
+    )
+    totals = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=_("Also buy totals of all the data"),
+        help_text=_(
+            "Of people, sightings and visits, for a tenth of ε. The map can then be scaled to all "
+            "that happened, where it counts only a part of what busy people did."
+        ),
     )
     guess_people = WholeField(required=False, label=_("People in total"), help_text=_("A guess."))
     guess_records = WholeField(
@@ -141,6 +150,7 @@ class ReleaseForm(DeskForm):
             self.fields["counting"].widget = forms.HiddenInput()
             self.fields["counting"].initial = Counting.VISITS.value
             self.fields["bounding"].widget = forms.HiddenInput()
+            del self.fields["totals"]
             return
         bound.label = gettext("Each person adds to at most")
         bound.help_text = gettext(
@@ -150,12 +160,12 @@ class ReleaseForm(DeskForm):
         )
 
     def field_of(self, name: str) -> str:
-        """Return the form field for an input or for the chosen mechanism's parameter."""
+        """Return the form field for an input, which may be a parameter of the chosen mechanism."""
         qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields, in the order of what they show."""
+        """Return every mechanism with its fields, ordered by the kind of map that it makes."""
         chosen = self["mechanism"].value()
         kinds = list(KINDS.values())
         ways = [
@@ -186,10 +196,11 @@ class ReleaseForm(DeskForm):
         """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
         fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
-        return read_request(self.dataset, parameters=self.parameters, **fields)
+        totals = None if self.cleaned_data.get("totals") else 0
+        return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
 
     def clean_bounding(self) -> str:
-        """Default to random contribution bounding."""
+        """Return the contribution bounding, which is random by default."""
         return self.cleaned_data["bounding"] or Bounding.RANDOM.value
 
     def clean_epsilon(self) -> Fraction | None:

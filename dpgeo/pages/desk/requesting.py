@@ -93,7 +93,7 @@ def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpR
 
 
 def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
-    """Request the release; the same receipt sent twice returns the same release."""
+    """Request the release; if the same receipt is sent twice, the same release is returned."""
     job_id = paid_with(request, form.dataset)
     if job_id is None:
         form.add_error(

@@ -1,7 +1,7 @@
-"""Settings of a map on the path: what was chosen so far, carried from step to step.
+"""Settings of a map that is being made, which are carried from step to step.
 
-They follow from the owner's answers and from public facts alone. Nothing of the file is read here:
-exact counts would tune what becomes public.
+They depend only on the owner's answers and on public facts. Nothing of the file is read here,
+because exact counts could be used to tune what becomes public.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from dpgeo.pages.desk.kinds import BY_KEY, MAP_KINDS, MapKind
 from dpgeo.pages.rendering import say
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
-from dpgeo.releases.requests import ReleaseRequest, read_request
+from dpgeo.releases.requests import ReleaseRequest, read_request, usual_totals
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
-"""Totals that are offered for all maps of some people together; none is chosen beforehand."""
+"""Suggested totals for all maps of the same people together; none is chosen beforehand."""
 
 DETAILS = {
     "finest": _("Finest detail"),
@@ -42,9 +42,11 @@ DETAILS = {
 SHARES = {"finest": Fraction(1), "balanced": Fraction(1, 2), "private": Fraction(1, 5)}
 """Share of what is left that each amount of detail spends."""
 CELLS = {"finest": Fraction(2), "balanced": Fraction(1), "private": Fraction(1, 2)}
-"""Cells along a side, in units of the method's default."""
+"""Number of cells along a side for each amount of detail, in units of the method's default."""
 LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
-"""Levels of moved points; points are paid from a budget of their own."""
+"""Level of geo-indistinguishability of moved points for each amount of detail. Points are paid from
+a budget of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Card:
 
 
 class MapSettings:
-    """What was chosen: kind, method, detail and, for the first map, the lifetime total."""
+    """Choices made so far: kind, method, detail and, for the first map, the lifetime total."""
 
     def __init__(self, dataset: Dataset, given: Mapping[str, Any]) -> None:
         self.dataset = dataset
@@ -82,12 +84,12 @@ class MapSettings:
 
     @property
     def undecided(self) -> bool:
-        """Whether nobody has said yet how much may ever be published."""
+        """Whether it is still open how much may ever be published."""
         return not self.dataset.ledger.total
 
     @cached_property
     def others(self) -> list[Ledger]:
-        """Budgets of the organisation's other datasets, whose people may be the same."""
+        """Budgets of the organisation's other datasets, which may be about the same people."""
         ledgers = Ledger.objects.filter(
             datasets__organisation=self.dataset.organisation_id,
             datasets__unit=self.dataset.unit,
@@ -97,12 +99,17 @@ class MapSettings:
 
     @property
     def shared(self) -> Ledger | None:
-        """The budget to share, if the people are the same as in another dataset."""
+        """The budget to share, if the people are the same as in another dataset.
+
+        Points are paid from the dataset's own budget for points, so their path offers none.
+        """
+        if self.is_points:
+            return None
         return next((each for each in self.others if str(each.pk) == self.shared_text), None)
 
     @cached_property
     def total(self) -> Fraction | None:
-        """The lifetime total: the ledger's, or the one that was typed; None without one."""
+        """The lifetime total of the budget used, or else the typed one; None without either."""
         if not self.undecided:
             return self.dataset.ledger.total
         if self.shared:
@@ -127,25 +134,25 @@ class MapSettings:
 
     @property
     def left(self) -> Fraction | None:
-        """What may still be spent on counts."""
+        """What may still be spent on counts; None while the total is undecided."""
         if self.shared and self.undecided:
             return self.shared.left
         return self.total if self.undecided else self.dataset.ledger.left
 
     @property
     def people(self) -> int:
-        """How many people a rehearsal invents: a guess, never looked up."""
+        """How many people a rehearsal invents; a guess, which is never looked up in the data."""
         try:
             return min(max(int(number_text(self.people_text)), 100), MOST_INVENTED)
         except ValueError:
             return INVENTED_PEOPLE
 
     def epsilon(self, detail: str) -> Fraction | None:
-        """Return what an amount of detail spends on counts; None while nothing is known."""
+        """Return the epsilon that an amount of detail spends on counts; None without a budget."""
         if self.left is None or detail == "finest":
             return self.left
         share = self.left * SHARES[detail]
-        # Two figures are enough, and no more than there is.
+        # Round down to the coarsest decimal that is at least nine tenths of the share.
         for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
             rounded = Fraction(int(share * scale), scale)
             if rounded >= share * Fraction(9, 10) and rounded:
@@ -153,7 +160,9 @@ class MapSettings:
         return share
 
     def request(self, detail: str, method: str = "") -> ReleaseRequest | None:
-        """Return the request for an amount of detail. Raises InvalidInput."""
+        """Return the request for an amount of detail; None without a budget.
+        Raises InvalidInput.
+        """
         key = method or self.method
         mechanism = MECHANISMS[key]
         epsilon = None if self.is_points else self.epsilon(detail)
@@ -167,7 +176,13 @@ class MapSettings:
             epsilon=epsilon,
             bound=1,
             counting=(Counting.VISITS if by_record else Counting.PEOPLE).value,
+            totals=None,
         )
+
+    @property
+    def buys_totals(self) -> bool:
+        """Whether a share of the map's epsilon is spent on totals of all the data."""
+        return usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
 
     def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
         values: dict[str, object] = {}
@@ -181,7 +196,7 @@ class MapSettings:
         return values
 
     def cards(self) -> list[Card]:
-        """Return the amounts of detail with the noise of each."""
+        """Return the amounts of detail, with the cost and the noise of each."""
         return [self._card(key) for key in DETAILS]
 
     def _card(self, key: str) -> Card:

@@ -19,13 +19,16 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
-from dpgeo.datasets.uploads import (
-    upload_discard,
-    upload_look,
-    upload_receive,
-)
+from dpgeo.datasets.previews import upload_look
+from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
-from dpgeo.pages.desk.access import dataset_for, person, upload_for
+from dpgeo.pages.desk.access import (
+    dataset_for,
+    opened_upload,
+    person,
+    sees_counts,
+    upload_for,
+)
 from dpgeo.pages.desk.check import columns, may_choose_columns
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import UploadForm
@@ -43,7 +46,7 @@ TOO_LARGE = 413
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Receive a file; refuse strangers and large files before reading the body.
 
-    Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
+    Scripts that accept JSON receive {"next": address} or {"errors": [...]} instead of a page.
     """
     dataset = dataset_for(request, slug, "upload")
     length = int(request.META.get("CONTENT_LENGTH") or 0)
@@ -98,8 +101,8 @@ def wants_json(request: HttpRequest) -> bool:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Show an upload: columns to confirm, then progress, then the private report."""
-    the_upload = upload_for(request, upload_id)
+    """Show an upload: first its columns, then its job's progress, then the private report."""
+    the_upload = opened_upload(request, upload_id)
     user = person(request)
     waiting = {UploadState.RECEIVED, UploadState.FAILED}
     may_upload = may(user, the_upload.dataset, "upload")
@@ -111,13 +114,13 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     context["may_choose"] = (
         may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
     )
-    if the_upload.report:
+    context["sees_counts"] = sees_counts(user, the_upload.dataset)
+    if the_upload.report and context["sees_counts"]:
         context |= shares_of(the_upload)
-        good = context["sees_private"] and not context["few"]
-        if good and "go" in request.GET and the_upload.state == UploadState.READY:
+        if not context["few"] and "go" in request.GET and the_upload.state == UploadState.READY:
             return redirect("desk-kind", slug=the_upload.dataset.slug)
     if the_upload.job:
-        context |= job_context(the_upload.job, sees_private=context["sees_private"])
+        context |= job_context(user, the_upload.job)
     return render(request, "desk/upload.html", context)
 
 
@@ -137,7 +140,7 @@ def shares_of(upload: Upload) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     """Change the columns of a file that was read, while no release depends on them."""
-    the_upload = upload_for(request, upload_id, "upload")
+    the_upload = opened_upload(request, upload_id, "upload")
     if the_upload.state != UploadState.READY or not may_choose_columns(the_upload):
         return redirect("desk-upload", upload_id=the_upload.id)
     return columns(request, the_upload)
@@ -146,7 +149,7 @@ def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 @login_required
 @require_POST
 def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Delete an unused file."""
+    """Delete an unused upload and its file."""
     the_upload = upload_for(request, upload_id, "upload")
     try:
         upload_discard(upload=the_upload, by=person(request))
@@ -160,7 +163,7 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 @login_required
 @require_POST
 def practice(request: HttpRequest, slug: str) -> HttpResponse:
-    """Store a file of invented people in the dataset's area, to practise with."""
+    """Store a practice file about invented people in the dataset's area."""
     dataset = dataset_for(request, slug, "upload")
     try:
         upload = upload_practice(dataset=dataset, created_by=person(request))

@@ -63,6 +63,7 @@ urlpatterns = [
     path(f"{DATASET}/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
     path(f"{DATASET}/people/", people.people, name="desk-people"),
     path(f"{DATASET}/layers/", layers.layers, name="desk-layers"),
+    path(f"{DATASET}/ready-layers/", layers.layer_ready, name="desk-layer-ready"),
     path(f"{DATASET}/layers/<slug:name>/remove/", layers.layer_remove, name="desk-layer-remove"),
     path(f"{DATASET}/upload/", uploads.upload_new, name="desk-upload-new"),
     path(f"{DATASET}/map/", kinds.kind, name="desk-kind"),
@@ -80,6 +81,7 @@ urlpatterns = [
     path(f"{UPLOAD}/columns/", uploads.upload_columns, name="desk-upload-columns"),
     path(f"{UPLOAD}/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
+    path("desk/releases/<str:release_id>/notes/", release.notes, name="desk-release-notes"),
     path("desk/releases/<str:release_id>/<slug:action>/", release.act, name="desk-release-act"),
     path("desk/jobs/<uuid:job_id>.json", jobs.job, name="desk-job"),
 ]

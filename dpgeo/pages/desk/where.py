@@ -1,4 +1,7 @@
-"""The first step of a map: the place that it covers, by name or drawn, before any file."""
+"""First step of making a map: the place that it covers, by name or drawn.
+
+This step comes before any file is sent.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import MOST_SUGGESTED, place_search
+from dpgeo.pages.desk.places import MOST_SUGGESTED, OPEN_STREET_MAP_CREDIT, place_search
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import NamedPlace
 
@@ -35,7 +38,7 @@ LICENCE = "CC BY 4.0"
 
 
 class PlaceForm(DeskForm):
-    """The box for the name of a place."""
+    """Form with one field for the name of a place."""
 
     place = forms.CharField(
         required=False,
@@ -46,10 +49,10 @@ class PlaceForm(DeskForm):
     )
     named: NamedPlace | None = None
     meant: Sequence[str] = ()
-    """Places that an unclear name may mean."""
+    """Names of the places that an ambiguous name may mean."""
 
     def clean_place(self) -> str:
-        """Find the place. Raises ValidationError for a name that none or several have."""
+        """Find the place. Raises ValidationError for a name that none or several places have."""
         text: str = self.cleaned_data["place"].strip()
         if not text:
             return ""
@@ -64,7 +67,7 @@ class PlaceForm(DeskForm):
         return self.named.name
 
     def clean(self) -> dict[str, Any]:
-        """Require a name."""
+        """Require the name of a place."""
         values = super().clean() or {}
         if self.named is None and "place" not in self.errors:
             self.add_error("place", gettext("Type the name of a place."))
@@ -72,7 +75,7 @@ class PlaceForm(DeskForm):
 
 
 class WhereForm(AreaForm, PlaceForm):
-    """The form for the place; what is under "More" has a default."""
+    """Form for the place that a map covers; the fields under "More" have defaults."""
 
     title = forms.CharField(
         required=False,
@@ -101,7 +104,7 @@ class WhereForm(AreaForm, PlaceForm):
         field.queryset = organisations
 
     def clean_time_zone(self) -> str:
-        """Validate an IANA time zone; empty is allowed."""
+        """Return the time zone, which must be a valid IANA name or empty."""
         name: str = self.cleaned_data["time_zone"]
         if name and name not in time_zones():
             raise ValidationError(
@@ -110,7 +113,7 @@ class WhereForm(AreaForm, PlaceForm):
         return name
 
     def clean(self) -> dict[str, Any]:
-        """Take the named place's outline, else the one that was drawn."""
+        """Set the study area to the named place's outline, or else to the area that was drawn."""
         values = dict(self.cleaned_data)
         if self.named is not None:
             self.study_area = self.named.area.to_geojson()
@@ -124,7 +127,7 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def zone(self) -> str:
-        """The time zone: the one that was typed, else that of the place."""
+        """The time zone that was typed, or else that of the place."""
         typed: str = self.cleaned_data["time_zone"]
         if typed or self.named is not None:
             return typed or (self.named.time_zone if self.named else "")
@@ -132,8 +135,23 @@ class WhereForm(AreaForm, PlaceForm):
         return place_search().time_zone_at(middle.x, middle.y)
 
     @property
+    def choice(self) -> dict[str, Any]:
+        """How the area was chosen: as a named place, with its outline's source, or by drawing."""
+        if self.named is None:
+            return {"drawn": True}
+        source = self.named.source
+        facts = {"name": source.name, "url": source.url, "date": source.date}
+        return {"place": self.named.name, "source": facts}
+
+    @property
+    def attribution(self) -> str:
+        """The credit that the licence of the outline asks for; "" if it asks for none."""
+        source = self.named.source.name if self.named else ""
+        return OPEN_STREET_MAP_CREDIT if "OpenStreetMap" in source else ""
+
+    @property
     def default_title(self) -> str:
-        """The title: the one that was typed, else the name of the place."""
+        """The title that was typed, or else the name of the place."""
         return (
             self.cleaned_data["title"]
             or (self.named.name if self.named else "")
@@ -144,7 +162,7 @@ class WhereForm(AreaForm, PlaceForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def where(request: HttpRequest) -> HttpResponse:
-    """Ask which place the map covers; then the file can be chosen."""
+    """Ask which place the map covers, and continue with the choice of a file."""
     organisations = organisations_of(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
@@ -163,7 +181,7 @@ def where(request: HttpRequest) -> HttpResponse:
 
 
 def declare(request: HttpRequest, form: WhereForm) -> Dataset | None:
-    """Declare the dataset, whose budget and privacy unit later steps ask for."""
+    """Declare the dataset; later steps ask for its budget and its privacy unit."""
     try:
         return dataset_create(
             organisation=form.cleaned_data["organisation"],
@@ -174,7 +192,10 @@ def declare(request: HttpRequest, form: WhereForm) -> Dataset | None:
             time_zone=form.zone,
             budget=None,
             budget_later=True,
+            attribution=form.attribution,
             created_by=person(request),
+            area_choice=form.choice,
+            leave_out_water=form.cleaned_data["leave_out_water"],
         )
     except DpgeoError as refusal:
         form.add_refusal(refusal)

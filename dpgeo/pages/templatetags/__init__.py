@@ -1,1 +1,1 @@
-"""Template tags of the pages."""
+"""Template tags and filters of the website's pages."""

@@ -1,4 +1,4 @@
-"""Template tags that look up the frontend's built assets by the names of their source files."""
+"""Template tags that look up built frontend assets by their source file names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ register.simple_tag(script_words)
 
 @register.simple_tag
 def asset(path: str) -> SafeString:
-    """Return the HTML tags of a Vite entry; "" while the frontend is not built.
+    """Return the HTML tags that load an asset built by Vite; "" if the frontend is not built.
 
-    A page without styles and scripts is plain but complete, so a missing build is no error here.
+    Without its styles and scripts a page is plain but complete, so a missing build is no error
+    here.
     """
     try:
         tags = DjangoViteAssetLoader.instance().generate_vite_asset(path, "default")

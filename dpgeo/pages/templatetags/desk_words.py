@@ -1,4 +1,4 @@
-"""Template filters for the desk's texts and for budgets for points."""
+"""Template filters for the texts and point budgets on owners' pages (the desk)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from django.utils.translation import gettext
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.schema import Role
+from dpgeo.pages.desk.columns_form import ColumnsForm
 from dpgeo.pages.desk.figures import budget_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
@@ -21,29 +23,38 @@ register.simple_tag(sends_mail, name="mail_is_sent")
 
 @register.filter
 def word(text: str) -> str:
-    """Translate a text that is marked for translation into the page's language."""
+    """Translate a text marked with `translatable` into the page's language."""
     return gettext(text)
 
 
 @register.filter
+def column_word(name: str) -> str:
+    """Return what people call a member of `ingest.schema.Columns`, as the form for it does."""
+    field = ColumnsForm.base_fields.get(name)
+    if name in set(Role) or field is None or not field.label:
+        return gettext(name)
+    return str(field.label)
+
+
+@register.filter
 def spent_words(ledger: Ledger) -> str:
-    """Format what was spent on a ledger: "epsilon 0.5", "level ln 4 within 200 m"."""
+    """Format what has been spent on a ledger, as "epsilon 0.5" or "level ln 4 within 200 m"."""
     return ledger_words(ledger, ledger.spent_units)
 
 
 @register.filter
 def points_left(ledger: Ledger) -> str:
-    """Format what is left of a budget for points: "ln 4"."""
+    """Format what is left of a point budget, as in "ln 4"."""
     return in_language(ledger.left_words)
 
 
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
-    """Format what is left of a budget for points as a number of releases."""
+    """Format how many more releases a point budget allows."""
     return budget_of(dataset, ledger).more_words
 
 
 @register.filter
 def points_total(ledger: Ledger) -> str:
-    """Format a whole budget for points: "level ln 16 within 200 m"."""
+    """Format the whole of a point budget, as in "level ln 16 within 200 m"."""
     return ledger_words(ledger, ledger.lifetime_units)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -26,9 +27,9 @@ MINUS = "\u2212"
 
 @register.filter
 def figure(value: float) -> str:
-    """Format a number: whole from ten on, below ten with two significant digits.
+    """Format a number: whole if it is at least ten, otherwise with two significant digits.
 
-    Uses a true minus sign.
+    Negative numbers get a true minus sign.
     """
     exact = float(value) == round(float(value))
     text = f"{value:,.0f}" if abs(value) >= 10 or exact else f"{value:.2g}"
@@ -37,20 +38,20 @@ def figure(value: float) -> str:
 
 @register.filter
 def in_language(text: str) -> str:
-    """Convert an English figure to the separators of the page's language."""
+    """Replace the separators of a number written in English by those of the page's language."""
     separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
     return text.translate(str.maketrans(separators))
 
 
 @register.filter
 def plain(value: Fraction) -> str:
-    """Format an exact epsilon for scripts, with a decimal point in every language."""
+    """Format an exact epsilon for scripts: with a decimal point, whatever the language."""
     return format_epsilon(value)
 
 
 @register.filter
 def epsilon(value: Fraction, decimals: int = 0) -> str:
-    """Format an exact epsilon with at least so many decimals: 0.5 as "0.50"."""
+    """Format an exact epsilon with at least `decimals` decimals: with 2, 0.5 becomes "0.50"."""
     text = format_epsilon(value).replace("-", MINUS)
     if "/" in text or not decimals:
         return in_language(text)
@@ -60,7 +61,7 @@ def epsilon(value: Fraction, decimals: int = 0) -> str:
 
 @register.filter
 def cost(paid: Release | Entry, decimals: int = 0) -> str:
-    """Format the cost of a release or an entry: "0.50", or "level ln 4 within 200 m"."""
+    """Format the cost of a release or a ledger entry, as "0.50" or "level ln 4 within 200 m"."""
     if paid.ledger.radius is None:
         return epsilon(paid.epsilon, decimals)
     units = paid.units if isinstance(paid, Entry) else paid.cost_units
@@ -68,13 +69,13 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
 
 
 def ledger_words(ledger: Ledger, units: int) -> str:
-    """Format whole units of a ledger for points: "level ln 4 within 200 m"."""
+    """Format a number of units of a point ledger, as in "level ln 4 within 200 m"."""
     return ledger.phrase(units).render(gettext, in_language)
 
 
 @register.filter
 def price(quote: Quote) -> str:
-    """Format the cost of a quoted release: "0.500", or "ln 4" for moved points."""
+    """Format the cost of a quoted release, as "0.500", or as "ln 4" for moved points."""
     return (
         in_language(quote.amount(quote.epsilon))
         if quote.forecast.moves
@@ -84,7 +85,7 @@ def price(quote: Quote) -> str:
 
 @register.filter
 def left_before(quote: Quote) -> str:
-    """Format what is left of the budget that pays for the quoted release."""
+    """Format what is left of the budget before it pays for the quoted release."""
     return _rest(quote, quote.left_before)
 
 
@@ -100,9 +101,9 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def guesses(epsilon: Fraction | float) -> str:
-    """Format the bound on right guesses at an epsilon: "at most 63 in 100".
+    """Format the bound on right guesses at an epsilon, as in "at most 63 in 100".
 
-    A floating-point number is taken to be a little larger, so that the bound is never too low.
+    A floating-point epsilon is first raised a little, so that the bound is never too low.
     """
     exact = Fraction(epsilon)
     if isinstance(epsilon, float):
@@ -112,19 +113,22 @@ def guesses(epsilon: Fraction | float) -> str:
 
 @register.filter
 def report_guesses(noise: PlanarLaplace, radius: int) -> str:
-    """Format the bound on guesses where a report was made, between places `radius` metres apart."""
+    """Format the bound on right guesses which of two places `radius` metres apart is meant.
+
+    Somebody guesses from which of the two places a perturbed report was made.
+    """
     return guesses(noise.loss_within(radius))
 
 
 @register.filter
 def say(phrase: Phrase) -> str:
-    """Format a phrase in the page's language."""
+    """Render a phrase in the page's language."""
     return phrase.render(gettext, in_language)
 
 
 @register.filter
 def metres(value: float) -> str:
-    """Format a length to two digits: "240 m", "1.2 km", with a non-breaking space."""
+    """Format a length with two significant digits and a non-breaking space: "240 m", "1.2 km"."""
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
@@ -135,6 +139,8 @@ def metres(value: float) -> str:
 @register.simple_tag
 def standing_words(figures: Figures) -> str:
     """Return a sentence on how many of the counted features show clearly."""
+    if not figures.standing:
+        return gettext("Nothing shows clearly: every count is too small to tell from none.")
     return gettext(figures.features.standing).format(
         standing=figure(figures.standing),
         size=figure(figures.size),
@@ -156,7 +162,7 @@ def total_title(summary: Summary) -> str:
 
 @register.simple_tag
 def total_words(summary: Summary) -> str:
-    """Return a sentence on how often somebody counts in the sum of all counts."""
+    """Return a sentence on how often one person can count in the sum of all counts."""
     figures, rows = summary.figures, gettext(summary.rows)
     if figures is None or figures.counted is Counted.PEOPLE:
         return gettext("Each person counts once.") if figures else ""
@@ -183,7 +189,7 @@ def total_words(summary: Summary) -> str:
 
 @register.filter
 def size(value: int) -> str:
-    """Format a file size: "940 B", "157 KB", "4.2 MB"."""
+    """Format a file size, as in "940 B", "157 KB" or "4.2 MB"."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if value >= factor * 0.9995:
             decimals = 0 if value >= 10 * factor else 1
@@ -192,10 +198,16 @@ def size(value: int) -> str:
 
 
 @register.filter
-def degrees(value: float, sides: str) -> str:
-    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`.
+def as_json(value: object) -> str:
+    """Write a value as JSON for an attribute that scripts read; templates escape it."""
+    return json.dumps(value)
 
-    The letters may be followed by the number of decimals, which is 4 by default.
+
+@register.filter
+def degrees(value: float, sides: str) -> str:
+    """Format an angle with its hemisphere, as in `{{ latitude|degrees:"NS" }}`.
+
+    The two letters may be followed by the number of decimals; the default is 4.
     """
     decimals = sides[2:] or "4"
     return in_language(f"{abs(value):.{decimals}f}° {sides[0] if value >= 0 else sides[1]}")

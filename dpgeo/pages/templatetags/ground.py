@@ -1,10 +1,13 @@
-"""Template tags for the ground under maps: its credit, and whether it can be searched."""
+"""Template tags for the base map: its credits, and whether it has a place search."""
 
 from __future__ import annotations
 
 from django import template
+from django.template import Context
 
-from dpgeo.pages.ground import ground_under
+from dpgeo.ground.outside import OutsideGround
+from dpgeo.pages.ground import ground_under, outside_under
+from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.spatial.area import StudyArea
 
 register = template.Library()
@@ -12,11 +15,30 @@ register = template.Library()
 
 @register.simple_tag
 def ground_credits(area: StudyArea) -> list[str]:
-    """Return whom the ground under a study area is from, each once."""
+    """Return the credits of the base map under a study area, without duplicates."""
     return list(dict.fromkeys(region["attribution"] for region in ground_under(area)))
 
 
 @register.simple_tag
 def has_ground_names(area: StudyArea) -> bool:
-    """Return whether places under a study area can be found by name."""
+    """Return whether the base map under a study area can be searched by place name."""
     return any(region["searchable"] for region in ground_under(area))
+
+
+@register.simple_tag(takes_context=True)
+def outside_ground_under(context: Context, area: StudyArea) -> OutsideGround | None:
+    """Return the other server that a page's map asks for its ground, None for the site's own.
+
+    The page, which tells its readers of that server, may then load from it: the notice and the
+    permission come together (`dpgeo.config.security`).
+    """
+    outside = outside_under(area)
+    if outside:
+        context["request"].outside_origin = outside.origin
+    return outside
+
+
+@register.simple_tag
+def outside_ground_allowed() -> OutsideGround | None:
+    """Return the other server that maps of this site may ask for their ground, if any."""
+    return outside_ground()

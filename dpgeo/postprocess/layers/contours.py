@@ -1,4 +1,4 @@
-"""Layers of contours: noisy cells, the surface, and its contour bands and lines."""
+"""Layers of contours: noisy cells, the density surface, and its bands and lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 DENSITY = "people_per_km2"
-"""Name of the column with the density of each contour line."""
+"""Name of the column that holds the density of each contour line."""
+
+FROM = "from_people_per_km2"
+"""Name of the column that holds the lower density of each band between two contour lines."""
+
+TO = "to_people_per_km2"
+"""Name of the column that holds the upper density of each band between two contour lines."""
 
 WHERE = (
     "Drawn on the surface of estimates, in people per square kilometre of ground. Lines have no "
@@ -51,8 +57,8 @@ def _contour_layers(content: ContourRelease, area: StudyArea) -> list[Layer]:
             features=CONTOURS,
             shapes=bands,
             columns={
-                "from_people_per_km2": content.lines,
-                "to_people_per_km2": upper,
+                FROM: content.lines,
+                TO: upper,
             },
         ),
         ShapeLayer(

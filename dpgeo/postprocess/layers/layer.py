@@ -36,39 +36,41 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:
-    """A layer of a release, with n features, which may have values.
+    """A layer of a release, made of n features that may have values.
 
-    `columns` are further columns (n,) for files, with numbers or, in object arrays, texts. Values
+    `columns` holds further columns (n,) for files, with numbers or, in object arrays, texts. Values
     are estimates of bounded counts: margins do not include the bias of contribution bounding.
-    Arrays may be read-only and share memory.
+    Arrays may be read-only and may share memory.
     """
 
     name: str
-    """Part of file names, such as "cells", "partitions", "estimate" or "zones"."""
+    """The layer's part of file names, such as "cells", "partitions", "estimate" or "zones"."""
     title: str
     kind: Literal["measured", "inferred"]
     margin_label: str
-    """EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
+    """How the margins were obtained: EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
-    """Sentences for readers on what the margin covers."""
+    """Sentences that tell readers what the margin covers."""
     value: Numbers | None = None
-    """(n,) counts of the features; in a measured layer, noisy integers as drawn."""
+    """Counts (n,) of the features; in a measured layer, the noisy integers as drawn."""
     margin: NDArray[np.float64] | None = None
-    """(n,) half-widths of the 95 % intervals; None if there are no margins."""
+    """Half-widths (n,) of the 95 % intervals; None if the layer has no margins."""
     threshold: NDArray[np.float64] | None = None
-    """(n,) values that noise alone reaches in at most one empty feature in a thousand."""
+    """Values (n,) that noise alone reaches in at most one empty feature in a thousand."""
     coloured_from: NDArray[np.float64] | None = None
-    """Shape (n,): the lowest value at which a map colours each feature; None for `threshold`.
+    """Lowest values (n,) at which a map colours the features; None if these are `threshold`.
 
-    The value is lower inside a measured box that stands out from the noise, so that the map shows
-    how the count of the box is spread over its cells.
+    Inside a measured box that stands out from the noise the value is lower, so that the map shows
+    how the box's count is spread over its cells.
     """
     least_listed: int | None = None
-    """Smallest value in the list; other features have lower values. None if all are listed."""
+    """Smallest count that is published; features left out have lower ones. None if all are
+    published.
+    """
     time_slice: bool = False
-    """Whether the layer shows only one time slice, which is then its title."""
+    """Whether the layer shows a single time slice, which is then its title."""
     opens: bool = False
-    """Whether the map initially shows this layer, whatever its values."""
+    """Whether the map opens on this layer, whatever its values."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 
@@ -82,9 +84,9 @@ class BoxLayer(Layer):
 
     grid: Grid
     boxes: NDArray[np.int32]
-    """(n, 4), see `PartitionRelease.boxes`."""
+    """Boxes (n, 4), see `PartitionRelease.boxes`."""
     cells: NDArray[np.int64]
-    """(n,) numbers of cells in each box that touch the study area."""
+    """Number (n,) of cells in each box that touch the study area."""
     value: Numbers
     margin: NDArray[np.float64]
     threshold: NDArray[np.float64]
@@ -95,7 +97,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether the layer always consists of boxes with one cell, not only by coincidence."""
+        """Whether every box is a single cell by design, and not only by coincidence."""
         return "row" in self.columns
 
 
@@ -104,7 +106,7 @@ class ShapeLayer(Layer):
     """Polygons or lines in degrees, such as declared zones or contours."""
 
     shapes: NDArray[np.object_]
-    """(n,) shapely geometries, longitude first, rings counterclockwise."""
+    """Shapely geometries (n,), longitude first, with counterclockwise outer rings."""
     features: Features = ZONES
 
     def __len__(self) -> int:
@@ -118,7 +120,7 @@ class PointLayer(Layer):
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     shift: float = 0.0
-    """Median distance in metres by which noise moves points; 0 if the points are not perturbed."""
+    """Median distance in metres that noise moves the points; 0 if they are not perturbed."""
     features: Features = POINTS
 
     def __len__(self) -> int:
@@ -126,7 +128,7 @@ class PointLayer(Layer):
 
 
 def quantisation_step(layer: Layer) -> float:
-    """Return the step to which values are rounded on maps: a quarter of the noise scale.
+    """Return the step to which a map rounds values: a quarter of the noise scale.
 
     For a measured layer, the step is an integer of at least 1. For an inferred layer, whose values
     are usually more accurate than their margins suggest, it is at most the largest value divided by
@@ -154,7 +156,7 @@ def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
 def noise_columns(
     noise: DiscreteLaplace, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the margins and thresholds, each (size,), of values with the same noise."""
+    """Return the margins (size,) and thresholds (size,) of values that have the same noise."""
     return same(float(noise.margin()), size), same(float(noise.threshold()), size)
 
 

@@ -93,9 +93,9 @@ It avoids division by 0 in the projection to non-negative counts if totals have 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates of cells; all arrays are (n,).
+    """Estimates of n cells, as arrays (n,).
 
-    `non_negative` are the non-negative values nearest to `value`, with the same total.
+    `non_negative` holds the nearest non-negative values with the same total as `value`.
     """
 
     value: NDArray[np.float64]
@@ -114,8 +114,8 @@ def _uniform(
 ) -> Estimates:
     """Divide each box's total evenly among its cells (DPCube, section 4.4).
 
-    `sizes` are the numbers of cells in the boxes. `partition` (n,) is the index of each cell's box,
-    and `noisy` (n,) the cell's noisy count.
+    `sizes` holds the number of cells in each box. `partition` (n,) holds the index of each cell's
+    box, and `noisy` (n,) each cell's noisy count.
     """
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
@@ -150,9 +150,9 @@ def _least_squares(
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # An empty cell may reach the threshold with probability 1/1000: half of that is allotted to the
-    # noise of the cell, half to the noise of its box's total. This holds however the boxes were
-    # grown. The noise of the other cells in the box is neglected.
+    # An empty cell reaches the threshold with a probability of at most 1/1000: one half of that is
+    # allotted to the cell's noise, the other half to the noise of its box's total. This holds
+    # however the boxes were grown. The noise of the other cells in the box is neglected.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(
@@ -167,7 +167,7 @@ def _least_squares(
 
 
 def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return v1/(n v1 + v2) for boxes of n cells; 0 if v1 is 0."""
+    """Return v1/(n v1 + v2) for boxes of n cells, or 0 if v1 is 0."""
     if v1 == 0.0:
         return np.zeros(len(sizes))
     return 1.0 / (np.maximum(sizes, 1) + v2 / v1)

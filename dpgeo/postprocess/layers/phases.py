@@ -23,7 +23,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT, LEAST = 4.0, 0.1
-"""With value and margin in noise scales, the calibrated margin is PER_ROOT sqrt(value) + LEAST.
+"""The calibrated margin is PER_ROOT sqrt(value) + LEAST, with value and margin in noise scales.
 
 Both constants were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a
 million people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of
@@ -31,9 +31,8 @@ any given value. `python -m benchmarks coverage` measures this.
 """
 
 STEPS_TO_DOUBLE = 8
-"""Margins are rounded up to powers of 2^(1/STEPS_TO_DOUBLE).
-
-Files with few distinct margins compress well.
+"""Margins are rounded up to powers of 2^(1/STEPS_TO_DOUBLE), because files with few distinct
+margins compress well.
 """
 
 
@@ -103,12 +102,12 @@ def _surface(
 def _coloured_from(
     sizes: NDArray[np.int64], counts: NDArray[np.int64], threshold: float
 ) -> NDArray[np.float64]:
-    """Return the lowest value at which a map colours each cell, shape (n,).
+    """Return the lowest value (n,) at which a map colours each cell.
 
-    `sizes` and `counts` are the number of cells and the count of each cell's measured box. If the
-    count reaches the threshold, the value is the threshold divided by the number of cells.
-    Otherwise it is the threshold. The number of cells is rounded up to a power of 4, so that files
-    contain few different values.
+    `sizes` and `counts` hold the number of cells and the count of each cell's measured box. If that
+    count reaches the threshold, the result is the threshold divided by the number of cells,
+    otherwise it is the threshold. The number of cells is first rounded up to a power of 4, so that
+    files contain few different values.
     """
     share = 4.0 ** -np.ceil(np.log2(np.maximum(sizes, 1)) / 2)
     return np.where(counts >= threshold, threshold * share, threshold)
@@ -122,8 +121,8 @@ def _calibrated(
 ) -> NDArray[np.float64]:
     """Return the margins (n,) of cells.
 
-    `value` (n,) are the surface's values, `sizes` (n,) the numbers of cells in each cell's
-    partition, and `counts` (n,) the noisy counts of that partition. The error of the surface grows
+    `value` (n,) holds the surface's values, `sizes` (n,) the number of cells in each cell's
+    partition, and `counts` (n,) that partition's noisy count. The error of the surface grows
     roughly with the square root of the value; this was measured (PER_ROOT), not proved. A cell's
     count also lies in an interval that holds in 95 of 100 draws of the noise. If the cell is the
     whole partition, the interval is the noisy count plus or minus its margin. Otherwise it reaches

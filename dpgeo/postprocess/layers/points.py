@@ -70,7 +70,7 @@ def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
 
 
 def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Return times (n,) as texts in UTC; empty for reports without a time."""
+    """Return times (n,) as UTC texts, with "" for reports without a time."""
     known = seconds != NO_TIME
     text = np.full(len(seconds), "", dtype=object)
     moments = np.datetime_as_string(seconds[known].astype("datetime64[s]"), timezone="UTC")
@@ -79,7 +79,7 @@ def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
 
 
 def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
-    """Return the layer of the expected number of reports in each cell.
+    """Return the layer with the expected number of reports in each cell.
 
     Margins are nominal: they are margins of the number of points published in the cell, and do not
     include the effect of deconvolution. Thresholds are those of the number of points that noise
@@ -110,7 +110,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the expected number of points in each cell, and of those that noise carried there."""
+    """Return the expected points in each cell, and how many of these noise carried there."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

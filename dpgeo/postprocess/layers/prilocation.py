@@ -93,7 +93,8 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
 def _bins(content: LocationsRelease) -> PointLayer:
     """Return the layer of bins with their measured counts.
 
-    A bin is the part of a cluster within one unit; it is shown at the mean position of its places.
+    A bin is the part of a cluster that lies within one unit; it is shown at the mean position of
+    its places.
     """
     pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
     own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
@@ -123,9 +124,9 @@ def _bins(content: LocationsRelease) -> PointLayer:
 def _middles(
     content: LocationsRelease, group: NDArray[np.integer[Any]], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean longitude and mean latitude of the places of each group.
+    """Return the mean longitude and the mean latitude of each group of places.
 
-    `group` is the index of each place's group.
+    `group` holds, for each place, the index of its group.
     """
     size = np.bincount(group, minlength=groups)
     return (
@@ -135,7 +136,7 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Return a layer of units for each visible level, the widest units first."""
+    """Return one layer of units for each visible level, starting with the widest units."""
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")
@@ -172,9 +173,10 @@ def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
 
 
 class _Summed:
-    """Sums of the counts of bins by group.
+    """Bin counts summed by group.
 
-    `group` (b,) is the index of each bin's group. The sums, margins and thresholds are (groups,).
+    `group` (b,) holds the index of each bin's group. The sums, margins and thresholds have the
+    shape (groups,).
     """
 
     def __init__(self, content: LocationsRelease, group: NDArray[np.int32], groups: int) -> None:
@@ -184,6 +186,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A centre without a nearest place has no noise: its count is publicly known to be 0.
+        # A centre that is nearest to no place has no noise: its count is publicly known to be 0.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

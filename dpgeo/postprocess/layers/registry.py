@@ -12,12 +12,12 @@ from dpgeo.spatial.area import StudyArea
 
 
 def layers(released: Released) -> list[Layer]:
-    """Return the layers of a release, measured ones first."""
+    """Return the layers of a release, with the measured ones first."""
     return make_layers(released.content, released.area)
 
 
 def box_layers(released: Released) -> list[BoxLayer]:
-    """Return a release's layers of boxes of cells, measured ones first."""
+    """Return those layers of a release that are boxes of cells, with the measured ones first."""
     return [layer for layer in layers(released) if isinstance(layer, BoxLayer)]
 
 

@@ -1,4 +1,4 @@
-"""Layers of a heatmap by time: the noisy cells of each time slice, in order."""
+"""Layers of a heatmap by time: the noisy cells of each slice, in order of time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slice_names(content: SlicesRelease) -> list[str]:
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """Return each time slice as the release of one grid."""
+    """Return each time slice as a GridRelease of its own."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts

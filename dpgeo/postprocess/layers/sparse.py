@@ -45,17 +45,15 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 
 
 def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
-    """Return the half-widths (n,) of 95 % intervals for listed cells.
+    """Return the half-widths (n,) of the listed cells' 95 % intervals.
 
-    Let c be a cell's true count, X its noise, z = c + X its noisy count, T the threshold, and
-    a = exp(-rate). The cell is listed if z >= T. Each end of the interval fails with probability at
-    most 1/40.
-    Negative noise: P(z <= c - m | z >= T) <= P(X <= -m), which is at most 1/40 for m above the
-    margin of the noise.
-    Positive noise: if c <= T, then P(z >= T + j | z >= T) = a^j. So c <= T can be ruled out only if
-    a^(z-T) <= 1/40. In that case P(z - c >= k | z >= T) <= a^k holds for c > T as well, and the
-    half-width k = ln 40/rate suffices. Otherwise the cell may be empty, and the half-width is z, or
-    the margin of the noise if that is larger.
+    Let c be a cell's true count, X its noise, z = c + X its noisy count, T the threshold, and a =
+    exp(-rate). The cell is listed if z >= T. Each end of the interval fails with probability at
+    most 1/40. Negative noise: P(z <= c - m | z >= T) <= P(X <= -m), which is at most 1/40 for m
+    above the margin of the noise. Positive noise: if c <= T, then P(z >= T + j | z >= T) = a^j. So
+    c <= T can be ruled out only if a^(z-T) <= 1/40. In that case P(z - c >= k | z >= T) <= a^k
+    holds for c > T as well, and the half-width k = ln 40/rate suffices. Otherwise the cell may be
+    empty, and the half-width is z, or the margin of the noise if that is larger.
     """
     rate = float(content.noise.rate)
     reach = math.log(40) / rate

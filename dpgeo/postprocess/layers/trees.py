@@ -1,4 +1,4 @@
-"""Layers of a tree of boxes: measured counts of leaves, and estimates."""
+"""Layers of a tree of boxes: the measured counts of its leaves, and estimates."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
 def _reconciled(
     content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]
 ) -> BoxLayer:
-    """Return the layer of the leaves' estimates, from all levels reconciled by least squares.
+    """Return the layer of leaf estimates, reconciled over all levels by least squares.
 
     Margin and threshold are the standard error times the factors for Laplace noise, ln 20 / sqrt 2
-    and ln 500 / sqrt 2. They also suffice for sums of several noises, whose tails are lighter in
-    standard errors. `sizes` are the numbers of cells in the `leaves`.
+    and ln 500 / sqrt 2. They also suffice for sums of several noises, since such sums have lighter
+    tails relative to their standard error. `sizes` holds the number of cells in each of the
+    `leaves`.
     """
     variances = np.array([noise.variance for noise in content.noises])[content.level]
     variances = np.where(content.measured, variances, np.inf)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 LEAST, GREATEST = 0.02, 200.0
-"""Range of u in which Phi(u) is tabulated; below it, tanh(1/u) is 1 in floating point."""
+"""Range of u in which Phi(u) is tabulated. Below it, tanh(1/u) is 1 in floating point."""
 
 INTERVALS = 4096
 
@@ -38,7 +38,7 @@ class Acceptance:
     travel_metres: float
 
     def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
-        """Compute the acceptance probability theta(w, d), 1 at distance 0; shapes broadcast."""
+        """Return the acceptance probability theta(w, d), 1 at distance 0; the shapes broadcast."""
         reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)

@@ -54,9 +54,9 @@ class DensityRule(StrEnum):
 class DensitySurface:
     """Surface of the expected number of people per square metre, never negative.
 
-    `counts` and `noise` (rows, columns) are the expected people in each cell and the variance of
-    the cell's noise. `lines` (m,) are the densities of the release's contour lines, ascending, in
-    people per square metre; it is empty for a release without contour lines.
+    `counts` (rows, columns) holds the expected people in each cell, and `noise` (rows, columns) the
+    variance of each cell's noise. `lines` (m,) holds the densities of the release's contour lines,
+    ascending, in people per square metre; it is empty for a release without contour lines.
     """
 
     grid: Grid
@@ -66,7 +66,7 @@ class DensitySurface:
 
     @cached_property
     def ground(self) -> Floats:
-        """Ground area in square metres of a cell in each row (rows,)."""
+        """Ground area (rows,), in square metres, of a cell in each row."""
         return self.grid.ground_areas
 
     @cached_property
@@ -104,9 +104,10 @@ class DensitySurface:
     ) -> Floats:
         """Return the mean densities (n, k) of k rings around each of n positions in degrees.
 
-        `edges` (k + 1,) are the radii between rings, in metres. Each ring is sampled at the points
-        of a golden-ratio lattice, which are evenly spread over the ring. The surface is read at
-        about the resolution of their spacing. Ground distances use the map scale at the position.
+        `edges` (k + 1,) holds the radii that bound the rings, in metres. Each ring is sampled at
+        the points of a golden-ratio lattice, which are evenly spread over the ring. The surface is
+        read at a resolution of about their spacing. Ground distances use the map scale at the
+        position.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
@@ -120,9 +121,9 @@ class DensitySurface:
     def _rings(
         self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` around positions given as fractional columns and rows (n, 1).
+        """Compute `rings` around positions given as fractional columns (n, 1) and rows (n, 1).
 
-        `scale` (n, 1) is in cells per metre of ground.
+        `scale` (n, 1) is in cells per metre on the ground.
         """
         cell = self.grid.ground_cell_metres
         densities = np.empty((len(column), len(edges) - 1))
@@ -145,7 +146,7 @@ class DensitySurface:
         return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
 
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
-        """Interpolate bilinearly at a level of the pyramid; 0 outside the grid."""
+        """Interpolate bilinearly at one level of the pyramid; the result is 0 outside the grid."""
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
         # Coordinates in cells of this level, from the centre of the first padding cell.
@@ -171,10 +172,10 @@ class DensitySurface:
 def between_lines(density: Floats, lines: Floats) -> Floats:
     """Round densities to the values that can be read from a contour map.
 
-    This is the rule of Zhu, Li, Zhou and Yu 2017. A density equal to a line's value stays, and one
-    between two lines becomes their mean. Above the highest line the result is that line's value,
-    and below the lowest it is 0, since the map shows nothing there. `lines` (m,) are ascending; the
-    result has the shape of `density`.
+    This is the rule of Zhu, Li, Zhou and Yu 2017. A density equal to a line's value is kept, and a
+    density between two lines becomes the mean of the two. Above the highest line the result is that
+    line's value; below the lowest line it is 0, since the map shows nothing there. `lines` (m,)
+    must be ascending; the result has the shape of `density`.
     """
     if not lines.size:
         return np.zeros_like(density)
@@ -185,7 +186,7 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 
 
 def ring_edges(travel_metres: float) -> Floats:
-    """Return the radii of the circles that bound the RINGS rings, in metres.
+    """Return the radii, in metres, of the circles that bound the RINGS rings.
 
     They ascend from 0 to the travel limit.
     """

@@ -2,12 +2,12 @@
 
 A circle would cut through regions of which only the count is known. A geocast consists of whole
 regions: it starts with the region that contains the task, and repeatedly adds the neighbouring
-region that raises the expected number of acceptances most, until the target is reached (Zhu, Li,
+region that most raises the expected number of acceptances, until the target is reached (Zhu, Li,
 Zhou and Yu 2017, section 13.2.2). People are assumed to be evenly spread within a region. In a
 Poisson field the contributions of regions add up, so the best neighbour is the region in which most
 people are expected to accept. If no neighbour has people, the search continues through empty
-regions, those with the highest acceptance probability first; the empty regions on the path to the
-next people are added too.
+regions, starting with those of the highest acceptance probability. The empty regions on the path to
+the next people then become part of the geocast too.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 SAMPLES = 4
-"""Points along each side of a region at which the acceptance probability is computed."""
+"""The acceptance probability is computed at this many points along each side of a region."""
 
 MOST_REGIONS = 2_000
-"""Largest number of regions that the search visits; beyond it, the target counts as unreachable."""
+"""Largest number of regions that the search visits; after that, the target counts
+as unreachable.
+"""
 
 OUTSIDE = -1
-"""Region index of a position outside all regions."""
+"""Region index of a position that lies in no region."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Geocast:
-    """A task region.
+    """Task region: the regions in which people are notified of a task.
 
-    `regions` (m,) are the indices of its regions, in the order in which they were added. `notified`
-    is the expected number of workers in them, `success` the probability that at least one of these
-    accepts, and `reached` is true if `success` meets the target. `searched` is the number of
-    regions that the search visited.
+    `regions` (m,) holds the indices of its regions, in the order in which they were added.
+    `notified` is the expected number of workers in them, `success` is the probability that at least
+    one of these workers accepts, and `reached` is true if `success` meets the target. `searched` is
+    the number of regions that the search visited.
     """
 
     regions: NDArray[np.int64]
@@ -69,7 +71,7 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The neighbours of all regions, and offsets into them, shape (n + 1,).
+        """Neighbours of all regions in one array, and offsets (n + 1,) into that array.
 
         The neighbours are indices of regions: first those of region 0, then those of region 1, and
         so on. Those of region i are at the positions from `offsets[i]` up to, but not including,
@@ -96,7 +98,7 @@ class Partition:
         return others[start[region] : start[region + 1]]
 
     def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
-        """Return the index of each position's region, or OUTSIDE; positions (n,) in degrees."""
+        """Return the index of the region at each position (n,) in degrees, or OUTSIDE."""
         cell = self.grid.locate(*to_mercator(longitude, latitude))
         regions = self._labels.ravel()[np.maximum(cell, 0)]
         return np.where(cell >= 0, regions, OUTSIDE).astype(np.int64)
@@ -111,9 +113,10 @@ class Partition:
         target: float,
         share: float = 1.0,
     ) -> Geocast:
-        """Grow the task region of a task at a position in degrees.
+        """Grow the task region around a task's position in degrees.
 
-        `target` is the task success probability; `share` is the share of people who are workers.
+        `target` is the required task success probability; `share` is the share of people who are
+        workers.
         """
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
@@ -151,7 +154,7 @@ class Partition:
         )
 
     def outline(self, regions: NDArray[np.int64]) -> Any:
-        """Return the union of regions, given by index, as a shapely geometry in degrees."""
+        """Return the union of the regions with these indices, as a shapely geometry in degrees."""
         return shapely.union_all(shapely.box(*self.grid.box_bounds(self.boxes[regions]).T))
 
     def _here(self, longitude: float, latitude: float) -> tuple[float, float, float]:
@@ -179,7 +182,7 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the path of regions from the task's region to `region`."""
+    """Return the path from the task's region to `region`, as a list of regions."""
     way = []
     while region != OUTSIDE:
         way.append(region)

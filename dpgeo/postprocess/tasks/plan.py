@@ -1,4 +1,4 @@
-"""Plans for campaigns of tasks on a released map: task regions and rewards.
+"""Campaign plans on a released map: task regions and rewards.
 
 Everything is computed from a public surface and the operator's own tasks; no private data are read
 and no budget is spent. A task that cannot be planned gets a reason and does not stop the others.
@@ -38,7 +38,7 @@ class Model(StrEnum):
 
 
 class Allocation(StrEnum):
-    """Allocation of the total reward; see `dpgeo.postprocess.tasks.rewards`."""
+    """Method of allocating the total reward; see `dpgeo.postprocess.tasks.rewards`."""
 
     UNIFORM = "uniform"
     OPTIMISED = "optimised"
@@ -46,7 +46,7 @@ class Allocation(StrEnum):
 
 
 class Reason(StrEnum):
-    """Reason why a task has no radius; PLANNED if it has one."""
+    """Reason why a task has no radius; PLANNED means that it has one."""
 
     PLANNED = ""
     NOT_A_PLACE = "not_a_place"
@@ -113,16 +113,16 @@ class Settings:
     density: DensityRule = DensityRule.BILINEAR
 
     def __post_init__(self) -> None:
-        _check(self.target, "target", 0.0, 1.0, above=True)
-        _check(self.total_reward, "total_reward", 0.0, LARGEST)
-        _check(self.willingness, "willingness", 0.0, LARGEST, above=True)
-        _check(self.least_reward, "least_reward", 0.0, LARGEST)
-        _check(self.travel_metres, "travel_metres", 0.0, MOST_TRAVEL_METRES)
-        _check(self.worker_share, "worker_share", 0.0, 1.0, above=True)
+        check_number(self.target, "target", 0.0, 1.0, above=True)
+        check_number(self.total_reward, "total_reward", 0.0, LARGEST)
+        check_number(self.willingness, "willingness", 0.0, LARGEST, above=True)
+        check_number(self.least_reward, "least_reward", 0.0, LARGEST)
+        check_number(self.travel_metres, "travel_metres", 0.0, MOST_TRAVEL_METRES)
+        check_number(self.worker_share, "worker_share", 0.0, 1.0, above=True)
 
     @property
     def acceptance(self) -> Acceptance:
-        """The acceptance model of one worker."""
+        """The model of whether a worker accepts a task."""
         return Acceptance(
             willingness=self.willingness,
             least_reward=self.least_reward,
@@ -131,7 +131,7 @@ class Settings:
 
     @property
     def needed(self) -> float:
-        """Required expected number of acceptances, -ln(1 - E); inf for a target of 1."""
+        """Required expected number of acceptances, -ln(1 - E), which is inf for a target of 1."""
         return -math.log1p(-self.target) if self.target < 1 else math.inf
 
 
@@ -139,7 +139,7 @@ class Settings:
 class Tasks:
     """Positions (n,) of tasks in degrees, and their fixed rewards (n,).
 
-    A reward is NaN if the task gets a part of the total reward instead.
+    A reward is NaN if the task instead gets a part of the total reward.
     """
 
     longitude: Floats
@@ -149,14 +149,14 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """The plans of n tasks by one allocation; arrays are (n,), with NaN for unknown values.
+    """Plans of n tasks under one allocation, as arrays (n,) with NaN for unknown values.
 
-    `radius`, in metres, is NaN if there is none. `notified` is the expected number of workers
-    within the radius or, without one, within the travel limit. `margin` is the half-width of the
-    95 % interval of `notified`; it is nominal and covers only noise. `acceptance` is the
-    probability that one of these workers accepts, and `success` the probability that at least one
-    accepts; with a radius, `success` is the target. `density` is in workers per square metre at
-    the task.
+    `radius`, in metres, is NaN if a task has none. `notified` is the expected number of workers
+    within the radius or, without one, within the travel limit. `margin` is the half-width of the 95
+    % interval of `notified`; it is nominal and covers only noise. `acceptance` is the probability
+    that one of these workers accepts, and `success` the probability that at least one accepts; with
+    a radius, `success` is the target. `density` is the number of workers per square metre at the
+    task.
     """
 
     allocation: Allocation
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def planned(self) -> NDArray[np.bool_]:
-        """Which tasks have a radius, bool of shape (n,)."""
+        """Mask (n,) of the tasks that have a radius."""
         return np.isfinite(self.radius)
 
 
@@ -182,7 +182,7 @@ def plan_tasks(
     settings: Settings,
     allocations: Sequence[Allocation],
 ) -> list[Plan]:
-    """Compute a plan for each allocation of the reward."""
+    """Compute one plan for each way of allocating the total reward."""
     reason = _misplaced(tasks, area, settings)
     density = np.full(len(tasks.longitude), np.nan)
     inside = np.flatnonzero(reason == Reason.PLANNED)
@@ -199,7 +199,8 @@ def plan_tasks(
     ]
 
 
-def _check(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
+def check_number(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
+    """Raise InvalidInput, with the field `name`, unless a number lies between two limits."""
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
         raise InvalidInput(
             "Must be a number above {low:g} and at most {high:g}."
@@ -212,7 +213,7 @@ def _check(value: float, name: str, low: float, high: float, *, above: bool = Fa
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """Return the reason why each task cannot be planned, shape (n,); PLANNED if there is none.
+    """Return the reason (n,) why each task cannot be planned, or PLANNED if there is none.
 
     Only reasons that do not depend on the map's density are checked.
     """
@@ -235,10 +236,10 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the model of the workers around the chosen tasks that can meet the target.
+    """Return a model of the workers around those chosen tasks that can meet the target.
 
-    `chosen` are indices of tasks. The second and third results are the density at each chosen
-    task, and the reason why it cannot meet the target, PLANNED if it can.
+    `chosen` holds the indices of the chosen tasks. The second result is the density at each of
+    them. The third is the reason why the task cannot meet the target, or PLANNED if it can.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
@@ -255,7 +256,7 @@ def _reach(
     edges = ring_edges(settings.travel_metres)
     rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
-    # Too few even if everyone within the travel limit accepted.
+    # There are too few people even if everyone within the travel limit accepts.
     reasons[people <= needed] = Reason.TOO_FEW_NEAR
     reasons[people <= 0] = Reason.NOBODY_NEAR
     feasible = reasons == Reason.PLANNED
@@ -291,7 +292,8 @@ def _planned(
         columns["acceptance"][feasible] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # ln 20 / sqrt 2 standard errors cover 95 % of Laplace noise, and more of a sum of several.
+        # ln 20 / sqrt 2 standard errors cover 95 % of Laplace noise, and more than that for a sum
+        # of several noises.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 

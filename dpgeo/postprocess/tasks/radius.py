@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats, accepting_area
 
 PRECISION = 1e-12
-"""Relative precision of a radius."""
+"""Relative precision to which a radius is computed."""
 
 MOST_STEPS = 80
 
@@ -47,12 +47,12 @@ TOGETHER = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expectation:
-    """Expected outcome of n tasks at given rewards; all arrays are (n,).
+    """Expected outcomes (n,) of n tasks at given rewards.
 
-    `radius` is in metres, and inf for a task that cannot reach the target within the travel limit;
-    its other values then assume that everyone within the limit is notified. `notified` is the
-    expected number of workers within the radius or the limit, `acceptance` the probability that one
-    of them accepts, and `success` the probability that at least one accepts.
+    `radius` is in metres. It is inf for a task that cannot reach the target within the travel
+    limit; the other values then assume that everyone within the limit is notified. `notified` is
+    the expected number of workers within the radius or the limit, `acceptance` the probability that
+    one of them accepts, and `success` the probability that at least one accepts.
     """
 
     radius: Floats
@@ -62,36 +62,37 @@ class Expectation:
 
 
 class Reach(Protocol):
-    """Model of the workers around each of n tasks; arrays are (n,), distances in metres."""
+    """Model of the workers around each of n tasks; arrays are (n,), and distances are in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """Return the radii that meet the target; inf for those above the travel limit."""
+        """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius` with finite values instead of inf, by which tasks can be ranked."""
+        """Return `radius` with finite values in place of inf, so that tasks can be ranked by it."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within each radius."""
 
     def expect(self, reward: Floats) -> Expectation:
-        """Return the expected outcome of offering each task its reward."""
+        """Return the expected outcome for each task if it offers its reward."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return the workers (n, g) that each task has to notify at each of g rewards.
+        """Return how many workers (n, g) each task has to notify at each of g rewards.
 
-        The numbers are expectations, and inf if the target cannot be met within the travel limit.
+        These are expected numbers, and inf where the target cannot be met within the travel limit.
         """
 
     def part(self, chosen: NDArray[np.bool_]) -> Reach:
-        """Return the model of the chosen tasks, given a mask (n,)."""
+        """Return the model restricted to the tasks marked in `chosen` (n,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FieldReach:
     """Workers as a Poisson field with a constant density in each of k rings around a task.
 
-    `edges` (k + 1,) are the radii between rings, from 0 to the travel limit. `density` (n, k) is in
-    workers per square metre. `needed` is -ln(1 - E), the required expected number of acceptances.
+    `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density` (n,
+    k) is in workers per square metre. `needed` is -ln(1 - E), the required expected number of
+    acceptances.
     """
 
     acceptance_model: Acceptance
@@ -107,7 +108,7 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        even = pull.size and (pull == pull[0]).all()  # One row of areas then serves all tasks.
+        even = pull.size and (pull == pull[0]).all()  # All tasks then share one row of areas.
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
         density_here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
@@ -155,7 +156,7 @@ class FieldReach:
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
         people = self.notified(within)
-        accepting = np.full(len(reward), self.needed)  # By the definition of the radius.
+        accepting = np.full(len(reward), self.needed)  # The radius is defined by this.
         accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)
         return Expectation(
@@ -193,7 +194,7 @@ class FieldReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircleReach:
-    """Workers at a uniform density around each task: `density` (n,) per square metre."""
+    """Workers at a uniform `density` (n,), per square metre, around each of n tasks."""
 
     acceptance_model: Acceptance
     needed: float
@@ -312,5 +313,5 @@ def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Return slices of at most TOGETHER tasks each."""
+    """Yield slices that together cover `size` tasks, at most TOGETHER in each."""
     return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))

@@ -32,18 +32,20 @@ TOGETHER = 512
 """Number of hulls computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""Largest useful c w as a multiple of the travel limit: nearly all people within it then accept."""
+"""Largest useful value of c w, as a multiple of the travel limit: nearly all people within that
+limit then accept.
+"""
 
 
 def uniform(tasks: int, total: float) -> Floats:
-    """Give every task the same reward, (tasks,)."""
+    """Return the rewards (tasks,) that divide the total equally."""
     return np.full(tasks, total / tasks)
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Give every task the least reward, and divide the remainder in proportion to radius.
+    """Pay every task the least reward, and divide the remainder in proportion to radius.
 
-    A task's radius is the radius it would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
+    The radius is that which a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
     Zhou and Yu 2017, section 13.3.3.2).
     """
     radius = reach.stretch(uniform(tasks, total))
@@ -51,10 +53,10 @@ def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
 
 
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
-    """Compute the rewards (tasks,) that notify the fewest people.
+    """Compute the rewards (tasks,) for which the fewest people have to be notified.
 
-    `pull_limit` is the largest useful reward, see SATISFIED. A task that the total cannot pay for
-    gets `least`.
+    `pull_limit` is the largest useful reward, see SATISFIED. A task whose target the total cannot
+    pay for gets `least`.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):
@@ -76,10 +78,10 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward, or 0 for tasks that the total cannot pay.
+    """Return the index of each task's first reward, or 0 if the total cannot pay for its target.
 
-    `first` are the indices of the lowest rewards that meet the target. `spare` is the total minus
-    `least` for every task.
+    `first` holds, for each task, the index of the lowest reward that meets the target. `spare` is
+    what remains of the total after every task has got `least`.
     """
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
@@ -89,7 +91,7 @@ def _affordable(
 
 
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
-    """Return which points (n, g) are corners of each task's lower convex hull.
+    """Return a mask (n, g) of the points that are corners of their task's lower convex hull.
 
     This is Andrew's monotone chain for all tasks at once: points on or above the line between their
     neighbours on the hull are removed until no such point is left.
@@ -103,14 +105,15 @@ def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
         if not bent.any():
             break
         row, hull, above = row[bent], hull[bent], above[bent]
-        # Never remove two neighbours in one step: each decides whether the other is a corner.
+        # Never remove two neighbours in one step, since each helps to decide whether the other is a
+        # corner.
         odd = above & (np.cumsum(hull, axis=1) % 2 == 1)
         corner[row] = hull & ~np.where(odd.any(axis=1)[:, None], odd, above)
     return corner
 
 
 def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which corners (n, g) lie on or above the line between their neighbours."""
+    """Return a mask (n, g) of the corners on or above the line between their neighbours."""
     before, after = _neighbours(corner)
     inner = corner & (before >= 0) & (after < len(rewards))
     left, right = np.maximum(before, 0), np.minimum(after, len(rewards) - 1)
@@ -122,7 +125,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of the nearest corners before and after each point, each of shape (n, g).
+    """Return the indices (n, g) of the nearest corner before, and of that after, each point.
 
     The index is -1 if there is no corner before the point, and g if there is none after it.
     """
@@ -143,7 +146,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Give each task its first reward, and spend the remainder on the steepest edges of hulls."""
+    """Pay each task its first reward, and spend the rest on the steepest edges of the hulls."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

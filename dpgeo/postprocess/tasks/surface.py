@@ -29,7 +29,7 @@ MOST_CELLS = 1024
 LEAST_VARIANCE = 1e-12
 
 KNOWN = 2.0
-"""A noisy sum lies within this many standard errors of the true sum in about 95 of 100 cases."""
+"""In about 95 of 100 cases, a noisy sum lies within this many standard errors of the true sum."""
 
 
 def density_surface(released: Released) -> DensitySurface:
@@ -37,8 +37,8 @@ def density_surface(released: Released) -> DensitySurface:
 
     It is computed from the release's last layer of boxes. The count of a box with several cells is
     divided evenly among those that touch the study area. The counts are scaled to agree with the
-    measured total, see `reconciled`. Raises Conflict for a release without counts of boxes, or with
-    time slices.
+    measured total, see `reconciled`. Raises Conflict for a release that has no counts of boxes or
+    has time slices.
     """
     drawn = layers(released)
     box_layers = _plannable(drawn)
@@ -59,7 +59,7 @@ def density_surface(released: Released) -> DensitySurface:
 def partition_of(released: Released) -> Partition:
     """Return the measured regions of a release and the expected number of people in each.
 
-    Raises Conflict for a release without counts of boxes, or with time slices.
+    Raises Conflict for a release that has no counts of boxes or has time slices.
     """
     layer = _plannable(layers(released))[0]
     return Partition(layer.grid, layer.boxes, expected_people(layer))
@@ -77,14 +77,14 @@ def expected_people(layer: BoxLayer) -> Floats:
 def reconciled(
     people: Floats, cells: NDArray[Any], measured: NDArray[Any], variance: Floats
 ) -> Floats:
-    """Scale expected people (n,) to a total that agrees with the measured counts.
+    """Scale expected people (n,) so that their total agrees with the measured counts.
 
-    Estimates that shrink every box towards its surroundings have errors of the same sign in many
+    Estimates that shrink every box towards its surroundings err in the same direction in many
     boxes: under strong noise, thousands of empty boxes keep a few people each. The sum of the
     `measured` counts (m,) is unbiased. If the estimate's total exceeds that sum by more than KNOWN
     standard errors, it is scaled down to this limit. If the sum stands out from its noise and the
     estimate's total is smaller, the difference is distributed evenly over the `cells` (n,) of the
-    boxes. `variance` (m,) are the noise variances of the measured counts.
+    boxes. `variance` (m,) holds the noise variances of the measured counts.
     """
     total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
     estimated, most = float(people.sum()), max(total + KNOWN * error, 0.0)
@@ -110,7 +110,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return the variances (n,) of Laplace noise with the layer's 95 % margins."""
+    """Return the variances (n,) of Laplace noise that has the layer's 95 % margins."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 

@@ -27,6 +27,8 @@ export type Answer = {
   /** How many of them the region's edge crosses. */
   cut: number;
   notes: Array<string>;
+  /** The answer scaled as in scaling; null where it is not scaled. */
+  scaled: Scaled | null;
 };
 
 /** The measured counts of each region: noisy, after contribution bounding. */
@@ -42,6 +44,8 @@ export type Answers = {
   /** The confidence level of the intervals. */
   confidence: number;
   meaning: string;
+  /** Null if the release bought no totals of all the data. */
+  scaling: Scaling | null;
   results: Array<Answer>;
 };
 
@@ -65,7 +69,7 @@ export type CountedEnum = "people" | "sightings" | "visits";
 /** * `people` - people * `visits` - visits */
 export type CountingEnum = "people" | "visits";
 
-/** A plan; it is not stored. */
+/** A plan of tasks. It is computed on request and not stored. */
 export type Plan = {
   release: string;
   /** The release's contour lines, people per km². */
@@ -130,4 +134,57 @@ export type Problem = {
   detail: string;
   /** The input at fault. */
   field?: string;
+};
+
+/** A radius map, a GeoJSON feature collection; it is not stored. */
+export type RadiusMap = {
+  type: string;
+  release: string;
+  reward: number;
+  /** The settings, rounded to six digits. */
+  settings: Record<string, unknown>;
+  features: Array<{
+    type: string;
+    properties: {
+      feature: "band" | "line" | "out_of_reach";
+      from_metres?: number;
+      to_metres?: number;
+      metres?: number;
+    };
+    geometry: Record<string, unknown>;
+  }>;
+  /** If requested: the values at the points of the lattice, in rows from the south, each from the west. Longitudes run on beyond 180 across the antimeridian. `reason` is the number of the reason in `reasons` why there is no radius, else null. */
+  points?: {
+    longitude: Array<number>;
+    latitude: Array<number>;
+    radius_metres: Array<Array<number | null>>;
+    notified: Array<Array<number | null>>;
+    reason: Array<Array<number | null>>;
+    reasons: Array<{
+      reason: string;
+      explanation: string;
+    }>;
+  };
+};
+
+/** An answer scaled to a total of all the data. */
+export type Scaled = {
+  estimate: number;
+  /** The lower end of the interval. */
+  low: number;
+  /** The upper end of the interval. */
+  high: number;
+};
+
+/** How answers are scaled to the release's own noisy total of all the data. */
+export type Scaling = {
+  /** What scaled answers are numbers of. * `people` - people * `sightings` - sightings * `visits` - visits */
+  counted: CountedEnum;
+  /** The factor; null where nothing is scaled: meaning says why. */
+  factor: number | null;
+  /** The lower end of the factor's interval. */
+  low: number | null;
+  /** The upper end of the factor's interval. */
+  high: number | null;
+  meaning: string;
 };

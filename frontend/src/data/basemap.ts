@@ -15,12 +15,19 @@ export type Basemap = {
 
 /** Vector tiles of a region. */
 export type Ground = {
-  /** The address of a tile, with {z}, {x} and {y}. */
+  /** The address of a tile, with {z}, {x} and {y}: a path of this site, or all of it for another server. */
   tiles: string;
   bounds: Bounds;
+  /** Whom it is from. */
+  attribution: string;
   /** The lowest and the highest zoom. */
   zooms: readonly [number, number];
 };
+
+/** Whether tiles are loaded from another server, which the operator named. */
+export function isOutside({ tiles }: Pick<Ground, "tiles">): boolean {
+  return !tiles.startsWith("/");
+}
 
 /** The four waterlines: distance from the coast in CSS pixels, and strength of the colour. */
 export const WATERLINES: ReadonlyArray<readonly [number, number]> = [

@@ -29,6 +29,8 @@ export type BoxLayer = Named & {
   cells: Int32Array | Uint8Array | Uint16Array | Uint32Array | null;
   noise: Noise[];
   noiseIndex: Uint8Array | null;
+  /** Half-width of the interval of the factor that counts were scaled by, as a share of it. */
+  spread?: number;
 };
 
 /** Points in degrees, with or without values; where there are very many, a sample. */

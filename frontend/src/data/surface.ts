@@ -40,7 +40,9 @@ export class Surface {
   }
 
   noise(box: number): Noise {
-    return this.layer.noise[this.layer.noiseIndex?.[box] ?? 0]!;
+    const noise = this.layer.noise[this.layer.noiseIndex?.[box] ?? 0]!;
+    const { spread } = this.layer;
+    return spread ? { ...noise, margin: Math.hypot(noise.margin, spread * this.value(box)) } : noise;
   }
 
   cellsOf(box: number): number {

@@ -5,6 +5,7 @@ import "./path.css";
 import "./request.css";
 import { installCost } from "./cost";
 import { followJobs } from "./jobs";
+import { installNotes } from "./notes";
 import { installRequest } from "./request";
 import { installPictures } from "./picture";
 import { installUpload } from "./upload";
@@ -16,6 +17,7 @@ installUpload(document);
 installWhere(document);
 installCost(document);
 installPictures(document);
+installNotes(document);
 
 const map = document.querySelector<HTMLElement>("figure.area-map");
 if (map) void import("./area").then(({ AreaMap }) => new AreaMap(map));

@@ -12,8 +12,11 @@ export function installUpload(page: Document): void {
   const input = form?.querySelector<HTMLInputElement>("input[type=file]");
   if (!form || !input) return;
   installDrop(form, input);
-  // Choosing is sending: nothing becomes public by it, and it can be stopped.
-  input.addEventListener("change", () => input.files?.length && form.requestSubmit());
+  // Choosing is sending: nothing becomes public by it, and it can be stopped. In the admin's form a
+  // dataset has to be chosen as well, so that the button sends.
+  if (form.dataset["upload"] !== "button") {
+    input.addEventListener("change", () => input.files?.length && form.requestSubmit());
+  }
   form.addEventListener("submit", (event) => {
     if (!input.files?.length) return;
     event.preventDefault();
@@ -84,6 +87,8 @@ function read(request: XMLHttpRequest): Answer {
 
 function showSent(form: HTMLFormElement, sent: number, size: number): void {
   const percent = size ? Math.min(100, Math.floor((100 * sent) / size)) : 0;
+  const simple = form.querySelector<HTMLProgressElement>("[data-sending] progress");
+  if (simple) simple.value = percent;
   const bar = form.querySelector<HTMLElement>("[data-sending] [role=progressbar]");
   bar?.setAttribute("aria-valuenow", String(percent));
   bar?.querySelector("b")?.setAttribute("style", `width:${percent}%`);
@@ -104,6 +109,8 @@ function showErrors(form: HTMLFormElement, errors: string[]): void {
   if (!place) return;
   for (const old of form.querySelectorAll(".errorlist")) old.remove(); // of an earlier answer
   place.hidden = errors.length === 0;
+  // Django's admin shows a box of this class even where it is hidden.
+  if (place.dataset.errors) place.className = place.hidden ? "" : place.dataset.errors;
   place.replaceChildren(
     ...errors.map((error) => {
       const line = document.createElement("p");

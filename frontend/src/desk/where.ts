@@ -1,5 +1,6 @@
 /** The box for the name of a place: names to choose from, and the chosen outline on the map. */
 import type { AreaShape } from "../geometry/area-shape";
+import { Combobox } from "../ui/combobox";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
@@ -14,7 +15,7 @@ export function installWhere(page: Document): void {
 
 class PlaceBox {
   private readonly input: HTMLInputElement;
-  private readonly list: HTMLElement;
+  private readonly options: Combobox;
   private readonly button: HTMLButtonElement;
   private readonly label: string;
   private timer = 0;
@@ -23,7 +24,9 @@ class PlaceBox {
 
   constructor(private readonly form: HTMLFormElement) {
     this.input = need(form, "[name=place]");
-    this.list = need(form, "#places");
+    const offered = [...form.querySelectorAll<HTMLOptionElement>("#places option")].map(({ value }) => value);
+    this.options = new Combobox(this.input, this.input.labels?.[0]?.textContent ?? "", () => void this.show());
+    if (offered.length) this.options.offer(offered);
     this.button = need(form, "button[type=submit]");
     this.label = this.button.textContent;
     this.input.addEventListener("input", () => {
@@ -42,9 +45,8 @@ class PlaceBox {
     const text = this.input.value.trim();
     const names = text ? await ask<{ places: string[] }>(`${this.form.dataset.suggest}?q=${encodeURIComponent(text)}`) : null;
     if (text !== this.input.value.trim()) return;
-    const options = (names?.places ?? []).map((name) => Object.assign(document.createElement("option"), { value: name }));
-    this.list.replaceChildren(...options);
-    // A browser does not tell a choice from typing; the server knows whether the name will do.
+    this.options.offer(names?.places ?? []);
+    // A name may be typed in full; the server knows whether it will do.
     await this.show();
   }
 

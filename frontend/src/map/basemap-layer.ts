@@ -2,7 +2,7 @@
 import type { Feature, Geometry } from "geojson";
 import type { LayerSpecification, Map as MapLibre, SourceSpecification } from "maplibre-gl";
 import { mix, type Palette } from "../colour/ramps";
-import { type Basemap, type Ground, WATERLINES } from "../data/basemap";
+import { type Basemap, type Ground, isOutside, WATERLINES } from "../data/basemap";
 import type { ReleaseArray } from "../data/release-array";
 import { GROUND_FONTS, groundLayers } from "./ground-layers";
 
@@ -29,6 +29,15 @@ export function basemapStyle(basemap: Basemap, area: ReleaseArray["area"], palet
 /** The lowest map layer above those of a release. */
 export function firstOver(basemap: Basemap): string {
   return basemap.ground.length ? `${groundName(0)}-roads` : COAST;
+}
+
+/** Shows or hides streets, names and all else that lies between the land and its coast. */
+export function showStreets(map: MapLibre, basemap: Basemap, shown: boolean): void {
+  const names = new Set(basemap.ground.map((_, i) => groundName(i)));
+  for (const layer of map.getStyle().layers) {
+    if (!("source" in layer) || !names.has(layer.source as string)) continue;
+    map.setLayoutProperty(layer.id, "visibility", shown ? "visible" : "none");
+  }
 }
 
 export function recolourBasemap(map: MapLibre, basemap: Basemap, palette: Palette): void {
@@ -60,7 +69,7 @@ function groundName(index: number): string {
 function vectorSource({ tiles, bounds, zooms }: Ground): SourceSpecification {
   return {
     type: "vector",
-    tiles: [location.origin + tiles],
+    tiles: [isOutside({ tiles }) ? tiles : location.origin + tiles],
     bounds: [...bounds],
     minzoom: zooms[0],
     maxzoom: zooms[1],

@@ -1,6 +1,7 @@
 /** The box that finds places and streets by name, and moves the map there. */
 import type { Map as MapLibre } from "maplibre-gl";
 import type { Bounds } from "../geometry/place";
+import { Combobox } from "../ui/combobox";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
@@ -20,11 +21,12 @@ export function labelOf(place: FoundPlace): string {
   return `${place.name}, ${place.within ? `${place.kind}, ${place.within}` : place.kind}`;
 }
 
+/** The box: what is typed asks for places, and choosing one goes there. */
 class FindPlace {
   private readonly input: HTMLInputElement;
-  private readonly list: HTMLElement;
-  private readonly status: HTMLElement;
+  private readonly options: Combobox;
   private found: FoundPlace[] = [];
+  private shown: FoundPlace | undefined;
   private asked = "";
   private timer = 0;
 
@@ -33,14 +35,11 @@ class FindPlace {
     private readonly map: Pick<MapLibre, "fitBounds">,
   ) {
     this.input = need(form, "input");
-    this.list = need(form, "datalist");
-    this.status = need(form, "[role=status]");
+    this.options = new Combobox(this.input, t("Places found"), (number) => this.show(this.found[number]));
     form.hidden = false;
     this.input.addEventListener("input", () => {
       window.clearTimeout(this.timer);
-      // A choice from the list arrives as input, too.
-      if (this.found.some((place) => labelOf(place) === this.input.value)) void this.go();
-      else this.timer = window.setTimeout(() => void this.ask(), PAUSE);
+      this.timer = window.setTimeout(() => void this.ask(), PAUSE);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -51,27 +50,35 @@ class FindPlace {
 
   private async ask(): Promise<void> {
     const text = this.input.value.trim();
-    if (text === this.asked) return;
+    if (text === this.asked) return this.offer();
     this.asked = text;
     const response = text ? await fetch(`${this.form.action}?q=${encodeURIComponent(text)}`).catch(() => null) : null;
     const places = response?.ok ? ((await response.json()) as { places: FoundPlace[] }).places : [];
     if (text !== this.asked) return;
     this.found = places;
-    this.list.replaceChildren(
-      ...places.map((place) => Object.assign(document.createElement("option"), { value: labelOf(place) })),
-    );
+    this.offer();
   }
 
-  /** Moves to the chosen place, or to the first that was found. */
+  private offer(): void {
+    this.options.offer(this.found.map(labelOf));
+  }
+
+  /** Moves to the place that was chosen before, or to the first that is found. */
   private async go(): Promise<void> {
-    const chosen = (): FoundPlace | undefined => this.found.find((place) => labelOf(place) === this.input.value);
-    if (!chosen()) await this.ask();
-    const place = chosen() ?? this.found[0];
-    this.input.setAttribute("aria-invalid", String(!place && this.input.value.trim() !== ""));
-    this.status.textContent = place
-      ? t("The map shows {name}.", { name: labelOf(place) })
-      : this.input.value.trim() && t("No place is known by this name.");
+    const again = this.shown && labelOf(this.shown) === this.input.value ? this.shown : undefined;
+    if (!again) await this.ask();
+    this.show(again ?? (this.input.value.trim() ? this.found[0] : undefined));
+  }
+
+  private show(place: FoundPlace | undefined): void {
+    this.options.close();
+    const typed = this.input.value.trim();
+    this.input.setAttribute("aria-invalid", String(!place && typed !== ""));
+    const none = typed && t("No place is known by this name.");
+    this.options.say(place ? t("The map shows {name}.", { name: labelOf(place) }) : none);
+    this.shown = place;
     if (!place) return;
+    this.input.value = this.asked = labelOf(place);
     const [west, south, east, north] = place.box;
     this.map.fitBounds([west, south, east, north], { maxZoom: CLOSEST, padding: 60, animate: false });
   }

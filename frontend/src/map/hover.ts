@@ -82,7 +82,7 @@ export class Hover {
     if (event.key === "+" || event.key === "=") this.map.zoomIn();
     if (event.key === "-") this.map.zoomOut();
     const arrow = ARROWS[event.key];
-    if (!arrow || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.off || !arrow || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const { lng, lat } = this.map.getCenter();
     const near = { longitude: lng, latitude: lat };

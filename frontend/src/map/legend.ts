@@ -7,6 +7,9 @@ import { t } from "../ui/translate";
 /** Where a map leaves little room, the margins of error are folded. */
 const SMALL = "(max-width: 720px)";
 
+/** Least space between two numbers of the legend, in pixels. */
+const GAP = 4;
+
 /** What a legend says of the release besides its layer. */
 export type Facts = { epsilon: string; date: string };
 
@@ -23,6 +26,19 @@ export function drawLegend(legend: HTMLElement, content: LegendContent, facts: F
   more.append(element("p", "", `${content.note} `, ...stamp(facts)));
   more.open = !matchMedia(SMALL).matches || (legend.querySelector<HTMLDetailsElement>(".more")?.open ?? false);
   legend.replaceChildren(element("h2", "label", content.title), key, more);
+  const axis = key.querySelector<HTMLElement>(".axis");
+  if (axis) new ResizeObserver(() => thinOut(axis)).observe(axis);
+}
+
+/** Hide numbers that would touch the one before. */
+function thinOut(axis: HTMLElement): void {
+  let end = -Infinity;
+  for (const number of axis.querySelectorAll("span")) {
+    const { left, right } = number.getBoundingClientRect();
+    const fits = left >= end + GAP;
+    number.style.visibility = fits ? "" : "hidden";
+    if (fits && right > left) end = right;
+  }
 }
 
 /** Lower edges stand where two classes meet. */

@@ -3,16 +3,19 @@ import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
 import { drawNeatline } from "../canvas/neatline";
 import type { Palette } from "../colour/ramps";
-import type { Basemap } from "../data/basemap";
+import { type Basemap, isOutside } from "../data/basemap";
 import type { OpenRelease } from "../data/open-release";
 import type { Grid } from "../geometry/grid";
 import { PADDING, type View, zoomFor } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
-import { basemapStyle, firstOver, recolourBasemap } from "./basemap-layer";
+import { basemapStyle, firstOver, recolourBasemap, showStreets } from "./basemap-layer";
 
 // MapLibre 6 is ESM only: without the address of its worker the map stays blank.
 setWorkerUrl(workerUrl);
 setWorkerCount(1);
+
+/** The worker's file under an address of its own, with which it may load tiles of another server. */
+const OUTSIDE_WORKER = `${workerUrl}?outside`;
 
 /** Widest cell in CSS pixels, which limits the zoom: closer there is nothing more to see. */
 const WIDEST_CELL = 160;
@@ -22,6 +25,7 @@ export class DrawnMap {
   readonly map: MapLibre;
   private readonly basemap: Basemap;
   private mounted = false;
+  private streets = true;
 
   /** The layer is added once the basemap is drawn, so that it never appears without it. */
   constructor(
@@ -32,6 +36,7 @@ export class DrawnMap {
     view: View | null,
   ) {
     this.basemap = scene.basemap;
+    if (scene.basemap.ground.some(isOutside)) setWorkerUrl(OUTSIDE_WORKER);
     this.map = new MapLibre({
       container,
       style: basemapStyle(scene.basemap, scene.area, palette),
@@ -39,6 +44,8 @@ export class DrawnMap {
       maxBounds: scene.basemap.bounds ?? scene.bounds,
       maxZoom: closest(release),
       attributionControl: false,
+      // A map's address, which may be a draft's, is no business of whoever serves its ground.
+      transformRequest: (url) => ({ url, referrerPolicy: "no-referrer" }),
       dragRotate: false,
       pitchWithRotate: false,
       touchPitch: false,
@@ -51,6 +58,7 @@ export class DrawnMap {
     this.map.on("style.load", () => {
       this.layer.mount(this.map, firstOver(this.basemap));
       this.mounted = true;
+      if (!this.streets) showStreets(this.map, this.basemap, false);
     });
   }
 
@@ -59,6 +67,19 @@ export class DrawnMap {
     if (this.mounted) this.layer.unmount(this.map);
     this.layer = layer;
     if (this.mounted) layer.mount(this.map, firstOver(this.basemap));
+  }
+
+  showGround(streets: boolean): void {
+    if (streets === this.streets) return;
+    this.streets = streets;
+    if (this.mounted) showStreets(this.map, this.basemap, streets);
+  }
+
+  /** The map as it is drawn now, to be copied at once; null without streets, which a picture lacks. */
+  picture(): HTMLCanvasElement | null {
+    if (!this.mounted || !this.streets || !this.basemap.ground.length) return null;
+    this.map.redraw();
+    return this.map.getCanvas();
   }
 
   recolour(palette: Palette): void {

@@ -58,7 +58,7 @@ export class PlanClient {
   }
 }
 
-async function rejectedBy(response: Response): Promise<Rejected> {
+export async function rejectedBy(response: Response): Promise<Rejected> {
   const { detail, field } = (await response.json()) as Partial<Problem>;
   return new Rejected(detail ?? t("Planning failed ({status}).", { status: response.status }), field ?? "");
 }

@@ -5,7 +5,7 @@ import { formatNumber } from "../ui/format";
 import { ALLOCATIONS, type Fields } from "./settings";
 
 /** Sliders whose values stand beside them, and the unit. */
-const SLIDERS = [["total_reward", ""], ["target", "\u00a0%"]] as const;
+const SLIDERS = [["total_reward", ""], ["target", "\u00a0%"], ["reward", ""]] as const;
 
 export class SettingsForm {
   allocation = "optimised";

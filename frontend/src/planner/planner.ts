@@ -11,6 +11,7 @@ import { fetchCampaign, keepCampaign } from "./campaigns";
 import { planCsv, planGeoJson } from "./export";
 import { SettingsForm } from "./form";
 import { formatPlanLink, parsePlanLink } from "./permalink";
+import { RadiusView } from "./radius-view";
 import { fieldsOf, settingsOf } from "./settings";
 import {
   addTask,
@@ -37,6 +38,7 @@ class Page {
   private readonly client: PlanClient;
   private readonly form = new SettingsForm(need(document, "#settings"));
   private readonly map: TaskMap;
+  private readonly radius: RadiusView;
 
   constructor(private readonly main: HTMLElement, frame: HTMLElement) {
     this.client = new PlanClient(main.dataset.plan!, main.dataset.release!);
@@ -47,6 +49,7 @@ class Page {
         this.add({ name, longitude, latitude, reward: null });
       },
     });
+    this.radius = new RadiusView(main, this.form, this.map);
   }
 
   async open(): Promise<void> {
@@ -63,6 +66,7 @@ class Page {
     const { tasks, fields } = parsePlanLink(location.hash);
     this.state = replaceTasks(this.state, tasks);
     this.form.fill(fields);
+    this.radius.restore(fields);
     const address = this.main.dataset.campaign;
     const campaign = address && tasks.length === 0 ? await fetchCampaign(address) : null;
     if (!campaign) return;
@@ -72,6 +76,7 @@ class Page {
 
   private listen(): void {
     this.form.listen(() => this.change(this.state));
+    this.radius.listen(() => this.change(this.state));
     const upload = need<HTMLInputElement>(document, "#upload");
     upload.addEventListener("change", () => void this.upload(upload));
     const add = need<HTMLFormElement>(document, "#add");
@@ -112,10 +117,11 @@ class Page {
 
   /** Shows changed tasks or settings at once, and asks for a plan when they rest. */
   private change(state: State): void {
-    this.form.showSliderValues();
+    this.radius.prepare(state.tasks);
     this.show(state);
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.ask(), PAUSE);
+    this.radius.schedule();
   }
 
   private async ask(): Promise<void> {
@@ -157,10 +163,19 @@ class Page {
     showTotals(plan);
     for (const button of document.querySelectorAll<HTMLButtonElement>("[data-take]")) {
       const needsPlan = ["csv", "geojson"].includes(button.dataset.take!);
-      button.disabled = needsPlan ? !plan : tasks.length === 0;
+      const needsTasks = button.dataset.take !== "radius";
+      button.disabled = needsPlan ? !plan : needsTasks && tasks.length === 0;
     }
-    const link = tasks.length ? formatPlanLink(tasks, this.form.fields()) : "";
+    const link = this.link();
     history.replaceState(null, "", link || location.pathname + location.search);
+  }
+
+  /** The part of the address that holds tasks and settings; empty before anything was done. */
+  private link(): string {
+    const { tasks } = this.state;
+    if (!tasks.length && !this.radius.shown) return "";
+    const { reward: _, ...fields } = this.form.fields();
+    return formatPlanLink(tasks, { ...fields, ...this.radius.fields() });
   }
 
   private async take(what: string): Promise<void> {

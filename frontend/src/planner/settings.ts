@@ -10,7 +10,7 @@ export type Settings = Record<string, number | string>;
 const SHARES = ["target", "worker_share"];
 const WORDS = ["model", "density"];
 /** Fields that choose what is asked for and are no settings. */
-const QUESTIONS = ["allocation", "geocast"];
+const QUESTIONS = ["allocation", "geocast", "reward"];
 
 /** The ways to divide the reward that the form offers. */
 export const ALLOCATIONS = ["optimised", "optimal"];

@@ -2,16 +2,20 @@
 import { drawStaticMap } from "../canvas/static-map";
 import { hasWebGL } from "../canvas/webgl";
 import { onThemeChange, readPalette } from "../colour/ramps";
+import type { RadiusMap } from "../data/api";
 import { type OpenRelease, openRelease } from "../data/open-release";
 import type { Layer } from "../data/release-array";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
 import { openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
+import { Hover } from "../map/hover";
 import { drawLegend, factsOf } from "../map/legend";
+import type { DrawnMap } from "../map/map";
 import { installZoomButtons } from "../map/zoom-buttons";
 import { need } from "../ui/dom";
 import { Circles } from "./circles";
 import type { PlannedTask } from "./plan";
+import { RadiusLayer } from "./radius-layer";
 
 /** Decimals of a degree of a task that is placed by a click. */
 const DECIMALS = 6;
@@ -25,6 +29,14 @@ export type MapActions = {
 
 export class TaskMap {
   private circles: Circles | null = null;
+  private opened: OpenRelease | null = null;
+  private density: MapLayer | null = null;
+  /** The layer that is drawn, or shall be once the map is open: the density or the radius. */
+  private layer: MapLayer | null = null;
+  private drawn: DrawnMap | null = null;
+  private hover: Hover | null = null;
+  /** A radius map that came before the map was open. */
+  private waiting: RadiusMap | null = null;
   private tasks: readonly PlannedTask[] = [];
   private selected: number | null = null;
 
@@ -35,11 +47,23 @@ export class TaskMap {
     const { frame } = this;
     const opened = await openRelease(frame.dataset.array!, frame.dataset.basemap!);
     const { release, scene } = opened;
-    const layer = await loadLayer(layerToPlanOn(release.layers), release, scene, readLooks(frame.dataset.looks));
-    this.restyle(layer);
-    if (hasWebGL()) await this.drawInteractive(opened, layer);
-    else this.drawStill(opened, layer);
+    this.density = await loadLayer(layerToPlanOn(release.layers), release, scene, readLooks(frame.dataset.looks));
+    this.opened = opened;
+    this.layer = this.waiting ? new RadiusLayer(this.waiting, scene) : this.density;
+    this.restyle();
+    if (hasWebGL()) await this.drawInteractive(opened);
+    else this.drawStill(opened);
     return this.circles !== null;
+  }
+
+  showDensity(): void {
+    this.waiting = null;
+    if (this.density) this.use(this.density);
+  }
+
+  showRadius(answer: RadiusMap): void {
+    this.waiting = answer;
+    if (this.opened) this.use(new RadiusLayer(answer, this.opened.scene));
   }
 
   show(tasks: readonly PlannedTask[], selected: number | null): void {
@@ -48,25 +72,40 @@ export class TaskMap {
     this.circles?.show(tasks, selected);
   }
 
-  private restyle(layer: MapLayer): void {
+  private use(layer: MapLayer): void {
+    if (layer === this.layer) return;
+    this.layer = layer;
+    this.restyle();
+    this.drawn?.show(layer);
+    this.hover?.use(layer);
+    this.hover?.suspend(layer === this.density);
+    if (!hasWebGL()) this.drawStill(this.opened!);
+  }
+
+  private restyle(): void {
+    const layer = this.layer!;
+    this.frame.dataset.shows = layer === this.density ? "density" : "radius";
     const opening = readOpening(this.frame.dataset.opens);
     layer.restyle(openingStyle(PLAIN_STYLE, opening, layer.name), readPalette(this.frame));
     drawLegend(need(this.frame, ".legend"), layer.legend(), factsOf(this.frame));
   }
 
-  private async drawInteractive(opened: OpenRelease, layer: MapLayer): Promise<void> {
+  private async drawInteractive(opened: OpenRelease): Promise<void> {
     const { frame } = this;
     const { DrawnMap, frameMap } = await import("../map/map");
     let palette = readPalette(frame);
-    const drawn = new DrawnMap(need(frame, ".canvas"), opened, layer, palette, null);
+    const drawn = new DrawnMap(need(frame, ".canvas"), opened, this.layer!, palette, null);
+    this.drawn = drawn;
     const { map } = drawn;
     map.getCanvas().setAttribute("aria-label", frame.dataset.label!);
     frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => palette);
     const circles = new Circles(map, need(frame, ".circles"), () => palette);
     this.circles = circles;
+    this.hover = new Hover(map, need(frame, ".sheet"), this.layer!);
+    this.hover.suspend(this.layer === this.density);
     onThemeChange(() => {
       palette = readPalette(frame);
-      this.restyle(layer);
+      this.restyle();
       drawn.recolour(palette);
       circles.draw();
     });
@@ -89,10 +128,10 @@ export class TaskMap {
     return placing;
   }
 
-  private drawStill({ scene }: OpenRelease, layer: MapLayer): void {
+  private drawStill({ scene }: OpenRelease): void {
     const canvas = document.createElement("canvas");
-    need(this.frame, ".canvas").append(canvas);
-    drawStaticMap(canvas, scene, layer, readPalette(this.frame));
+    need(this.frame, ".canvas").replaceChildren(canvas);
+    drawStaticMap(canvas, scene, this.layer!, readPalette(this.frame));
   }
 }
 

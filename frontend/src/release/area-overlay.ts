@@ -28,6 +28,11 @@ export class AreaOverlay {
     this.label.hidden = false;
   }
 
+  /** The answer in words, "" while there is none. */
+  get answer(): string {
+    return this.label.hidden ? "" : (need(this.label, ".note").textContent ?? "");
+  }
+
   hideAnswer(): void {
     this.label.hidden = true;
   }

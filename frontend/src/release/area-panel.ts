@@ -34,6 +34,20 @@ function peopleWords({ people_low, people_high, counted }: Counted): string[] {
     : [between];
 }
 
+/** The answer scaled to a total of all the data, where the map can be scaled. */
+function scaledWords({ scaled, scaledNoun }: Counted): string[] {
+  if (scaled === null) return [];
+  const values = {
+    noun: t(scaledNoun),
+    count: formatNumber(scaled.estimate),
+    low: formatNumber(scaled.low),
+    high: formatNumber(scaled.high),
+  };
+  return [
+    t("Scaled to all {noun}: {count}, between {low} and {high}, if what was left out lies where the rest lies.", values),
+  ];
+}
+
 export class AreaPanel {
   private readonly status: HTMLElement;
   private readonly answer: HTMLElement;
@@ -91,7 +105,7 @@ export class AreaPanel {
   showAnswer(answer: Counted, inLink: boolean): void {
     need(this.answer, ".total").replaceChildren(...figureOf(answer));
     const remark = inLink ? [] : [t("This outline is too detailed for the link.")];
-    need(this.answer, ".small").textContent = [...peopleWords(answer), ...answer.notes, ...remark].join(" ");
+    need(this.answer, ".small").textContent = [...peopleWords(answer), ...scaledWords(answer), ...answer.notes, ...remark].join(" ");
     this.answer.hidden = false;
     this.say("");
   }

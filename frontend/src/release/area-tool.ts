@@ -17,6 +17,7 @@ import {
   type Tool,
 } from "./area-sketch";
 import { askArea } from "./ask-area";
+import type { SeenArea } from "./keepsake";
 
 export class AreaTool {
   private readonly panel: AreaPanel;
@@ -56,6 +57,11 @@ export class AreaTool {
   /** Takes an area from a link. */
   restore(corners: Corners): void {
     void this.use(fromCorners(corners));
+  }
+
+  /** The area and its answer, as they are seen; null without an area. */
+  get seen(): SeenArea | null {
+    return this.area && { shape: this.area, answer: this.overlay.answer };
   }
 
   /** Asks about this slice of time from now on, or about all. */

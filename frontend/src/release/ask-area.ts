@@ -3,8 +3,8 @@ import type { Answer, Answers, Problem } from "../data/api";
 import type { AreaShape } from "../geometry/area-shape";
 import { t } from "../ui/translate";
 
-/** An answer, with the English word for what it is a number of. */
-export type Counted = Answer & { noun: string };
+/** An answer, with the English words for what it, and it scaled, are numbers of. */
+export type Counted = Answer & { noun: string; scaledNoun: string };
 
 /**
  * The answer for an area; `slice` names the slice of time to ask about, all of them without. Throws
@@ -20,8 +20,9 @@ export async function askArea(url: string, token: string, shape: AreaShape, slic
   }).catch(() => {
     throw new Error(t("The server did not answer; try again."));
   });
-  const { results, rows, detail } = (await response.json().catch(() => ({}))) as Partial<Answers & Problem>;
+  const { results, rows, scaling, detail } = (await response.json().catch(() => ({}))) as Partial<Answers & Problem>;
   const answer = results?.[0];
-  if (response.ok && answer) return { ...answer, noun: answer.counted === "visits" ? rows! : answer.counted };
+  const word = (counted: string): string => (counted === "visits" ? rows! : counted);
+  if (response.ok && answer) return { ...answer, noun: word(answer.counted), scaledNoun: word(scaling?.counted ?? "") };
   throw new Error(detail ?? t("The area could not be added up ({status}).", { status: response.status }));
 }

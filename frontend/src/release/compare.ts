@@ -1,12 +1,14 @@
 /** Comparison of two releases: the second is drawn on a map of its own, cut off at a divider. */
 import type { Palette } from "../colour/ramps";
 import { type OpenRelease, openRelease } from "../data/open-release";
+import type { Scene } from "../data/scene";
 import type { MapLayer, Style } from "../layers/map-layer";
 import { openingLayer, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
 import type { DrawnMap as Drawn } from "../map/map";
 import { element } from "../ui/dom";
 import { t } from "../ui/translate";
+import type { SeenBeside } from "./keepsake";
 
 /** A release to compare with that of the page. */
 export type Other = { id: string; title: string; array: string; basemap: string; looks: string; opens: string };
@@ -18,6 +20,8 @@ export class Comparison {
   private readonly divider = element("div", "divider");
   private drawn: Drawn | null = null;
   private layer: MapLayer | null = null;
+  private streets = true;
+  private scene: Scene | null = null;
   private wanted: string | null = null;
   private readonly follow = (): void => this.keepUp();
 
@@ -51,6 +55,14 @@ export class Comparison {
     return this.layer && x > edge ? this.layer : null;
   }
 
+  /** What is seen of the other map; null where none is compared. */
+  get seen(): SeenBeside | null {
+    if (!this.drawn || !this.layer || !this.scene) return null;
+    const [left, right] = [this.names.left.textContent ?? "", this.names.right.textContent ?? ""];
+    const drawn = this.drawn.picture();
+    return { scene: this.scene, layer: this.layer, drawn, percent: this.percent, left, right };
+  }
+
   get isOpen(): boolean {
     return this.drawn !== null;
   }
@@ -64,6 +76,7 @@ export class Comparison {
     if (this.wanted !== other.id) return;
     layer.restyle(style, palette);
     this.layer = layer;
+    this.scene = scene;
     this.show(opened, layer, palette);
     this.names.right.textContent = other.title;
   }
@@ -76,6 +89,11 @@ export class Comparison {
     this.layer = null;
     for (const part of [this.pane, this.divider]) part.remove();
     for (const name of Object.values(this.names)) name.hidden = true;
+  }
+
+  showGround(streets: boolean): void {
+    this.streets = streets;
+    this.drawn?.showGround(streets);
   }
 
   restyle(style: Style, palette: Palette): void {
@@ -93,6 +111,7 @@ export class Comparison {
     // Both maps take the bounds and zooms of the first, so that they always show the same place.
     const limits = { bounds: map.getMaxBounds(), zoom: map.getMaxZoom() };
     this.drawn = new this.mapModule.DrawnMap(canvas, opened, layer, palette, view);
+    this.drawn.showGround(this.streets);
     this.drawn.map.setMaxBounds(limits.bounds);
     this.drawn.map.setMaxZoom(limits.zoom);
     this.drawn.map.getCanvas().tabIndex = -1;

@@ -3,9 +3,14 @@ import type { Scale } from "../colour/classes";
 import type { RampName } from "../colour/ramps";
 import type { MapLayer, Show } from "../layers/map-layer";
 import { choices, slider } from "../ui/controls";
-import type { Link } from "./permalink";
+import type { GroundShown, Link } from "./permalink";
 
-export function installOptions(link: Link, layer: MapLayer, change: (change: Partial<Link>) => void): void {
+export function installOptions(
+  link: Link,
+  layer: MapLayer,
+  streets: boolean,
+  change: (change: Partial<Link>) => void,
+): void {
   const parts = [...document.querySelectorAll<HTMLElement>("[data-options]")];
   for (const part of parts) part.hidden = false;
   const offer = (name: string, chosen: string, choose: (value: string) => Partial<Link>): void => {
@@ -16,8 +21,11 @@ export function installOptions(link: Link, layer: MapLayer, change: (change: Par
   // Where the layer follows the zoom, one choice is to leave it to that, and has no value.
   const byZoom = document.querySelector('[data-options] [data-choose=layer] [data-value=""]');
   offer("layer", byZoom ? (link.layer ?? "") : layer.name, (name) => ({ layer: name || null }));
+  offer("figures", link.figures, (figures) => ({ figures: figures as Link["figures"] }));
   offer("ramp", link.ramp, (ramp) => ({ ramp: ramp as RampName }));
   offer("scale", link.scale, (scale) => ({ scale: scale as Scale }));
+  offer("ground", link.ground, (ground) => ({ ground: ground as GroundShown }));
+  for (const part of document.querySelectorAll<HTMLElement>("[data-ground-choice]")) part.hidden = !streets;
   const opacity = document.querySelector<HTMLInputElement>("#opacity");
   if (opacity) slider(opacity, link.opacity, (percent) => change({ opacity: percent }));
   limitOptions(layer);

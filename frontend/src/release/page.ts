@@ -2,8 +2,10 @@
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { groundPerPixel, placeOf, type View } from "../geometry/place";
+import type { DrawnMap } from "../map/map";
 import { drawLegend, factsOf } from "../map/legend";
 import { showNotice } from "../map/notice";
+import { type Note, NotePins, notesOn, readNotes } from "../map/notes";
 import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
 import { need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
@@ -23,8 +25,10 @@ export class Page {
   private readonly layers: StyledLayers;
   private shown!: StyledLayer;
   private stage: Stage | null = null;
+  private map: DrawnMap | null = null;
   private comparison: Comparison | null = null;
   private areas: AreaTool | null = null;
+  private readonly notes: readonly Note[];
 
   constructor(
     private readonly frame: HTMLElement,
@@ -32,6 +36,7 @@ export class Page {
     private link: Link,
   ) {
     this.layers = new StyledLayers(frame, opened);
+    this.notes = readNotes(frame);
   }
 
   /** `library` is the map library while it loads, null in it where it failed; null without WebGL. */
@@ -45,7 +50,8 @@ export class Page {
     else if (library) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
     else this.showStill(t("This browser has no WebGL, so the map is a still picture. The table has its figures."));
     const change = (part: Partial<Link>): void => void this.change(part);
-    installOptions(this.link, this.shown.layer, change);
+    this.pinNotes();
+    installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
     timeSlider(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
     const panel = document.querySelector<HTMLElement>("#share");
     if (panel) installSharing(panel, frame, () => this.picture());
@@ -59,6 +65,8 @@ export class Page {
     };
     const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.firstView(), module, hooks);
     this.stage = stage;
+    this.map = stage.drawn;
+    this.showGround();
     await this.offerComparison(stage, module);
     await this.offerAreas(stage);
   }
@@ -69,16 +77,38 @@ export class Page {
     showNotice(this.frame, why);
   }
 
+  private pinNotes(): void {
+    if (!this.notes.length) return;
+    const pins = new NotePins(need(this.frame, ".sheet"), this.notes);
+    const put = (): void => pins.put(this.stage!.place());
+    put();
+    if (this.map) for (const event of ["move", "resize"] as const) this.map.map.on(event, put);
+    else addEventListener("resize", put);
+  }
+
   /** Applies a choice of the reader. */
   private async change(change: Partial<Link>): Promise<void> {
+    const otherFigures = (change.figures ?? this.link.figures) !== this.link.figures;
     this.link = { ...this.link, ...change };
+    if (otherFigures) {
+      // Every part of the page, its opening view included, is drawn anew from the other figures.
+      this.remember({});
+      return location.reload();
+    }
     await this.restyle();
     const { layer } = this.shown;
     this.stage!.show(layer);
     this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
+    this.showGround();
     limitOptions(layer);
     this.remember({});
     this.areas?.ask(this.layers.sliceName(layer));
+  }
+
+  private showGround(): void {
+    const streets = this.link.ground === "streets";
+    this.map?.showGround(streets);
+    this.comparison?.showGround(streets);
   }
 
   /** After a move the layer may be another, where it follows the zoom. */
@@ -155,7 +185,19 @@ export class Page {
   private picture(): HTMLCanvasElement {
     const { dataset } = this.frame;
     const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
+    const { scene } = this.opened;
+    const drawn = this.map?.picture() ?? null;
+    // Whoever sees the streets sees whom they are from.
+    const credits = new Set(drawn ? scene.basemap.ground.map(({ attribution }) => attribution) : []);
+    lines.push(...[...credits].filter((credit) => !lines.some((line) => line.includes(credit))));
     const imprint = { title: dataset.title ?? "", lines };
-    return drawKeepsake(this.opened.scene, this.shown.layer, readPalette(this.frame), this.stage!.place(), imprint);
+    const seen = {
+      drawn,
+      area: this.areas?.seen ?? null,
+      beside: this.comparison?.seen ?? null,
+    };
+    const place = this.stage!.place();
+    const notes = { title: dataset.noted ?? "", notes: notesOn(place, this.notes) };
+    return drawKeepsake(scene, this.shown.layer, readPalette(this.frame), place, imprint, { ...seen, notes });
   }
 }

@@ -5,7 +5,7 @@ describe("the permalink", () => {
   it("comes back as it was", () => {
     const link: Link = {
       view: { zoom: 12.639, latitude: 55.660128, longitude: -12.58 },
-      layer: "estimate", show: "margin", ramp: "ember", scale: "quantile", opacity: 65,
+      layer: "estimate", show: "margin", figures: "scaled", ramp: "ember", scale: "quantile", opacity: 65, ground: "outline",
       compare: "aB_-9", divider: 0, corners: [[12.5, 55.6], [12.61234, 55.6], [-0.00001, -55.7]],
     };
     expect(parseLink(formatLink(link))).toEqual(link);

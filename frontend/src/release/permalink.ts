@@ -8,14 +8,20 @@ import { type Corners, MOST_CORNERS } from "../geometry/area-shape";
 import type { View } from "../geometry/place";
 import type { Show } from "../layers/map-layer";
 
+/** What lies under a map: streets and names, or the outline of the land alone. */
+export type GroundShown = "streets" | "outline";
+
 export type Link = {
   view: View | null;
   layer: string | null;
   show: Show;
+  /** Whether counts are shown as counted, or scaled to a total of all the data. */
+  figures: "counted" | "scaled";
   ramp: RampName;
   scale: Scale;
   /** Per cent. */
   opacity: number;
+  ground: GroundShown;
   /** The id of the release to compare with, and where the divider stands in per cent. */
   compare: string | null;
   divider: number;
@@ -26,9 +32,11 @@ export const NO_LINK: Link = {
   view: null,
   layer: null,
   show: "estimate",
+  figures: "counted",
   ramp: "tide",
   scale: "log",
   opacity: 100,
+  ground: "streets",
   compare: null,
   divider: 50,
   corners: null,
@@ -42,9 +50,11 @@ export function parseLink(hash: string): Link {
     view: parseView(get("map")),
     layer: parts.get("layer") || null,
     show: get("show") === "margin" ? "margin" : "estimate",
+    figures: get("figures") === "scaled" ? "scaled" : "counted",
     ramp: RAMPS.find((ramp) => ramp === get("ramp")) ?? NO_LINK.ramp,
     scale: SCALES.find((scale) => scale === get("scale")) ?? NO_LINK.scale,
     opacity: parsePercent(get("opacity"), 10, NO_LINK.opacity),
+    ground: get("ground") === "outline" ? "outline" : NO_LINK.ground,
     compare: /^[\w-]{1,64}$/.test(get("compare")) ? get("compare") : null,
     divider: parsePercent(get("divider"), 0, NO_LINK.divider),
     corners: parseCorners(get("area")),
@@ -56,7 +66,7 @@ export function formatLink(link: Link): string {
   const parts: string[] = [];
   const { view, corners } = link;
   if (view) parts.push(`map=${view.zoom}/${view.latitude}/${view.longitude}`);
-  for (const name of ["layer", "show", "ramp", "scale", "opacity", "compare", "divider"] as const) {
+  for (const name of ["layer", "show", "figures", "ramp", "scale", "opacity", "ground", "compare", "divider"] as const) {
     const value = link[name];
     if (value !== null && value !== NO_LINK[name]) parts.push(`${name}=${encodeURIComponent(value)}`);
   }

@@ -2,6 +2,7 @@
 import "maplibre-gl/dist/maplibre-gl.css";
 import { hasWebGL } from "../canvas/webgl";
 import { openRelease } from "../data/open-release";
+import { readScaling, scaleOpening, scaleRelease, type Scaling } from "../data/scaled";
 import { showNotice } from "../map/notice";
 import { element, need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
@@ -13,8 +14,18 @@ async function start(frame: HTMLElement): Promise<void> {
   // The map library loads beside the data; without WebGL it is not fetched at all.
   const library = hasWebGL() ? import("../map/map").catch(() => null) : null;
   const opened = await openRelease(frame.dataset.array!, frame.dataset.basemap!);
-  await new Page(frame, opened, parseLink(location.hash)).open(library);
+  const link = parseLink(location.hash);
+  const scaling = link.figures === "scaled" ? readScaling() : null;
+  if (scaling) showScaled(frame, scaling);
+  const shown = scaling ? scaleRelease(opened, scaling) : opened;
+  await new Page(frame, shown, scaling ? { ...link, compare: null } : { ...link, figures: "counted" }).open(library);
   frame.dataset.state ??= "drawn";
+}
+
+/** Fits the page to scaled counts, which are not compared with another map's bounded ones. */
+function showScaled(frame: HTMLElement, scaling: Scaling): void {
+  frame.dataset.opens = scaleOpening(frame.dataset.opens || "{}", scaling);
+  for (const part of document.querySelectorAll("#compare, [for=compare]")) part.remove();
 }
 
 /** Says what went wrong and what to do: try again, or take the picture that the server keeps. */

@@ -19,7 +19,10 @@ export function busiest(slices: BoxLayer[]): BoxLayer | null {
   return fullest;
 }
 
-/** Connects the slider between slices, where the page has one. */
+/** Milliseconds that each slice is shown while they play. */
+const PACE = 900;
+
+/** Connects the slider between slices, and the button that plays them, where the page has them. */
 export function timeSlider(slices: BoxLayer[], chosen: string, choose: (layer: string) => void): void {
   const control = document.querySelector<HTMLElement>("#time-slices");
   if (!control || slices.length === 0) return;
@@ -32,8 +35,33 @@ export function timeSlider(slices: BoxLayer[], chosen: string, choose: (layer: s
   };
   input.valueAsNumber = Math.max(0, slices.findIndex(({ name }) => name === chosen));
   say();
-  input.addEventListener("input", () => {
+  const show = (): void => {
     say();
     choose(slices[input.valueAsNumber]!.name);
+  };
+  const play = need<HTMLButtonElement>(control, "button");
+  let timer = 0;
+  const stop = (): void => {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = t("Play");
+  };
+  const toggle = (): void => {
+    if (timer) return stop();
+    play.textContent = t("Stop");
+    timer = window.setInterval(() => {
+      input.valueAsNumber = (input.valueAsNumber + 1) % slices.length;
+      show();
+    }, PACE);
+  };
+  play.addEventListener("click", toggle);
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== " ") return;
+    event.preventDefault();
+    toggle();
+  });
+  input.addEventListener("input", () => {
+    stop();
+    show();
   });
 }

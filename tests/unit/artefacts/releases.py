@@ -40,7 +40,7 @@ from dpgeo.spatial.zones import Zones
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[4.3, 52.0], [4.9, 52.05], [4.55, 52.4], [4.3, 52.0]]]}
 )
-"""A study area that leaves cells of its frame outside."""
+"""A triangular study area that does not contain all cells of its grid."""
 
 ABOUT = {
     "title": "Evening walks",
@@ -57,7 +57,7 @@ ABOUT = {
 def grid_release(
     cells: int = 8, *, area: StudyArea = TRIANGLE, epsilon: str = "0.5", bound: int = 3
 ) -> Released:
-    """Make a uniform grid of noisy counts that follow from their positions."""
+    """Return a uniform grid with noisy counts that are computed from the cells' positions."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     values = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
@@ -67,7 +67,7 @@ def grid_release(
 
 
 def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Make a grid by night and by day."""
+    """Return a grid in two time slices: by night and by day."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(1, 2), 3)
     values = np.arange(2 * grid.size, dtype=np.int64) * 7919 % 401 - 40
@@ -88,7 +88,10 @@ def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def partition_release(
     cells: int = 8, *, answers: str = "least-squares", area: StudyArea = TRIANGLE
 ) -> Released:
-    """Make quarters of a grid, the last cut once more, with fresh totals."""
+    """Return a partition into a grid's quarters, with noisy totals.
+
+    The last quarter is cut once more.
+    """
     grid = Grid.over(area, cells)
     half, bound = cells // 2, 3
     cell_noise = DiscreteLaplace(Fraction(1, 4), bound)
@@ -124,7 +127,7 @@ def partition_release(
 
 
 def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Make a tree of the frame, its quarters, and the quarters of the first one, all counted."""
+    """Return a tree with counts of the grid, its quarters, and the first quarter's quarters."""
     grid = Grid.over(area, cells)
     inside = summed_area(grid.inside(area))
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -150,7 +153,7 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Make a release in two phases: the frame, then its quarters, and an even surface."""
+    """Return a release in two phases with an even surface: the whole grid, then its quarters."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -174,7 +177,7 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def sparse_release(
     cells: int = 8, *, listed: int = 5, area: StudyArea = TRIANGLE, epsilon: str = "0.5"
 ) -> Released:
-    """Make a list of some cells of the study area, or of none, above a threshold."""
+    """Return a list of some cells of the study area, or of none, with counts above a threshold."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), 3)
     content = SparseRelease(
@@ -189,7 +192,7 @@ def sparse_release(
 
 
 def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Make five centres spread over the study area."""
+    """Return a release of five cluster centres, spread over the study area."""
     longitude, latitude = spread_evenly(area, 5).degrees
     noise = DiscreteLaplace(Fraction(1, 4), 3)
     content = ClustersRelease(
@@ -203,7 +206,7 @@ def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Make two declared zones, cut to the study area."""
+    """Return a release of two declared zones that are cut to the study area."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     zones = Zones(
         keys=("n", "s"),
@@ -218,7 +221,7 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Make noisy cells around one hill, and its contour lines."""
+    """Return noisy cells around one hill, with the contour lines that follow from them."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     row, column = np.mgrid[0:cells, 0:cells] / cells - 0.45
@@ -236,7 +239,7 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def points_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Make five perturbed points with times, one of them unknown, and a density."""
+    """Return five perturbed points with times, of which one is unknown, and a density."""
     noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
     grid = Grid.over(area, 8)
     longitude, latitude = area.shape.representative_point().coords[0]
@@ -259,7 +262,7 @@ def points_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Make blocks of a grid, two clusters, and places drawn for three people."""
+    """Return blocks of a grid, two clusters, and the places drawn for three people."""
     places = Places.of_cells(area, 16)
     paths, unit = places.paths(2)
     longitude, latitude = spread_evenly(area, 2).degrees

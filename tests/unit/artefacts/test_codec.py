@@ -1,4 +1,4 @@
-"""The codec preserves Released objects and refuses everything else."""
+"""The codec that stores Released objects exactly and refuses everything else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.unit.artefacts.releases import (
 
 
 def facts(record: Released | Content) -> dict[str, Any]:
-    """Return every field but the content, arrays as (dtype, shape, values)."""
+    """Return all fields except the content; an array is given by its dtype, shape and values."""
     values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
     values.pop("content", None)
     return {
@@ -49,7 +49,7 @@ def facts(record: Released | Content) -> dict[str, Any]:
 
 
 def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
-    """Return the archive with some members replaced."""
+    """Return a copy of the archive in which some members are replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         members = {name: archive[name] for name in archive.files}
     buffer = io.BytesIO()
@@ -58,7 +58,7 @@ def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
 
 
 def with_header(data: bytes, **changes: Any) -> bytes:
-    """Return the archive with some keys of its header replaced."""
+    """Return a copy of the archive in which some keys of the header are replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
     text = json.dumps(header | changes).encode()
@@ -85,7 +85,10 @@ def test_every_content_type_can_be_written_and_a_field_that_cannot_be_is_named(
 def test_arrays_are_recognised_in_every_supported_numpy(
     monkeypatch: pytest.MonkeyPatch, scalar: Any
 ) -> None:
-    """NDArray is a type alias from NumPy 2.5 on, and was a subscripted class before."""
+    """Fields that hold arrays are recognised in every supported NumPy.
+
+    From NumPy 2.5 on NDArray is a type alias; before that it was a subscripted class.
+    """
     item = TypeVar("item", bound=np.generic)
     assert codec._dtype(np.ndarray[tuple[Any, ...], np.dtype[scalar]]) == np.dtype(scalar)
     alias = TypeAliasType("alias", np.ndarray[tuple[Any, ...], np.dtype[item]], type_params=(item,))
@@ -95,7 +98,7 @@ def test_arrays_are_recognised_in_every_supported_numpy(
 
 
 def test_fields_missing_from_older_releases_have_their_defaults() -> None:
-    """Releases of points are older than priors and public attributes."""
+    """Releases of points from before priors and public attributes existed can still be read."""
     made = points_release()
     with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
@@ -111,7 +114,7 @@ def test_fields_missing_from_older_releases_have_their_defaults() -> None:
 
 
 def without_member(data: bytes, name: str) -> bytes:
-    """Return the archive without one of its arrays."""
+    """Return a copy of the archive without one of its arrays."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
         for member in old.namelist():

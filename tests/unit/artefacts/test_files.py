@@ -1,4 +1,4 @@
-"""Files of a release: the same bytes every time, the same values to every reader."""
+"""Files of a release: they have the same bytes every time and the same values for every reader."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpgeo.artefacts import geopackage, geotiff
+from dpgeo.artefacts import class_image, geopackage, geotiff, kepler
 from dpgeo.artefacts.codec import decode, encode
-from dpgeo.artefacts.files import LAYER_FORMATS, build_files, files_instead
+from dpgeo.artefacts.files import FORMATS, MADE_UP, build_files, file_kind, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
@@ -38,6 +38,7 @@ RELEASES = {
     "tree": tree_release(16),
     "sparse": sparse_release(16),
 }
+IMAGES = (geotiff.FORMAT, class_image.FORMAT, class_image.LEGEND)
 KINDS = pytest.mark.parametrize("kind", RELEASES)
 
 BUILD = """
@@ -58,7 +59,7 @@ def build(released: Released, folder: Path) -> dict[str, Path]:
 
 
 def expected(layer: BoxLayer) -> dict[str, list[Any]]:
-    """Return the values that every file must hold."""
+    """Return the columns and values that every file of the layer must contain."""
     return {
         "estimate": layer.value.tolist(),
         "margin": layer.margin.tolist(),
@@ -70,15 +71,16 @@ def expected(layer: BoxLayer) -> dict[str, list[Any]]:
 
 
 def check(table: Any, layer: BoxLayer) -> None:
-    """Check that a frame has the layer's values, bit for bit."""
+    """Check that a data frame has exactly the layer's values, bit for bit."""
     for name, values in expected(layer).items():
         assert list(table[name]) == values, name
 
 
 def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) -> None:
     assert list(build(partition_release(), tmp_path)) == [
-        *(f"partitions{each.suffix}" for each in LAYER_FORMATS if each is not geotiff.FORMAT),
-        *(f"estimate{each.suffix}" for each in LAYER_FORMATS),
+        *(f"partitions{each.suffix}" for each in FORMATS if each not in {*IMAGES, kepler.FORMAT}),
+        *(f"estimate{each.suffix}" for each in FORMATS if each is not kepler.FORMAT),
+        *MADE_UP,
         "map.bin",
         "preview.png",
         "card.png",
@@ -288,3 +290,46 @@ def test_no_file_reveals_the_machine_or_the_time_of_writing(tmp_path: Path) -> N
         content = path.read_bytes().replace(geopackage.NO_TIME.encode(), b"")
         assert not moment.search(content)
         assert str(tmp_path).encode() not in content
+
+
+def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
+    import geopandas
+    import pandas
+    import pyarrow.parquet
+
+    released = partition_release()
+    files = build(released, tmp_path)
+    tables = [
+        geopandas.read_parquet(files["points-synthetic.parquet"]),
+        geopandas.read_file(files["points-synthetic.geojson"]),
+        geopandas.read_file(files["points-synthetic.gpkg"]),
+        pandas.read_csv(files["points-synthetic.csv"]),
+    ]
+    first = tables[0]
+    assert len(first) > 1000
+    for table in tables:
+        assert table["made_up"].astype(bool).all()
+        assert (table["weight"] == 1).all()
+        np.testing.assert_array_equal(table["longitude"], first["longitude"])
+        np.testing.assert_array_equal(table["latitude"], first["latitude"])
+    for table in tables[:3]:
+        np.testing.assert_allclose(table.geometry.x, first["longitude"], atol=1e-9)
+        np.testing.assert_allclose(table.geometry.y, first["latitude"], atol=1e-9)
+    metadata = pyarrow.parquet.read_metadata(files["points-synthetic.parquet"]).metadata
+    assert "nobody was here" in json.loads(metadata[b"dpgeo"])["margin_note"]
+    document = json.loads(files["statement.json"].read_text(encoding="utf-8"))
+    assert {*MADE_UP} < {each["name"] for each in document["files"]}
+    [rule] = [step for step in document["post_processing"] if "points-synthetic" in step]
+    assert "layers estimate," in rule
+    assert {file_kind(name).layer for name in MADE_UP} == {""}
+
+
+def test_a_map_without_anybody_has_empty_files_of_points(tmp_path: Path) -> None:
+    import geopandas
+
+    files = build(sparse_release(16, listed=0), tmp_path)
+    assert {*MADE_UP} <= {*files}
+    for suffix in ("parquet", "geojson", "gpkg", "csv"):
+        path = files[f"points-synthetic.{suffix}"]
+        read = geopandas.read_parquet if suffix == "parquet" else geopandas.read_file
+        assert len(read(path)) == 0

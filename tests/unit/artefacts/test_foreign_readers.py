@@ -1,4 +1,4 @@
-"""Files opened by other programs contain the values that were released."""
+"""Release files opened by other programs: they find the values that were released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from pmtiles.tile import Compression, TileType
 
 from dpgeo.artefacts import geopackage, geotiff, preview, vector_tiles
 from dpgeo.artefacts.files import LAYER_FORMATS, build_files, file_kind, files_instead
-from dpgeo.artefacts.preview import HEAD, NOISE, SHEET, TIDE
+from dpgeo.artefacts.preview import HEAD, SHEET
+from dpgeo.artefacts.view import NOISE, TIDE, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
 from dpgeo.postprocess.opening import standing
@@ -205,7 +206,7 @@ def test_gdal_reads_equal_values_from_the_tiles_at_every_zoom(
 
 
 def farthest(table: Any, rows: NDArray[np.int64], expected: NDArray[Any]) -> float:
-    """Return how far, in Web Mercator metres, two features' parts reach beyond each other."""
+    """Return how far, in Web Mercator metres, one feature extends beyond another at most."""
     around: dict[int, list[Any]] = defaultdict(list)
     for row, bounds in zip(rows.tolist(), table.geometry.bounds.to_numpy(), strict=True):
         around[row].append(bounds)
@@ -283,7 +284,7 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
     with Image.open(tmp_path / "preview.png") as image:
         pixels = np.asarray(image.convert("RGB"))[HEAD:]
     frame = preview._Frame.around(list(layer.grid.bounds), preview.WIDTH, preview.MAP_HEIGHT)
-    looks = preview._looks(preview.View.opening([layer]))
+    looks = View.opening([layer]).colours()
     bounds = layer.grid.box_bounds(layer.boxes)
     middles = frame.pixels(bounds[:, [0, 2]].mean(axis=1), bounds[:, [1, 3]].mean(axis=1))
     x, y = middles.astype(int).T
@@ -292,14 +293,14 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cell", "words"), [(100.0, "in a 100 m"), (130.0, "per 100 m")])
 def test_the_preview_names_the_unit_as_the_map_does(cell: float, words: str) -> None:
-    """Cells are squares of the unit, or of another size that counts are divided by."""
+    """The preview names squares of the unit's size, or of that to which counts are converted."""
     side = 8 * cell / 111_195
     released = grid_release(8, area=StudyArea.from_bounds(0, 0, side, side))
-    view = preview.View.opening(layers(released))
-    assert preview.unit_words(released, view) == f"People {words} square"
+    view = View.opening(layers(released))
+    assert unit_words(released, view) == f"People {words} square"
 
 
-# What files say of themselves
+# What files state about themselves
 
 
 def test_every_file_states_its_use(tmp_path: Path) -> None:

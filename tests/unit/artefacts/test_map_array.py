@@ -1,4 +1,4 @@
-"""map.bin contains what the map needs, rounded below the noise."""
+"""The file map.bin, which contains what the map needs, with values rounded below the noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.artefacts.releases import (
 
 
 class Reader:
-    """Reads the format as its description says, and as the map does."""
+    """A reader that follows the format's description, as the map does."""
 
     def __init__(self, content: bytes) -> None:
         assert content[:4] == b"DPGM"

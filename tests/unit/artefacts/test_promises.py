@@ -1,4 +1,4 @@
-"""The promise to people says what the guarantee gives, and no more."""
+"""The promise to people in the data, which says what the guarantee gives and no more."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def test_places_are_bounded_by_counts_twice_and_all_points() -> None:
 def test_points_promise_where_and_never_whether() -> None:
     loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
     one, three = of_points(loss, 200, 1), of_points(loss, 200, 3)
-    # Snapping may move two places 1.5 m further apart, which the figure includes.
+    # Snapping may move two places 1.5 m further apart, and the figure in the sentence allows for
+    # that.
     assert one.sentence == (
         "Moderate protection of where you were. Someone with no idea whether you made yours here "
         "or 200 m away can guess right at most 81 times in 100. Tossing a coin is right 50 times. "
@@ -101,7 +102,7 @@ def test_points_of_rows_promise_nothing_about_people() -> None:
 
 def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
     where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
-    assert where.endswith("twice the epsilon: at most 74 in 100.")
+    assert where.endswith("in these data: at most 74 in 100, the figure of twice the epsilon.")
     assert family.endswith("4 times the epsilon: at most 89 in 100.")
     [rows] = map(str, in_places_and_groups(Fraction(1, 2), Unit.RECORD, "trip"))
     assert rows.startswith("If 4 trips of one person are all in these data")

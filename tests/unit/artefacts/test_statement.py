@@ -1,4 +1,4 @@
-"""The privacy statement is complete and exact."""
+"""The privacy statement, which must be complete and exact."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DIGESTS = Path(__file__).with_name("statement_digests.json")
 
 
 def stated(released: Released) -> Any:
-    """Return the statement as programs read it."""
+    """Return the parsed JSON of a release's privacy statement."""
     return statement(released)
 
 
@@ -179,8 +179,9 @@ def test_a_budget_for_points_leaves_the_promise_of_counts_as_it_is() -> None:
 
 
 def digest(document: Any) -> str:
-    """Return the SHA-256 of a document, with floats to twelve digits, since the last ones depend
-    on the machine.
+    """Return the SHA-256 of a document.
+
+    Floats are rounded to twelve digits, because further digits differ between machines.
     """
     floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
     return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
@@ -199,7 +200,11 @@ def test_a_prior_drawn_before_0_2_is_named_and_nothing_is_claimed_of_it() -> Non
 
 
 def test_statements_and_their_schemas_are_unchanged() -> None:
-    """Renew the digests with `DIGESTS.write_text` where a version of the statement changes."""
+    """Statements and their schemas have not changed since their digests were stored.
+
+    If a new version of the statement changes them, write the digests again with
+    `DIGESTS.write_text`.
+    """
     made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
     for number, released in enumerate(examples()):
         record = PureDP(Fraction(1, 2), Unit.RECORD)

@@ -21,9 +21,7 @@ OTHER_NAMES = {"PIL": "pillow"}
 
 
 def imported(module: ModuleType) -> set[str]:
-    """Return the top-level packages that a benchmark imports, directly or through its
-    neighbours.
-    """
+    """Return the top-level packages that a benchmark imports, directly or by modules beside it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Measures of maps as distributions, on maps whose distances are known."""
+"""Measures that compare maps as distributions, tested on maps with known distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans evaluated with workers at known positions, and figures worked out by hand."""
+"""Plans evaluated with workers at known positions, and compared with figures worked out by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpgeo.spatial.grid import Grid
 
 MODEL = Acceptance(willingness=100.0, least_reward=1.0, travel_metres=3000.0)
 DEGREE = math.radians(1) * 6371008.8
-"""Metres along a meridian."""
+"""Length in metres of one degree along a meridian."""
 
 TASKS = Tasks(
     longitude=np.array([18.0, 18.1]), latitude=np.array([59.3, 59.3]), reward=np.full(2, np.nan)

@@ -1,4 +1,4 @@
-"""Advice on the contribution bound, against its formula and a simulation."""
+"""Advice on the contribution bound, compared with its formula and with a simulation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def test_the_advised_bound_has_the_least_error(
 
 
 def test_the_expected_error_matches_a_simulation() -> None:
-    """Random records of each person are kept; the noise is Laplace noise."""
+    """The expected error is that of a simulation.
+
+    The simulation keeps random records of each person and adds discrete Laplace noise.
+    """
     guess, epsilon, trials = Guess(people=40, records=12, share=0.1), 0.5, 20_000
     random = np.random.default_rng(1)
     for bound in (1, 4, 9):

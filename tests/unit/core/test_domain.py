@@ -1,4 +1,4 @@
-"""Layers named by parameters, and errors that list the declared ones."""
+"""Layers that parameters name, and errors that list the declared layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound on right guesses is true, tight and never rounded down."""
+"""The bound on right guesses: it holds, it is tight, and it is never rounded down."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def test_levels_are_eighty_and_ninety_five() -> None:
 
 
 def test_randomised_response_reaches_the_bound() -> None:
-    """With log-odds of ln 9 the better of two answers is right nine times in ten."""
+    """Randomised response reaches the bound on right guesses.
+
+    At log-odds of ln 9 the better of two answers is right nine times in ten.
+    """
     with mpmath.workdps(40):
         epsilon = Fraction(int(mpmath.log(9) * 10**30), 10**30)
     assert right_guesses(epsilon) == 90

@@ -23,19 +23,14 @@ RATES = [
 
 
 def beyond(rate: Fraction, k: int) -> mpmath.mpf:
-    """Return P(noise >= k) for k >= 1, to 60 digits: the sum of (1-a)/(1+a) a^j over j >= k."""
+    """Return P(noise >= k) for k >= 1 to 60 digits, as the sum of (1-a)/(1+a) a^j over j >= k."""
     with mpmath.workdps(60):
         a = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
         return a**k / (1 + a)
 
 
 def outside(rate: Fraction, margin: int) -> mpmath.mpf:
-    """Return P(
-
-    noise
-
-     > margin).
-    """
+    """Return P(abs(noise) > margin)."""
     with mpmath.workdps(60):
         return 2 * beyond(rate, margin + 1)
 
@@ -63,7 +58,7 @@ def test_the_threshold_is_the_least_that_few_empty_cells_reach(
 
 
 def test_margins_agree_with_sums_of_the_distribution() -> None:
-    """Summed outcome by outcome rather than by formula."""
+    """Margins agree with the noise's distribution, summed outcome by outcome without a formula."""
     a = mpmath.exp(mpmath.mpf(-1) / 5)
     noise = DiscreteLaplace(Fraction(1, 5), 1)
 

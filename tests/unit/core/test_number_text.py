@@ -1,4 +1,4 @@
-"""Text that is a number to people, everywhere one is read."""
+"""Texts that people read as numbers, in every place that parses numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpgeo.core.parameters import param, parse_parameters
 
 @dataclass(frozen=True)
 class Sized:
-    """Parameters with one whole number."""
+    """Parameters that consist of one whole number."""
 
     size: int = param(8, "A size.", low=1, high=1000)
 

@@ -1,4 +1,4 @@
-"""Invented canonical files for tests."""
+"""Canonical files with invented rows, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from dpgeo.spatial.grid import Grid
 AREA = StudyArea.from_bounds(13.0, 52.0, 13.2, 52.1)
 
 Row = tuple[int, float, float, int | None]
-"""person, x, y, time"""
+"""person number, x, y, time"""
 
 
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
-    """Write a canonical file with these rows; a person's number goes to the low half of the
-    hash.
-    """
+    """Write a canonical file with these rows; a person's number is the low half of the hash."""
     table = pa.table(
         {
             "person_high": pa.array([person_high] * len(rows), pa.uint64()),
@@ -37,7 +35,7 @@ def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
 
 
 def wanderers(random: np.random.Generator, people: int, rows: int) -> list[Row]:
-    """Return rows of people at random places of AREA, some of them duplicated exactly."""
+    """Return rows of people at random places in AREA, some of them exact duplicates."""
     west, south, east, north = AREA.mercator_bounds
     person = random.integers(0, people, rows)
     x = random.uniform(west, east, rows)
@@ -57,5 +55,5 @@ def centre(grid: Grid, row: int, column: int) -> tuple[float, float]:
 
 
 def located(grid: Grid, rows: Sequence[Row]) -> NDArray[np.int64]:
-    """Return the cells of rows by `Grid.locate`."""
+    """Return the cells of rows as `Grid.locate` finds them."""
     return grid.locate([row[1] for row in rows], [row[2] for row in rows])

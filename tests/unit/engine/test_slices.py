@@ -1,4 +1,4 @@
-"""Counts by slices of local time, compared with Python's own clock."""
+"""Counts by slices of local time, compared with the clock of Python's standard library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sliced_grid(cells: int = 4, slices: str = "6 hours", zone: str = ZONE) -> Sl
 
 
 def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
-    """Return the counts themselves, which only tests may read."""
+    """Return the exact counts of a view, which only tests may read."""
     counts = view.sliced_histogram(sliced)
     assert counts.sensitivity == view.bound
     assert counts.shape == sliced.shape
@@ -51,7 +51,10 @@ def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
 
 
 def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
-    """Return cell and slice of rows by `Grid.locate` and Python's clock; None without a time."""
+    """Return the region of each row, or None for a row without a time.
+
+    A region combines the cell found by `Grid.locate` and the slice by Python's clock.
+    """
     zone = ZoneInfo(sliced.time_zone)
     found: list[int | None] = []
     for cell, (_, _, _, time) in zip(located(sliced.grid, rows).tolist(), rows, strict=True):
@@ -73,7 +76,7 @@ def test_times_fall_into_the_slices_of_local_time(
     sliced = sliced_grid(slices=slices, zone=zone)
     rows = wanderers(np.random.default_rng(5), 20, 400)
     x, y = centre(sliced.grid, 1, 1)
-    # The hours around both changes of the clocks in Berlin, in 2024.
+    # The hours around the two clock changes in Berlin in 2024.
     changes = [1711846800 + step for step in range(-7200, 7201, 1800)]
     changes += [1729990800 + step for step in range(-7200, 7201, 1800)]
     rows += [(99, x, y, time) for time in changes]

@@ -1,4 +1,4 @@
-"""Counts of zones by position, with a bound that holds over overlapping zones."""
+"""Counts of zones by position, with a contribution bound that holds across overlapping zones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ZONES = Zones(
         ]
     ),
 )
-"""Two halves, and three zones that overlap them and each other."""
+"""Two halves of the area, and three zones that overlap the halves and each other."""
 
 
 def view(path: Path, **changes: object) -> DuckDBView:
@@ -64,7 +64,7 @@ def count(path: Path, **changes: object) -> NDArray[np.int64]:
 
 
 def pairs(rows: list[Row]) -> list[tuple[int, int]]:
-    """Return person and zone of every row and every zone that contains it, looked up one by one."""
+    """Return pairs of a row's person and a zone that contains the row, looked up one by one."""
     longitude, latitude = to_degrees([row[1] for row in rows], [row[2] for row in rows])
     return [
         (row[0], zone)
@@ -125,7 +125,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
     assert whole.sum() == len(rows)  # The halves cover the area.
     assert whole[2] > 0
-    # Removing the first records changes the numbers of all others.
+    # If the first records are removed, all others have other numbers.
     for first in (1, 2, 150):
         rest = count(write(tmp_path / "rest.parquet", rows[first:]), **changes)
         gone = count(write(tmp_path / "gone.parquet", rows[:first]), **changes)
@@ -160,7 +160,10 @@ def places(rows: list[Row], regions: Regions) -> set[tuple[int, int]]:
 def test_the_most_popular_places_of_each_person_are_kept(
     tmp_path: Path, cells: int, counting: Counting
 ) -> None:
-    """For each person alone and with distinct ranks, it is known what is kept."""
+    """Of each person's places, the most popular ones are kept.
+
+    If every person is alone and all ranks differ, it is known which places these are.
+    """
     random = np.random.default_rng(cells)
     regions: Regions = Grid.over(AREA, cells) if cells > 1 else ZONES
     measured: Regions = Grid.over(AREA, 8) if cells > 1 else ZONES

@@ -1,4 +1,4 @@
-"""The ground that comes with the project."""
+"""Paths of the map background ("the ground") that comes with the project."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Vector tiles: copied, converted, cut, refused and served."""
+"""Vector tiles of the map background: archives are copied, converted, cut or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search by name: spellings, beginnings, ranks and typing errors."""
+"""Search for places by name: spellings, first letters, ranks and typing errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @pytest.fixture(scope="module")
 def extract(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the names of an extract."""
+    """Return the path of a search index, built from the names in an extract of OpenStreetMap."""
     path = tmp_path_factory.mktemp("names") / "a.sqlite"
     assert names.build(path, extract_names(EXTRACT), "OpenStreetMap") > 1000
     return path
@@ -30,7 +30,10 @@ def found(path: Path, text: str) -> list[tuple[str, str]]:
 
 
 def mistyped(text: str, random: Random) -> str:
-    """Return a text with one letter missing, added, replaced or exchanged with the next."""
+    """Return the text with one typing error.
+
+    A letter is missing, added, replaced, or swapped with the next one.
+    """
     at, letter = random.randrange(len(text) - 1), random.choice(LETTERS)
     return random.choice(
         [
@@ -79,7 +82,10 @@ def test_areas_have_outlines_and_municipalities_are_named(extract: Path) -> None
 
 
 def test_one_typing_error_is_forgiven(extract: Path) -> None:
-    """At least 85 of 100; short words and blanks that are left out or moved are what is missed."""
+    """One typing error is forgiven in at least 85 of 100 names.
+
+    Most of the others are short words, or have a missing or moved space.
+    """
     random = Random(20261123)  # noqa: S311 - the same names in each run
     known = sorted({place.name for place in extract_names(EXTRACT) if len(fold(place.name)) > 3})
     asked = [(name, mistyped(fold(name), random)) for name in random.sample(known, 200)]

@@ -1,4 +1,4 @@
-"""Regions: added, replaced without a gap, and removed."""
+"""Regions of the map background: added, replaced without interruption, and removed."""
 
 from __future__ import annotations
 

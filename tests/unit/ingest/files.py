@@ -55,7 +55,7 @@ def read_layer(
 
 
 def gpkg_point(x: float, y: float, flags: int = 1, envelope: bytes = b"") -> bytes:
-    """Return a point in the GeoPackage's encoding."""
+    """Return a point in the binary encoding of GeoPackages."""
     body: bytes = shapely.Point(x, y).wkb
     return b"GP\x00" + bytes([flags]) + (4326).to_bytes(4, "little") + envelope + body
 

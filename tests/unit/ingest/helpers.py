@@ -1,4 +1,4 @@
-"""Small uploads for the tests of ingest, and their canonical rows."""
+"""Small uploads for the tests of ingestion, and the canonical rows they become."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> t
 
 
 def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> dict[str, int]:
-    """Return why a row between two good ones is refused (columns who, lat, lon, t)."""
+    """Return the counted reasons for which a row between two good ones is refused.
+
+    The file has the columns who, lat, lon and t.
+    """
     line = row if isinstance(row, bytes) else row.encode()
     good = b"anna,45,5,0\n"
     _, report = csv_of(folder, b"who,lat,lon,t\n" + good + line + b"\n" + good, declared)
@@ -82,7 +85,7 @@ def parquet_of(
 
 
 def people(rows: Any) -> list[tuple[int, int]]:
-    """Return the person of every canonical row."""
+    """Return each canonical row's person, as two halves of a hash."""
     return list(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
 
 

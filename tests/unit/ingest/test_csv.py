@@ -1,4 +1,4 @@
-"""CSV: one physical line is one row, and every value is text."""
+"""CSV files, in which one physical line is one row and every value is text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest import csv_lines
+from dpgeo.ingest.csv_layout import guess_layout
 from dpgeo.ingest.csv_reader import _strings
+from dpgeo.ingest.layout import PLAIN
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import bits, csv_of, people, read_text, refused, schema
 
@@ -108,10 +110,21 @@ def test_an_unclosed_quote_loses_only_its_own_line(tmp_path: Path) -> None:
 
 
 def test_it_refuses_a_quotation_mark_inside_a_field(tmp_path: Path) -> None:
-    (reason,) = refused(tmp_path, 'an"na",45,5,0')
+    (reason,) = refused(tmp_path, 'an"na","45",5,0')
+    assert reason.startswith("a quotation mark inside a field")
+    (reason,) = refused(tmp_path, 'anna, "45",5,0')
     assert reason.startswith("a quotation mark inside a field")
     (reason,) = refused(tmp_path, '"anna"x,45,5,0')
     assert reason.startswith("a quotation mark inside a field")
+
+
+def test_quotation_marks_are_plain_where_no_field_begins_with_one(tmp_path: Path) -> None:
+    columns = Columns("lon", "lat", "who", position_format="degrees")
+    text = 'who,lat,lon\nan"na""x,50°30\'15"N,0°30\'0"E\n"ben",50.5,0.5\n'
+    found, report = csv_of(tmp_path, text, schema(columns))
+    assert (found.num_rows, report.refused) == (2, {})
+    _, report = csv_of(tmp_path, text.replace("50.5", "50°30'15\"N"), schema(columns))
+    assert sum(report.refused.values()) == 1
 
 
 @pytest.mark.parametrize("row", ["anna,45,5", "anna,45,5,0,0", "anna;45;5;0", " ", "anna"])
@@ -189,3 +202,10 @@ def test_it_refuses_a_header_it_cannot_use(
 
 def test_many_columns_may_have_no_name(tmp_path: Path) -> None:
     assert csv_of(tmp_path, "who,lat,lon,,\nanna,45,5,,\n")[0].num_rows == 1
+
+
+def test_a_first_line_too_long_for_a_name_has_no_layout(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    for line in (b"x" * 200_000, bytes(200_000)):
+        path.write_bytes(line + b"\n1,2,3\n")
+        assert guess_layout(path).by_header == PLAIN

@@ -1,4 +1,4 @@
-"""Compressed uploads: any format in gzip, or alone in a zip archive."""
+"""Compressed uploads: any format in gzip, or a single file in a zip archive."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run(folder: Path, content: bytes, name: str, declared: Schema | None = None)
 
 
 def samples(folder: Path) -> dict[str, tuple[bytes, Schema]]:
-    """Write a file of each format, with the same two rows."""
+    """Write a file of each format; all contain the same two rows."""
     rows = [feature("anna", 5.0, 45.0), feature("ben", 6.0, 46.0)]
     layer = geopackage(
         folder / "a.gpkg", [(gpkg_point(5, 45), "anna", 0), (gpkg_point(6, 46), "ben", 0)]
@@ -120,7 +120,7 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 def misplaced() -> bytes:
-    """Return an archive whose directory claims to lie where it does not."""
+    """Return a zip archive that states a wrong position of its directory."""
     packed = archive(("a.csv", TABLE))
     return packed[:-6] + (5_000).to_bytes(4, "little") + packed[-2:]
 
@@ -153,7 +153,7 @@ def misplaced() -> bytes:
         (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
         (misplaced(), "damaged or cut short"),
     ],
-    # A packed file contains the time of its packing, which must not be in a test's name.
+    # A compressed file contains the time of compression, which must not be in a test's name.
     ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_archives_without_exactly_one_plain_file_are_refused(
@@ -205,7 +205,7 @@ def test_a_preview_unpacks_only_the_beginning_of_a_long_text(tmp_path: Path) -> 
     (part,) = unpack(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
     path, name = part.path, part.name
     assert (name, path.stat().st_size) == ("a.csv", decompress.CHUNK_BYTES)
-    assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat")
+    assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat", file_format="csv.gz")
 
 
 def test_a_file_unpacked_by_its_owner_gives_the_same_rows(tmp_path: Path) -> None:

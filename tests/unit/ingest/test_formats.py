@@ -1,4 +1,4 @@
-"""A new upload format is one reader and one line of the registry."""
+"""A new upload format, for which one reader and one line of the registry suffice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpgeo.ingest import sniff
+from dpgeo.ingest import forms, sniff
 from dpgeo.ingest.batch import Batch, Head, Reader
 from dpgeo.ingest.formats import FORMATS, SUFFIXES, InputFormat, Start
 from dpgeo.ingest.ingestion import ingest
@@ -31,7 +31,10 @@ def test_every_format_has_a_reader(form: InputFormat) -> None:
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.title)
 def test_what_a_library_parses_is_read_in_the_sandbox(form: InputFormat) -> None:
-    """A reader without a sandbox may use arrays, and the parsers that Python itself has."""
+    """Every format that a library parses is read in the sandbox.
+
+    A reader outside the sandbox may only use arrays and the parsers in Python's standard library.
+    """
     module = importlib.import_module(f"dpgeo.ingest.{form.reader.split('.')[0]}")
     tree = ast.parse(inspect.getsource(module))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
@@ -67,7 +70,7 @@ def test_file_suffixes_are_declared_once() -> None:
 
 
 def read_points(path: Path, wanted: Any, tally: Tally, *, crs: str) -> Iterator[Batch]:
-    """Read a format without a header, with two numbers and a name a line."""
+    """Yield batches from lines of two numbers and a name, without a header."""
     rows = [line.split() for line in path.read_text().splitlines()[1:]]
     tally.read += len(rows)
     columns = {"longitude": 0, "latitude": 1, "person": 2}
@@ -88,6 +91,7 @@ def test_a_registered_reader_is_previewed_and_read(
 
     form = InputFormat(
         title="points",
+        code="points",
         reader="points_reader.READER",
         suffixes=(".points",),
         matches=is_points,
@@ -101,6 +105,7 @@ def test_a_registered_reader_is_previewed_and_read(
         lambda name: reader if name == "dpgeo.ingest.points_reader" else real(name),
     )
     monkeypatch.setattr(sniff, "FORMATS", (form, *FORMATS))
+    monkeypatch.setitem(forms.CODES, "points", form)
     path = tmp_path / "a.points"
     path.write_text("POINTS\n0.5 50.5 anna\n0.6 50.4 ben\nnan 50.4 carl\n")
 

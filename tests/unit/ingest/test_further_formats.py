@@ -39,7 +39,7 @@ def seen(folder: Path, content: bytes, name: str, columns: Columns | None = None
 
 
 def read(folder: Path, content: bytes, name: str, columns: Columns | None = None) -> Report:
-    """Read a file as it is understood, with some members of the declaration given."""
+    """Read a file as the preview suggests, except for the given columns; return the report."""
     found = seen(folder, content, name, columns)
     assert found.understanding is not None
     declared = columns or found.understanding.columns

@@ -1,8 +1,9 @@
-"""GeoJSON, one document or one feature a line."""
+"""GeoJSON files, as one document or with one feature on each line."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def written(tmp_path: Path, content: str | bytes) -> Path:
 
 
 def refused(tmp_path: Path, record: Any, *, lines: bool = False) -> dict[str, int]:
-    """Return why a record between two good ones is refused."""
+    """Return the counted reasons for which a record between two good ones is refused."""
     records = [ANNA, record, BEN]
     if lines:
         texts = [text if isinstance(text, str) else json.dumps(text) for text in records]
@@ -182,7 +183,10 @@ def test_a_document_without_features_is_accepted(tmp_path: Path) -> None:
 
 
 def test_values_do_not_depend_on_other_rows(tmp_path: Path) -> None:
-    """In GDAL, a fraction or a text anywhere changes how every person's number is read."""
+    """How a value is read does not depend on other rows.
+
+    In GDAL, a single fraction or text would change how every person's number is read.
+    """
     large = [9_007_199_254_740_993, 9_007_199_254_740_992]
     for other in ([], [0.5], ["a"], [None], [{"b": 1}]):
         records = [feature(who, 5, 45) for who in [*large, *other]]
@@ -255,7 +259,7 @@ def test_the_preview_shows_properties_and_the_geometry(tmp_path: Path) -> None:
         found = preview(written(tmp_path, content), name)
         assert found.columns == ["who", "note", "speed", "geometry"]
         assert found.rows[0][:3] == ["anna", '["x"]', ""]
-        assert found.suggested == Columns(geometry="geometry")
+        assert replace(found.suggested, file_format="") == Columns(geometry="geometry")
         assert not found.complete
 
 

@@ -1,4 +1,4 @@
-"""GeoPackages, and databases that resemble one."""
+"""GeoPackages, and SQLite databases that resemble one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ SPOT = gpkg_point(5, 45)
 
 
 def refusal(path: Path, declared: Any = BY_GEOM) -> InvalidInput:
-    """Return the message about a file, which must be the same in this process and in the
-    sandbox.
-    """
+    """Return the error about a file; check that this process and the sandbox give the same one."""
     with pytest.raises(InvalidInput) as caught:
         read_layer(path, declared)
     with pytest.raises(InvalidInput) as again:
@@ -63,7 +61,7 @@ def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
     declared = schema(Columns(geometry="geom", person="who", crs="EPSG:25832"))
     assert read_layer(path, declared)[0].num_rows == 2
     found = preview(path, "a.gpkg")
-    assert found.suggested == Columns(geometry="geom", crs="EPSG:25832")
+    assert found.suggested == Columns(geometry="geom", crs="EPSG:25832", file_format="gpkg")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +155,10 @@ def test_geopackages_without_one_plain_layer_of_points_are_refused(
 
 
 def test_the_schema_can_call_no_function_and_reach_no_other_table(tmp_path: Path) -> None:
-    """Queries that the authorizer must stop, if a file found a way to make one."""
+    """The authorizer stops queries to functions and other tables.
+
+    It does so even if a file finds a way to run them.
+    """
     from dpgeo.ingest.geopackage_reader import find_layer, opened
 
     other = tmp_path / "other.sqlite"

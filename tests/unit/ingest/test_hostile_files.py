@@ -1,7 +1,7 @@
-"""Uploads with hostile names, metadata and bytes: refused in words, or read, and nothing else.
+"""Uploads with hostile names, metadata and bytes: each is read, or refused with a reason.
 
-The readers run here in this process; in the product those of binary formats run in a sandbox, where
-an error that is not foreseen counts as a failure of the software.
+Here the readers run in the test's own process. In the product, readers of binary formats run in a
+sandbox, where an unexpected error counts as a fault of the software.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.hostile import THOROUGH, WORDS, damaged, json_text, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY
 
-CASES = 5000 if THOROUGH else 150
+CASES = 5000 if THOROUGH else 50
 
 POINT = shapely.Point(5, 45).wkb
 
@@ -134,7 +134,7 @@ def plain_kml(path: Path, _: Random) -> None:
 
 
 def messy(name: str) -> Maker:
-    """Return the maker of a small messy file."""
+    """Return a function that writes the small messy file called `name`."""
     content = FILES[name](sightings(2, seed=1)[:9])
 
     def make(path: Path, _: Random) -> None:
@@ -185,7 +185,7 @@ def read(path: Path, random: Random) -> bool:
 
 
 def declared(names: list[str], random: Random) -> Schema:
-    """Declare columns at random, of a system that is at times hostile."""
+    """Return a declaration of random columns, sometimes with a hostile coordinate system."""
     crs = random.choice(["", "", "EPSG:2056", word(random)])
     person = random.choice(names)
     if random.random() < 0.6:
@@ -198,7 +198,7 @@ def declared(names: list[str], random: Random) -> Schema:
 
 
 def said(refusal: InvalidInput) -> None:
-    """Check that a refusal can be shown."""
+    """Check that the reason given for a refusal can be displayed."""
     refusal.message.encode()
     refusal.field.encode()
 

@@ -1,4 +1,4 @@
-"""The way from a file to its canonical file and report."""
+"""Ingestion: the way from an upload to its canonical file and its report."""
 
 from __future__ import annotations
 
@@ -217,8 +217,9 @@ print(report.accepted, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
-    """One file has eight times the rows; in Parquet each is one row group of plain text. Sizes
-    in MB.
+    """Reading a file with eight times as many rows needs about the same memory.
+
+    In Parquet each file is one row group of plain text. Sizes are in MB.
     """
     random = np.random.default_rng(1)
     rows = 200_000

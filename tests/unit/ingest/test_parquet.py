@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet files: which can be read, and what is said of the others."""
+"""Parquet and GeoParquet files: which can be read, and what the errors say about the others."""
 
 from __future__ import annotations
 

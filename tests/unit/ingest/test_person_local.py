@@ -1,4 +1,4 @@
-"""Row-locality: a row's canonical form depends on it and the schema alone.
+"""Row-locality: a row's canonical form depends only on the row itself and on the schema.
 
 The contribution bound rests on this: removing a person's rows from the upload removes exactly that
 person's rows from the canonical file, byte for byte, whatever the other rows are and wherever the
@@ -7,6 +7,7 @@ reader divides the file.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpgeo.ingest.csv_lines import BLOCK_BYTES
+from dpgeo.ingest.csv_lines import BLOCK_BYTES, read_lines, split
 from dpgeo.ingest.parquet_reader import BATCH_ROWS
 from dpgeo.ingest.schema import Columns
 from dpgeo.spatial.area import StudyArea
@@ -32,13 +33,13 @@ DECLARED = schema(
 )
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
-PERSONS = ["u", "v", "7", "", "J\u00f6"]
+PERSONS = ["u", "v", "7", "", "J\u00f6", "Doe, Jane"]
 LATITUDES = ["45", "45.123456789", "400.17", "nan", "45,5", "", "31.4159265358979", "x", "-0.0"]
 LONGITUDES = ["5", "-1.5", "9.87654321", "5.5e0", "181", "inf", "0"]
 TIMES = ["0", "2024-03-31 02:30", "2024-10-27T02:30", "2024-07-01", "x", "1719835200.5"]
 
 rows = st.tuples(*map(st.sampled_from, (PERSONS, LATITUDES, LONGITUDES, TIMES)))
-"""A row, often with something wrong in it."""
+"""A row, which often has something wrong with it."""
 
 usable = st.tuples(
     st.sampled_from(["u", "v"]),
@@ -48,10 +49,11 @@ usable = st.tuples(
 )
 
 noise = st.sampled_from(
-    [b'"', b'"u,45,5,0', b'u,45,5,"0', b'"u"",45,5,0', b"\xff\xfe,45,5,0", b"u,45,5", b"\x00",
-     b"", b'",",",', b"u,45,5,0,", b"u" * 70_000 + b",45,5,0", "\u2028,45,5,0".encode()]
+    [b'"', b'u,45,5,"a ""b"', b'u,45,5, "x"', b'"u,45,5,0', b'u,45,5,"0', b'"u"",45,5,0',
+     b"\xff\xfe,45,5,0", b"u,45,5", b"\x00", b"", b'",",",', b"u,45,5,0,",
+     b"u" * 70_000 + b",45,5,0", "\u2028,45,5,0".encode()]
 )  # fmt: skip
-"""Lines that a CSV library could join with their neighbours."""
+"""Lines that a CSV library could join to their neighbours."""
 
 
 def line_of(row: tuple[str, ...]) -> bytes:
@@ -84,6 +86,33 @@ def test_each_csv_line_is_read_as_if_it_were_alone(
     assert bits(together) == bits(concatenated(alone))
 
 
+signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.encode)
+
+
+def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
+    """Return the fields of each line of a block, or what is wrong with its quotation marks."""
+    block = b"\n".join([*content, b""])
+    found = next(read_lines(io.BytesIO(block)))
+    parts = split(found, delimiter)
+    result: list[Any] = []
+    for line, number in enumerate(parts.count):
+        which = np.array([line])
+        ends = [parts.field(found, which, index) for index in range(number + 1)]
+        cells = [block[start[0] : end[0]] for start, end in ends]
+        result.append((bool(parts.unclosed[line]), bool(parts.stray[line]), cells))
+    return result
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(signs, min_size=1, max_size=6), st.sampled_from([ord(","), ord("\t"), None]))
+@example([b'"a,1",1', b'a, "1"'], ord(","))
+def test_the_fields_of_a_line_do_not_depend_on_other_lines_of_its_block(
+    content: list[bytes], delimiter: int | None
+) -> None:
+    alone = [cells for line in content for cells in fields([line], delimiter)]
+    assert fields(content, delimiter) == alone
+
+
 @SLOW
 @given(lines, st.lists(usable.map(line_of), max_size=6), st.randoms(use_true_random=False))
 def test_removing_a_persons_lines_removes_exactly_their_rows(
@@ -113,7 +142,7 @@ def text_table(content: list[tuple[str, ...]]) -> Any:
 
 
 def typed_table(content: list[tuple[str, ...]]) -> Any:
-    """Return numbers as numbers, persons as categories, times as local timestamps."""
+    """Return a table of numbers as numbers, persons as categories, times as local timestamps."""
     table = text_table(content)
     number = [[_number(cell) for cell in table[name].to_pylist()] for name in ("lat", "lon")]
     return pa.table(

@@ -1,4 +1,4 @@
-"""Persons: keyed hashes, the same however an identifier is stored."""
+"""Persons: identifiers become keyed hashes that do not depend on how a file stores them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ def test_it_refuses_numbers_that_cannot_name_a_person(tmp_path: Path, value: flo
 
 @pytest.mark.parametrize("text", ["1.23457E+11", "1.2345678901234568e+16", '"1,2E+15"', "-4e+20"])
 def test_it_refuses_identifiers_that_a_spreadsheet_shortened(tmp_path: Path, text: str) -> None:
-    """Many persons share such a shortened number, and would be bounded as if they were one."""
+    """Identifiers that a spreadsheet has shortened are refused.
+
+    Many identifiers become the same shortened number, and their persons would count as one.
+    """
     assert refused(tmp_path, f"{text},45,5,0") == {
         "the person is a number that is not whole or too large to be exact": 1
     }

@@ -1,4 +1,4 @@
-"""Coordinates: which are positions, and why the others are refused."""
+"""Coordinates: which are valid positions, and why others are refused."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
     assert found.columns == ["who", "at", "tags", "geom", "raw"]
     assert len(found.rows) == 7
     assert found.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
-    assert found.suggested == Columns(geometry="geom")
+    assert found.suggested == Columns(geometry="geom", file_format="parquet")
 
 
 def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
@@ -67,7 +67,9 @@ def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
     table = pa.table({"uid": [1], "spot": [shapely.Point(5, 45).wkb]})
     path = tmp_path / "a.parquet"
     pq.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
-    assert preview(path, "a").suggested == Columns(geometry="spot", person="uid")
+    assert preview(path, "a").suggested == Columns(
+        geometry="spot", person="uid", file_format="parquet"
+    )
 
 
 def test_thousands_of_columns_are_shown(tmp_path: Path) -> None:

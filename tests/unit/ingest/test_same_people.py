@@ -1,4 +1,4 @@
-"""The persons of two canonical files, compared through hashes that are nowhere stored."""
+"""Two canonical files compared by their persons, with hashes that are not stored anywhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORGANISATION = os.urandom(32)
 
 
 def write(path: Path, people: range) -> People:
-    """Write a file of two rows a person, under a dataset's key of its own."""
+    """Write a canonical file with two rows for each person, hashed with the dataset's own key."""
     key = ORGANISATION + os.urandom(32)
     names = pa.array([f"p{number}" for number in people for _ in range(2)])
     sieve = Sieve(np.arange(len(names)), Tally())

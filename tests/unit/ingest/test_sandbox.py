@@ -1,4 +1,4 @@
-"""The process that reads compressed and binary files: its limits, and how it ends."""
+"""The sandbox process that reads compressed and binary files: its limits, and how it ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_has_none_of_the_servers_secrets(
 
 
 def shim(folder: Path, program: Path) -> str:
-    """Write a worker that is another program."""
+    """Write a program that replaces the sandbox's worker; return its path."""
     script = folder / "python"
     script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
     script.chmod(0o755)
@@ -125,7 +125,7 @@ def test_a_preview_is_limited_by_processor_time_not_by_load(
         "import sys, time\nfrom dpgeo.ingest import sandbox_worker as worker\n"
         f"def look(request, say):\n    {work}\n    return 'seen'\n"
         "worker.PREVIEW_SECONDS, worker.TASKS['preview'] = 2, look\n"
-        "worker.limit_memory = lambda: None\n"
+        "worker.limit_memory = lambda task: None\n"
         "sys.argv[1:] = ['preview']\nworker.main()\n"
     )
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
@@ -171,14 +171,19 @@ HUGE = 300 << 20
 
 
 def huge_value(path: Path) -> None:
-    """Write two rows with one declared value of hundreds of MB, a few hundred KB compressed."""
+    """Write two rows, one with a declared value of hundreds of MB that compresses to a few hundred
+    KB.
+    """
     table = pa.table({**GOOD, "who": ["a" * HUGE, "b"]})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     assert path.stat().st_size < 1 << 20
 
 
 def in_another_process(program: str, *arguments: Path) -> list[str]:
-    """Return the output of a program whose memory must not be counted as ours."""
+    """Run a program in another process, and return its output.
+
+    The test does not count that process's memory as its own.
+    """
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True, text=True, timeout=120, check=True, cwd=Path(__file__).parents[3],

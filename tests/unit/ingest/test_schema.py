@@ -1,4 +1,4 @@
-"""The declaration of a file's columns."""
+"""The schema in which an owner declares a file's columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times: ISO 8601 or seconds since 1970, and a fixed rule where clocks change."""
+"""Times: ISO 8601 or seconds since 1970, with a fixed rule for the hours when clocks change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What is understood of messy files, and that they are read as it was understood."""
+"""What the preview understands of messy files, which are then read in that way."""
 
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.column_guess import suggest
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
@@ -39,7 +41,7 @@ def understood(
 
 
 def rows(line: str, times: int = 40) -> str:
-    """Return lines with the numbers 10, 11... in place of # and the days 1 to 28 of @."""
+    """Return `times` copies of a line, with # replaced by 10, 11... and @ by the days 1 to 28."""
     return "".join(
         line.replace("#", str(10 + i)).replace("@", str(i % 28 + 1)) for i in range(times)
     )
@@ -200,3 +202,50 @@ def test_a_declaration_that_cannot_be_tried_is_refused(tmp_path: Path) -> None:
     columns = Columns(longitude="lon", latitude="lat", time="no")
     with pytest.raises(InvalidInput):
         understood(tmp_path, "device,lat,lon\np,52,13\n", columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "formats"),
+    [
+        ("Kundennr;Datum;Uhrzeit;lat;lon", "k{n};{d}.3.24;14:0{n};52.5{n};13.4{n}", "dmy"),
+        ("klantnummer,date,time,lat,lon", "k{n},2024-03-{d},2:05 PM,52.5{n},13.4{n}", "ymd"),
+        ("Ger\u00e4tenummer,day,time,lat,lon", "{n},2024-03-{d},10:00:30,52.5{n},13.4{n}", ""),
+    ],
+)
+def test_a_date_and_its_clock_may_stand_in_two_columns(
+    tmp_path: Path, header: str, row: str, formats: str
+) -> None:
+    path = tmp_path / "a.csv"
+    lines = [header, *(row.format(n=n, d=n + 12) for n in range(1, 10))]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = preview(path, "a.csv", Context(Unit.PERSON)).understanding
+    assert found is not None
+    who, date, clock, *_ = header.replace(";", ",").split(",")
+    columns = found.columns
+    assert (columns.person, columns.time, columns.clock) == (who, date, clock)
+    assert (columns.time_format, found.accepted) == (formats, 9)
+
+
+@pytest.mark.parametrize("name", ["KundenNr", "idcliente", "numcliente", "DeviceNo", "Geraetenr"])
+def test_compounds_name_whose_number_it_is(name: str) -> None:
+    assert suggest([name, "lat", "lon"]).person == name
+    assert suggest(["casino", "number", "Kundenkonto"]).person == ""
+
+
+TRACK_POINT = '<trkpt lat="52.{}" lon="13.{}"><time>2026-05-01T12:00:00Z</time></trkpt>'
+
+
+def test_each_file_of_an_archive_is_offered_as_one_person(tmp_path: Path) -> None:
+    packed = tmp_path / "tracks.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for who in ("anna", "ben"):
+            points = "".join(map(TRACK_POINT.format, range(1, 5), range(1, 5)))
+            track = f"<gpx><trk><trkseg>{points}</trkseg></trk></gpx>"
+            archive.writestr(f"{who}.gpx", track)
+    found = preview(packed, "tracks.zip", Context(Unit.PERSON)).understanding
+    assert found is not None
+    (question,) = found.questions
+    (answer,) = question.answers
+    assert str(answer.label) == "Each file is one person"
+    assert (answer.columns.person, answer.columns.file_format) == ("file name", "gpx.zip")
+    assert answer.accepted == 8

@@ -1,4 +1,4 @@
-"""The message queue in a folder."""
+"""A message queue that consists of files in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mechanism that docs/architecture.md shows."""
+"""The example mechanism in docs/architecture.md."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
-    """Return counts of a town with two centres and empty country around."""
+    """Return counts of a town with two centres, surrounded by empty country."""
     random = np.random.default_rng(seed)
     centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
     place = random.normal(centre, 0.05, (people, 2))
@@ -72,7 +72,9 @@ def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, sign
 
 
 def test_a_larger_bound_acts_like_a_smaller_epsilon() -> None:
-    """Noise scales with bound/epsilon, and so do the thresholds."""
+    """A larger contribution bound acts like a smaller epsilon: noise and thresholds scale with
+    bound/epsilon.
+    """
     view = ArrayView(area=TRIANGLE, unit=Unit.PERSON, counting=Counting.PEOPLE, bound=20)
     params = auto.Params(cells=16)
     released = run(auto.MECHANISM, view, params, Fraction(1), SeededEntropy(1), {})
@@ -159,5 +161,5 @@ def test_a_million_cells_take_seconds() -> None:
 
     release(counts, "1")
 
-    # About 3 s on two cores of 2026; the rest is for busy machines.
+    # It takes about 3 s on two cores of 2026; the longer limit allows for busy machines.
     assert time.perf_counter() - started < 60

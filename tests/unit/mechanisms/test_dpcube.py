@@ -28,7 +28,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def view(people: int = 4000, bound: int = 2) -> ArrayView:
-    """Return a view of people in two clusters of the triangle, three positions each."""
+    """Return a view of people in two clusters within the triangle, three positions each."""
     random = np.random.default_rng(9)
     heart = random.integers(0, 2, 3 * people)
     spread = random.normal(0, 0.004, (2, 3 * people))
@@ -62,7 +62,7 @@ def test_partition_totals_are_sums_of_the_same_bounded_cells(splitting: str) -> 
 
     assert len(found.boxes) > 10
     assert found.totals.tolist() == sums.tolist()
-    # 4,000 people, at most two cells each.
+    # There are 4,000 people with at most two cells each.
     assert 4000 < found.totals.sum() <= 8000
 
 
@@ -79,7 +79,7 @@ def test_it_spends_the_declared_shares_and_nothing_else() -> None:
 
 
 def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
-    """The differences of the totals from the exact sums are not sums of the cells' noise."""
+    """The totals minus the exact sums are noise of their own, not sums of the cells' noise."""
     exact = content(release(ZeroNoise()))
     deviations = []
     for seed in range(40):
@@ -97,7 +97,9 @@ def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
 
 
 def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
-    """Hence they reveal nothing that the noisy cells do not."""
+    """The partitions follow from the published counts, so they reveal nothing beyond the noisy
+    cells.
+    """
     found = content(release(SeededEntropy(3)))
     rule = Rule(cell_variance=found.noise.variance, total_variance=found.totals_noise.variance)
 
@@ -173,7 +175,10 @@ def test_it_is_found_by_its_key() -> None:
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])
 def test_thresholds_and_margins_hold_on_an_empty_map(answers: str) -> None:
-    """With partitions grown on noise alone, which misleads naive formulas most."""
+    """On an empty map, where simple formulas are most wrong, thresholds and margins still hold.
+
+    The partitions follow from noise alone there.
+    """
     reached, covered, cells = 0, 0, 0
     for seed in range(4):
         released = release(SeededEntropy(seed), people=0, cells=128, answers=answers)

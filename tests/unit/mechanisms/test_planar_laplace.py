@@ -155,7 +155,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 
 
 def telling(size: int = 300, bound: int = 3) -> ArrayView:
-    """Return a view whose reports name an app; the first third names an undeclared one."""
+    """Return a view in which each report has an app; a third have one that is not declared."""
     numbers = (np.arange(size) * 3 // size + 2) % 3
     return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
 
@@ -169,7 +169,7 @@ def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> 
     assert Counter(table["app"].to_pylist()) == {"1.4": 100, "2.0": 100, "other": 100}
     order = np.argsort(np.asarray(telling().longitude), kind="stable")
     values = np.array(["1.4", "2.0", "other"])[np.asarray(telling().combination)[order]]
-    assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95  # but for snapping
+    assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95  # snapping reorders a few
     assert "app" in (tmp_path / "points.csv").read_text().splitlines()[0]
     features = json.loads((tmp_path / "points.geojson").read_text())["features"]
     assert {each["properties"]["app"] for each in features} == {"1.4", "2.0", "other"}
@@ -223,7 +223,7 @@ def test_undeclared_attributes_are_refused_before_any_draw() -> None:
 
 
 def test_padding_points_have_no_attributes() -> None:
-    """An attribute on them would have to be drawn, and the shares would reveal them."""
+    """Attributes of padding would have to be drawn, and their shares would reveal the padding."""
     with pytest.raises(InvalidInput, match="Padding points") as refused:
         price(Params(padded=True, attributes=True), 3, AREA)
     assert refused.value.field == "attributes"
@@ -238,7 +238,7 @@ def test_padding_gives_at_most_a_hundred_points_per_person() -> None:
 
 
 def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
-    few = view(size=301, bound=3)  # 150 people with two reports, one with one
+    few = view(size=301, bound=3)  # 150 people have two reports, one has one
     plain, padded = released(Params(cells=16), few), released(Params(cells=16, padded=True), few)
     assert (padded.guarantee, padded.trace) == (plain.guarantee, plain.trace)
     assert isinstance(padded.content, PointsRelease)
@@ -247,7 +247,7 @@ def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
     assert padded.content.density.sum() == pytest.approx(151 * 3)
     first = statement(padded)["not_protected"][0]
     assert "everybody has exactly 3 points" in first
-    # ln 4 / 200 m over the 22 km across the frame.
+    # The rate is ln 4 / 200 m; the grid is 22 km across.
     exponent = float(re.search(r"e(\d+)\b", first).group(1))  # type: ignore[union-attr]
     assert exponent == pytest.approx(math.log(4) / 200 * 20_300 / math.log(10), rel=0.05)
     assert "everybody has" in layers(padded)[0].note.lower()
@@ -268,7 +268,7 @@ def test_padding_points_have_no_times() -> None:
 
 
 def density() -> Density:
-    """Return a density with nine in ten people in the western fifth."""
+    """Return a density that has nine tenths of the people in the area's western fifth."""
     zones = Zones(
         keys=("west", "east"),
         names=("West", "East"),
@@ -318,7 +318,9 @@ def test_its_statement_is_about_places_and_names_what_is_revealed() -> None:
 
 
 def census(side: int) -> Density:
-    """Return a density of one person in each of so many squares along the area's sides."""
+    """Return a density of one person in each square, with `side` squares along each side of the
+    area.
+    """
     lon, lat = np.linspace(10.0, 10.2, side + 1), np.linspace(50.0, 50.1, side + 1)
     features = [
         {
@@ -373,7 +375,10 @@ HOLED = StudyArea.from_geojson(
 
 
 def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
-    """The reports lie around the hole, so that noise moves many into it."""
+    """In the hole of an area there are neither points nor density.
+
+    The reports lie around the hole, so that noise moves many of them into it.
+    """
     generator = np.random.default_rng(3)
     rows = ArrayView(
         area=HOLED,
@@ -387,7 +392,7 @@ def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
     assert 1500 < content.longitude.size <= 2000
     assert HOLED.covers(content.longitude / UNITS, content.latitude / UNITS).all()
     assert content.density[~content.grid.inside(HOLED)].sum() == 0
-    # Those that noise moved into it lie along its outline.
+    # Points that the noise moved into the hole have been put on its outline.
     hole = shapely.Polygon(HOLED.shape.interiors[0])
     apart = shapely.distance(
         hole, shapely.points(content.longitude / UNITS, content.latitude / UNITS)
@@ -421,14 +426,14 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
     assert isinstance(content, PointsRelease)
     lon, lat = content.longitude / UNITS, content.latitude / UNITS
     assert area.covers(lon, lat).all()
-    # Nobody was moved around the earth to the other side of the area.
+    # No point was moved around the earth to the other side of the area.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
 
 
 @pytest.mark.parametrize("radius", [1, 200])
 def test_an_area_smaller_than_a_step_of_the_grid_is_refused(radius: int) -> None:
-    """Either the radius is larger than the area, or no point of the grid lies in it."""
+    """An area is refused if it is smaller than the radius or contains no point of the grid."""
     with pytest.raises(InvalidInput) as refused:
         price(Params(radius=radius), 1, StudyArea.from_bounds(10.0, 50.0, 10.000004, 50.000002))
     assert refused.value.field == "radius"

@@ -78,8 +78,8 @@ def test_margins_cover_although_cells_were_selected_by_their_noise() -> None:
 
     assert len(covered) > 5000
     assert np.mean(covered) > 0.95
-    # The margin of the noise alone would not cover: most of these cells are listed because of their
-    # noise.
+    # The noise's margin alone would not cover 95 %, because most of these cells are listed only
+    # because of their noise.
     assert layer.least_listed == content(released).threshold
 
 

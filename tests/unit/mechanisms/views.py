@@ -1,4 +1,4 @@
-"""A view of people in an outlined area, for the mechanisms' tests."""
+"""A view of people in an area with an outline, for tests of mechanisms."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def view(people: int = 4000, bound: int = 2) -> ArrayView:
 
 
 def true_counts(tree: TreeRelease, seen: ArrayView) -> NDArray[np.int64]:
-    """Return the bounded counts of all nodes."""
+    """Return the true counts, after contribution bounding, of all nodes."""
     cells = seen.histogram(tree.grid)._read_by_meter()
     return box_sums(summed_area(cells), tree.boxes)

@@ -13,10 +13,10 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 SQUARE = StudyArea.from_bounds(0, 0, 1, 1)
-"""Every cell of a small grid over it touches it."""
+"""A study area that touches every cell of a small grid laid over it."""
 
 BAND = StudyArea.from_bounds(0, 0.45, 1, 0.55)
-"""Only the middle row of a 3 x 3 grid over it touches it."""
+"""A study area that touches only the middle row of a 3 x 3 grid laid over its square."""
 
 
 def released(content: Content, area: StudyArea = SQUARE) -> Released:
@@ -35,9 +35,9 @@ def released(content: Content, area: StudyArea = SQUARE) -> Released:
 
 
 def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
-    """Return the worked example's nine cells and four partitions, without noise.
+    """Return the nine cells and four partitions of the source's worked example, without noise.
 
-    The source prints 51 and 53 as totals of {1, 2} and {4, 7}; its own matrix gives 31 and 73.
+    The source prints 51 and 53 as the totals of {1, 2} and {4, 7}; its own matrix gives 31 and 73.
     """
     return PartitionRelease(
         grid=Grid.over(area, 3),
@@ -53,8 +53,9 @@ def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
 def small_tree(*, measured: tuple[bool, ...] = (True,) * 5) -> TreeRelease:
     """Return a tree over three by three cells.
 
-    Node 0 is the whole; its children are the first row (node 1) and the rest (node 2), whose
-    children are the first column (node 3) and the box to its right (node 4).
+    Node 0 is the whole grid. Its children are node 1, the first row, and node 2, the other rows.
+    The children of node 2 are node 3, its first column, and node 4, everything to the right of
+    that.
     """
     counts = np.array([100, 40, 50, 12, 30])
     return TreeRelease(

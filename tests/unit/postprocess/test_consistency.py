@@ -11,7 +11,7 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def random_tree(seed: int) -> Tree:
-    """Return parents and levels of a forest with nodes of none to five children."""
+    """Return parents and levels of a random forest in which nodes have at most five children."""
     random = np.random.default_rng(seed)
     parent, level = [-1, -1], [0, 0]
     for node in range(40):
@@ -23,7 +23,7 @@ def random_tree(seed: int) -> Tree:
 
 
 def leaves_below(parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return which leaves (columns) each node (row) is the sum of."""
+    """Return a 0/1 matrix (nodes, leaves) that says which leaves each node is the sum of."""
     leaf = np.flatnonzero(~np.isin(np.arange(len(parent)), parent))
     member = np.zeros((len(parent), len(leaf)))
     for column, node in enumerate(leaf):
@@ -87,7 +87,10 @@ def test_counts_without_noise_are_kept() -> None:
 
 
 def test_results_are_finite_for_very_different_noise_scales() -> None:
-    """At epsilon 1000 one level's variance can be 1e-50 of another's."""
+    """Results stay finite if noise scales are very different.
+
+    At epsilon 1000 one level's variance can be 1e-50 of another's.
+    """
     counts, parent, level = np.array([7, 3, 3, 3]), np.array([-1, 0, 1, 1]), np.array([0, 1, 2, 2])
 
     for variance in ([1e-90, 1e10, 1e-40, 1e-40], [1e10, 1e-99, 1e-40, 1e3], [1e-300, 0, 1e-8, 1]):

@@ -54,7 +54,7 @@ def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat:
     start[row, column] = 1.0
     expected = channel.forward(start) * size
     assert expected.sum() == pytest.approx(size, rel=1e-9)
-    # They differ by chance only: some hundredths in the edge's cells, and the end of the kernel.
+    # They differ only by chance: by a few hundredths in cells at the edge and at the kernel's end.
     assert np.abs(drawn - expected).sum() / size < 0.06 + np.sqrt(expected).sum() / size
 
 

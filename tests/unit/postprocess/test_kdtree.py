@@ -17,7 +17,10 @@ def everywhere(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def laplace(random: np.random.Generator, scale: float, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Return discrete Laplace noise as a difference of geometrics, good enough to grow trees on."""
+    """Return discrete Laplace noise as the difference of two geometric variables.
+
+    It is good enough to grow trees on, not to release.
+    """
     chance = 1 - np.exp(-1 / scale)
     return random.geometric(chance, shape) - random.geometric(chance, shape)
 
@@ -62,7 +65,7 @@ def test_it_splits_where_the_squared_deviation_falls_most() -> None:
 
     boxes = grow_kdtree(cells, everywhere(cells), VARIANCE)
 
-    # Brute force: no other first cut leaves less deviation than the one before column 3.
+    # A search of all first cuts shows that none leaves less deviation than the cut before column 3.
     def deviation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         return float(first.size * first.var() + second.size * second.var())
 
@@ -92,13 +95,15 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
     for _ in range(300):
         cells = laplace(random, 20, (64, 64))
         splits += len(grow_kdtree(cells, everywhere(cells), rule)) > 1
-    # Three standard deviations: about one map in 700; a plain "> v1" would split half of them.
+    # Three standard deviations occur in one of 700 maps; a plain "> v1" would split half of the
+    # maps.
     assert splits <= 8
 
 
 def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
-    """5,000 people are on the left half: neither a single cell nor the variance of cells shows
-    it.
+    """A city that is hidden in the noise of single cells is split all the same.
+
+    The left half has 5,000 people, which neither a cell nor the cells' variance shows.
     """
     cell, total = laplace_variance(40), laplace_variance(15)
     random = np.random.default_rng(4)
@@ -114,6 +119,20 @@ def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
 
     assert len(by_variance) == 1
     assert 8 <= len(by_suspicion) <= 400
+
+
+def test_a_half_that_noise_made_look_empty_is_still_suspected() -> None:
+    """A half that looks empty because of noise is still suspected to hold people.
+
+    Its cells add up to less than 0, and those of the other half are even: nothing else is split.
+    """
+    cells = np.full((64, 64), 25)
+    cells[:, :32] = -3
+    rule = Rule(cell_variance=laplace_variance(10), total_variance=laplace_variance(4))
+
+    boxes = grow_kdtree(cells, everywhere(cells), rule)
+
+    assert (boxes[:, 3] <= 32).sum() > 1
 
 
 def test_every_box_contains_a_cell_inside_the_area() -> None:
@@ -146,7 +165,10 @@ def test_an_area_without_a_cell_is_one_box() -> None:
 
 
 def test_squares_that_overflow_64_bits_do_not_mislead_it() -> None:
-    """A flat corner beside cells whose squares add up to 4e20 stays one box."""
+    """Squares that overflow 64 bits do not mislead the tree.
+
+    A flat corner beside cells with squares that add up to 4e20 stays one box.
+    """
     cells = np.full((64, 64), 5, dtype=np.int64)
     cells[:, 32:] = 3_000_000_000 * (np.indices((64, 32)).sum(0) % 2)
     assert float((cells.astype(np.float64) ** 2).sum()) > 2.0**63

@@ -1,4 +1,4 @@
-"""The opening view: its layer, its unit and its classes, from released figures alone."""
+"""The opening view of a map: its layer, unit and classes follow from released figures alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpgeo.spatial.grid import Grid
 from tests.unit.artefacts.releases import contour_release, examples, points_release, slices_release
 
 GRID = Grid(west=0.0, north=0.0, cell=100.0, columns=64, rows=64)
-"""Cells of about 100 m on the ground, for it lies on the equator."""
+"""A grid with cells of about 100 m on the ground, because it lies on the equator."""
 
 
 def cells_of(
@@ -54,7 +54,7 @@ def cells_of(
 
 
 def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> BoxLayer:
-    """Make a measured layer of squares in a row, by their sides in cells."""
+    """Return a measured layer of squares in a row; `sides` are their sides in cells."""
     left = np.concatenate([[0], np.cumsum(sides)[:-1]])
     side = np.array(sides)
     boxes = np.column_stack([0 * side, side, left, left + side]).astype(np.int32)
@@ -75,7 +75,7 @@ def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> 
 
 
 def surface(clear: float) -> BoxLayer:
-    """Make a surface of 1,000 people, of whom cells that stand out hold a share."""
+    """Return a surface of 1,000 people; the share `clear` of them is in cells that stand out."""
     value = np.zeros(1000)
     value[:20] = 1000 * clear / 20
     value[20:] = 1000 * (1 - clear) / 980
@@ -115,7 +115,10 @@ def test_contours_open_on_bands_and_points_on_areas() -> None:
 
 
 def test_the_unit_is_the_smallest_box_rounded_up() -> None:
-    """Cells of 100 m: boxes of 300 m and more give squares of 500 m."""
+    """The map's unit is the side of the smallest box, rounded up.
+
+    Cells are 100 m wide; if boxes are at least 300 m wide, the unit is a square of 500 m.
+    """
     assert map_metres([boxes_of([3, 8, 8], [20, 50, 60])]) == 500
     assert map_metres([boxes_of([1, 8, 8], [20, 50, 60])]) == 100
 
@@ -144,7 +147,10 @@ def test_all_layers_of_a_map_have_one_unit() -> None:
 
 
 def test_no_class_begins_above_every_published_count() -> None:
-    """A box of 100 m with 900 people, stated per 500 m, must not put 20,000 into the legend."""
+    """No class of the legend begins above every published count.
+
+    A box of 100 m with 900 people, converted to 500 m, must not put 20,000 into the legend.
+    """
     skewed = boxes_of([1] + [5] * 9, [900, *range(20, 29)])
     metres = 500
     assert per_square(skewed, metres).max() > 20_000

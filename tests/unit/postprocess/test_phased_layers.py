@@ -80,7 +80,9 @@ def test_margins_and_thresholds_of_the_surface_hold_on_generated_maps(name: str)
 
 
 def test_the_picture_of_a_faint_surface_keeps_its_shape() -> None:
-    """Its values lie far below the noise of one count."""
+    """A faint surface keeps its shape in the picture, although its values are far below a count's
+    noise.
+    """
     _, _, estimate = shown(flat(), 3)
 
     assert quantisation_step(estimate) <= float(estimate.value.max()) / 1000

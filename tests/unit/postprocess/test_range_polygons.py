@@ -1,4 +1,4 @@
-"""Range answers for polygons of any form, compared with clipping box by box."""
+"""Range answers for polygons of any shape, compared with a slow method that clips every box."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def star(random: np.random.Generator, reach: float) -> Any:
 
 
 def polygons(number: int = 40) -> list[Any]:
-    """Draw polygons with holes, of several parts, slivers and boxes, and the area itself."""
+    """Return random polygons and the area itself.
+
+    There are polygons with holes, polygons of several parts, slivers and boxes.
+    """
     random = np.random.default_rng(5)
     drawn: list[Any] = [AREA.shape, shapely.box(WEST - 1, SOUTH - 1, EAST + 1, NORTH + 1)]
     for index in range(number):
@@ -55,7 +58,7 @@ def polygons(number: int = 40) -> list[Any]:
 
 
 def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
-    """Return boxes, counts and indices of noises that an answer may add up."""
+    """Return the boxes, counts and noise indices from which an answer may be summed."""
     if isinstance(content, TreeRelease):
         leaf = ~np.isin(np.arange(len(content.parent)), content.parent)
         return content.boxes[leaf], content.counts[leaf], content.level[leaf]

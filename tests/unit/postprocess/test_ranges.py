@@ -1,4 +1,4 @@
-"""Range answers: sums over a region, exact where there is no noise."""
+"""Range answers, which are sums over a region; without noise they are exact."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_answers_for_disjoint_regions_add_up(key: str) -> None:
-    """Estimates add up if every region is answered by the same counts."""
+    """Answers for disjoint regions add up if all regions are answered from the same counts."""
     content = released(key, noisy=key != "quadtree")
     west, south, east, north = AREA.bounds
     across, along = np.linspace(west, east, 4), np.linspace(south, north, 4)
@@ -211,7 +211,10 @@ def test_every_content_type_with_counts_answers() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_the_margin_is_that_of_one_noise_for_each_count(key: str) -> None:
-    """Also where levels of a tree have equal noise."""
+    """The margin of an answer allows for one noise in each count.
+
+    That also holds if levels of a tree have equal noise.
+    """
     content = released(key, noisy=True)
     (found,) = answer(content, AREA.shape)
     noises = {line.noise for line in content.trace if isinstance(line.noise, DiscreteLaplace)}

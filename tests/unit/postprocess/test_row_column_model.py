@@ -58,8 +58,9 @@ def test_no_value_influences_its_own_prediction(side: int) -> None:
 
 
 def _surveyed(cells: np.ndarray, seed: int) -> NodeMeasurements:
-    """Return counts of blocks of 8 cells and, near the corner, of single cells; noise of scale
-    20.
+    """Return noisy counts of blocks of 8 cells and, near the corner, of single cells.
+
+    The noise has scale 20.
     """
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(np.ones((SIDE, SIDE), dtype=np.bool_))

@@ -84,7 +84,10 @@ def test_an_estimate_of_boxes_spreads_evenly_over_their_cells() -> None:
 
 
 def test_the_margins_of_a_fixed_tree_cover_as_often_as_they_say() -> None:
-    """The tree does not depend on the noise, so the least-squares error is the true one."""
+    """The margins of a tree that does not depend on the noise cover as often as they state.
+
+    In such a tree the least-squares error is the true one.
+    """
     tree = small_tree()
     random = np.random.default_rng(4)
     rate = np.array([float(tree.noises[level].rate) for level in tree.level])

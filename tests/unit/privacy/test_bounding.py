@@ -1,4 +1,4 @@
-"""Popular bounding: its cost of a tenth of epsilon, and ranks of regions."""
+"""Popular contribution bounding: it costs a tenth of epsilon and ranks regions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def test_the_trace_of_popular_bounding_lists_its_spends() -> None:
 
 @pytest.mark.parametrize("bounding", list(Bounding))
 def test_popular_places_are_kept_first(bounding: Bounding) -> None:
-    """Each person has one count: popular bounding puts more of them into the fullest zone."""
+    """Popular places are kept first.
+
+    Each person has one count, and popular bounding puts more of these counts into the fullest zone.
+    """
     params = zones.Params(zones="wards")
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)
     assert isinstance(released.content, ZonesRelease)

@@ -1,4 +1,4 @@
-"""Private counts are opaque to everything but the Meter."""
+"""Private counts, which are opaque to everything except the Meter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Production randomness: keys from the operating system, streams without overlap."""
+"""Production randomness: keys from the operating system, and streams that do not overlap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 5000
 
 
 class Keys:
-    """A stand-in for the operating system that returns known keys and counts them."""
+    """A stand-in for the operating system's randomness: it returns known keys and counts them."""
 
     def __init__(self) -> None:
         self.given: list[int] = []
@@ -35,7 +35,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 
 def words_of_a_child(stream: SystemWords) -> NDArray[np.uint64]:
-    """Return the words that a forked process draws from the stream that it inherits."""
+    """Return the words that a forked process draws from an inherited stream."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Running a mechanism: its plan is checked before it sees data."""
+"""Runs of mechanisms: a plan is checked before the mechanism sees data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_noise_reaches_every_cell_of_the_area() -> None:
     released = run(MECHANISM, VIEW, Params(cells=32), Fraction(1, 100), SeededEntropy(1), {})
     assert isinstance(released.content, GridRelease)
     inside = released.content.grid.inside(AREA)
-    # The scale is 300: of a thousand cells, one in 600 has no noise.
+    # With noise of scale 300, only one cell in 600 gets noise 0.
     assert np.count_nonzero(released.content.counts[inside]) > 0.98 * inside.sum()
 
 

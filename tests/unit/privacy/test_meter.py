@@ -1,4 +1,4 @@
-"""The Meter: every label is spent once, nothing undeclared is drawn."""
+"""The Meter: each label is spent only once, and nothing undeclared is drawn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_counts(values: list[list[int]] | list[int] | int = 0) -> PrivateCounts:
 
 def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Meter) -> None:
     noisy = meter.measure("cells", make_counts([[1, 2, 3], [4, 5, 6]]))
-    # This entropy gives zero noise.
+    # This entropy makes all noise zero, so the counts are exact.
     assert noisy.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert noisy.dtype == np.int64
 

@@ -41,7 +41,7 @@ def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> 
     moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
     far = metres(*moved, lon, lat)
     for share in (0.1, 0.5, 0.95, 0.999):
-        # Five standard errors, and the two metres of the grid.
+        # Five standard errors, plus 0.003 for the two metres of the grid.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
     if lat < 80:  # near a pole every direction but north leads south
@@ -57,7 +57,8 @@ def test_without_noise_a_report_is_only_snapped() -> None:
 
 
 def test_every_distance_can_be_drawn() -> None:
-    # The first exponential begins with a word of zeros (all ones, inverted): it exceeds 64 ln 2.
+    # The first exponential begins with a word of zeros (all ones when inverted), so it exceeds 64
+    # ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
     assert arcs[0] * 1e5 >= 64 * math.log(2)
@@ -66,7 +67,7 @@ def test_every_distance_can_be_drawn() -> None:
 def test_arcs_beyond_the_antipode_are_redrawn_for_the_law_on_the_sphere() -> None:
     arcs = draw_arcs(1.0, 200_000, SeededWords(3))
     assert arcs.max() <= math.pi
-    # The mean of exp(-a) sin(a) on [0, pi], by parts.
+    # Integration by parts gives the mean of exp(-a) sin(a) on [0, pi].
     end = math.exp(-math.pi)
     mean = (1 + (math.pi + 1) * end) / (1 + end)
     assert abs(arcs.mean() - mean) < 5 * arcs.std() / math.sqrt(arcs.size)
@@ -91,7 +92,11 @@ def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
 @pytest.mark.parametrize("radius", [1, 5, 20, 50, 200, 5000])
 @pytest.mark.parametrize("latitude", [0.0, 52.5, 84.9])
 def test_snapping_adds_less_than_a_hundredth_of_the_level(radius: int, latitude: float) -> None:
-    """For pairs a fiftieth of a step apart, among them many on both sides of the grid's edges."""
+    """Snapping adds less than a hundredth of the level.
+
+    The pairs are a fiftieth of a step apart, and many of them lie on two sides of an edge of the
+    grid.
+    """
     level = make_level("ln 4", radius)
     noise = PlanarLaplace(level.epsilon, 1, grid_step(radius), input_step(radius))
     assert noise.loss_within(radius) < level.epsilon * radius * Fraction(101, 100)
@@ -180,7 +185,10 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
 
 
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
-    """Otherwise the order of reports that come out at one place and time would reveal something."""
+    """Reports are sorted by their attributes last.
+
+    Otherwise the order of reports with the same place and time would reveal something.
+    """
     several = positions([10.1] * 5, [50.05] * 5, 7)
     [part] = several._read_by_meter()
     shuffled = dataclasses.replace(part, attributes=np.array([3, 1, 2, 0, 4], dtype=np.int32))
@@ -198,7 +206,7 @@ def test_padding_reports_lie_in_the_study_area() -> None:
     )
     lon, lat = scatter(triangle, 4000, SeededWords(1))
     inside = triangle.covers(lon, lat)
-    assert 0.95 < inside.mean() < 1  # the area contains cells on the edge in part
+    assert 0.95 < inside.mean() < 1  # only parts of the cells on its edge are in the area
     assert scatter(CITY, 0, SeededWords(1))[0].size == 0
     ones = CraftedWords([(1 << 64) - 1] * 3)
     lon, lat = scatter(CITY, 1, ones)

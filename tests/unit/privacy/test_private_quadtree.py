@@ -1,4 +1,4 @@
-"""Private quadtree: noise, exact odds, and their change by one privacy unit."""
+"""Private quadtree: its noise, exact odds, and how one privacy unit changes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERYWHERE = np.ones((4, 4), dtype=np.bool_)
 
 
 def log_odds(biased: int, rate: float) -> tuple[float, float]:
-    """Return the log-probabilities that a box of this biased count is split, and that it is not."""
+    """Return the log-probabilities that a box with this biased count is split and is not split."""
     tail = math.exp(-rate * abs(biased)) / (1 + math.exp(-rate))
     if biased >= 1:
         return math.log1p(-tail), math.log(tail)
@@ -31,8 +31,9 @@ def log_odds(biased: int, rate: float) -> tuple[float, float]:
 
 
 def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np.float64]:
-    """Return log-probabilities of all 17 trees over 4 x 4 cells: unsplit, or by which quarters
-    are split.
+    """Return the log-probabilities of all 17 trees over 4 x 4 cells.
+
+    The trees are the square that is not split, and the split square with any of its quarters split.
     """
     cut, left = log_odds(max(-delta, int(cells.sum())), rate)
     quarters = cells.reshape(2, 2, 2, 2).sum(axis=(1, 3)).ravel()
@@ -45,7 +46,10 @@ def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np
 @pytest.mark.parametrize("bound", [1, 3, 10])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_log_odds_of_every_tree_change_by_at_most_epsilon(epsilon: Fraction, bound: int) -> None:
-    """Exact odds of every tree, when a person is added with all records in one cell or spread."""
+    """One added person changes the log-odds of every tree by at most epsilon.
+
+    The odds are exact, and the person's records are in one cell or spread.
+    """
     random = np.random.default_rng(1)
     noise = split_noise(epsilon, bound)
     rate, delta = float(noise.rate), bias(noise)
@@ -76,7 +80,10 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(30)])
 def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
-    """Counts that put boxes exactly where splits reveal most, at any depth."""
+    """The worst path costs at most what the proof says.
+
+    The counts are those for which splits reveal most, at any depth.
+    """
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)
 

@@ -1,4 +1,4 @@
-"""Empty cells pass a threshold with exactly the odds of their noise."""
+"""Sparse thresholds: empty cells pass with exactly the odds that their noise gives."""
 
 from __future__ import annotations
 
@@ -112,7 +112,11 @@ def dense_counts() -> PrivateCounts:
 
 
 def test_the_release_has_the_distribution_of_dense_noise_and_a_threshold() -> None:
-    """Compares occupied cells, empty cells next to them, and number and size of those that pass."""
+    """The release has the same distribution as dense noise followed by a threshold.
+
+    The test compares occupied cells, their empty neighbours, and the number and size of the empty
+    cells that pass.
+    """
     plan = [Spend(label="cells", epsilon=Fraction(2))]
     facts: dict[str, list[list[float]]] = {"sparse": [], "dense": []}
     for seed in range(400):
@@ -195,6 +199,9 @@ def test_sparse_counts_are_opaque() -> None:
 def test_sparse_counts_of_invalid_or_repeated_cells_are_refused(
     cells: list[int], words: str
 ) -> None:
-    """A cell outside would be drawn beside the grid, and a repeated one would have noise twice."""
+    """Sparse counts of invalid or repeated cells are refused.
+
+    A cell outside would get noise beside the grid, and a repeated cell would get noise twice.
+    """
     with pytest.raises(ValueError, match=words):
         PrivateSparseCounts(np.array(cells), np.array([1, 1]), size=3, sensitivity=1)

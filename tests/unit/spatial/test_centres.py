@@ -1,4 +1,4 @@
-"""Centres: nearest on the ground, independent of other cells, and evenly spread."""
+"""Nearest centres on the ground: they do not depend on other cells, and are evenly spread."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_nearest_centre_is_nearest_in_metres_on_the_ground(
 
 def test_a_cells_centre_does_not_depend_on_other_cells() -> None:
     grid = Grid.over(TRIANGLE, 512)
-    # Centres on a regular lattice, so that many cells lie on midlines.
+    # The centres form a regular lattice, so many cells lie on midlines between two of them.
     side = np.linspace(10, 12, 9)
     centres = Centres.from_degrees(*(part.ravel() for part in np.meshgrid(side, 48 + side / 4)))
     cells = np.arange(grid.size)
@@ -101,7 +101,7 @@ def test_areas_of_influence_divide_the_study_area() -> None:
 
     assert shapely.area(shapes).sum() == pytest.approx(TRIANGLE.shape.area)
     hits = shapely.intersects_xy(shapes[found], lon, lat)
-    # Sides are straight on the map, not on the ground.
+    # Not all agree, because sides of polygons are straight on the map, not on the ground.
     assert hits[covered].mean() > 0.995
 
 

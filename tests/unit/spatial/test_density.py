@@ -1,4 +1,4 @@
-"""Declared public densities: read, cut to an area, converted to a grid."""
+"""Declared public densities: read from a file, cut to an area, converted to a grid."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_it_is_spread_evenly_over_the_ground() -> None:
 
 
 def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
-    """Noisy counts below 0 count as 0."""
+    """A release's file can be read as a density; noisy counts below 0 become 0."""
     made = grid_release()
     assert isinstance(made.content, GridRelease)
     content = dataclasses.replace(made.content, counts=made.content.counts - 150)

@@ -65,7 +65,8 @@ def test_a_position_is_located_in_row_order_from_the_north_west() -> None:
     grid = Grid(west=0.0, north=30.0, cell=10.0, columns=4, rows=3)
 
     assert grid.locate([5, 35, 5], [25, 25, 5]).tolist() == [0, 3, 8]
-    # Western and northern edges belong to the cell, eastern and southern ones to the next.
+    # A point on a western or northern edge belongs to that cell, on an eastern or southern edge to
+    # the next.
     assert grid.locate([0, 10, 0], [30, 30, 20]).tolist() == [0, 1, 4]
 
 
@@ -89,7 +90,7 @@ def test_cells_inside_a_hole_do_not_touch_the_area() -> None:
 
 @pytest.mark.parametrize("cells", [1, 3, 20, 64])
 def test_every_position_of_the_area_lies_in_a_cell_inside(cells: int) -> None:
-    # The long slanted sides are straight in degrees and curved in Web Mercator.
+    # The long slanted sides are straight in degrees but curved in Web Mercator.
     half_a_continent = StudyArea(shapely.Polygon([(-20, 10), (60, 75), (-20, 75)]))
     triangle = StudyArea(shapely.Polygon([(5, 44), (5.3, 44.02), (5.1, 44.2)]))
     for area in (RING, triangle, half_a_continent, *AREAS):
@@ -123,7 +124,10 @@ def test_a_grid_survives_its_json() -> None:
 
 
 def test_the_ground_size_of_a_cell_shrinks_towards_the_poles() -> None:
-    """At 60 degrees north a metre on the ground is two in Web Mercator."""
+    """Towards the poles a cell gets smaller on the ground.
+
+    At 60 degrees north a metre on the ground is two in Web Mercator.
+    """
     grid = Grid.over(StudyArea.from_bounds(10, 59.99, 10.02, 60.01), 10)
 
     assert grid.ground_cell_metres == pytest.approx(grid.cell / 2, rel=0.002)

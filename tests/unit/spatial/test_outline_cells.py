@@ -26,7 +26,10 @@ PARTS = shapely.union_all(
 
 
 def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
-    """Test every cell's own box in degrees, slightly enlarged, against the outline in degrees."""
+    """Return a mask (rows, columns) of the cells that touch the area.
+
+    Each cell's own box in degrees, slightly enlarged, is compared with the outline in degrees.
+    """
     left = grid.west + np.arange(grid.columns) * grid.cell
     top = grid.north - np.arange(grid.rows) * grid.cell
     west, north = to_degrees(left - EDGE_METRES, 0)[0], to_degrees(0, top + EDGE_METRES)[1]

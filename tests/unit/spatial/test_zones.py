@@ -1,4 +1,4 @@
-"""Zones are read strictly, cut to the study area, and found by position."""
+"""Zones: strictly read, cut to the study area, and found by position."""
 
 from __future__ import annotations
 
@@ -136,7 +136,10 @@ def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
 
 
 def test_cutting_leaves_polygons_alone() -> None:
-    """A comb whose teeth touch the area's edge in points, and enter it in others."""
+    """Cutting zones to the area leaves only polygons.
+
+    A comb's teeth touch the area's edge at points, and enter the area elsewhere.
+    """
     comb = shapely.Polygon([(4, 0), (5, 0), (5, 2), (3.5, 1.5), (4.5, 1), (4, 0.5), (4.5, 0.2)])
     found = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)
     assert shapely.get_type_id(found.shapes[0]) in (3, 6)

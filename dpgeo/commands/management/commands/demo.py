@@ -1,4 +1,4 @@
-"""`python manage.py demo`: publish an invented city through the usual pipeline."""
+"""`python manage.py demo`: publish maps of invented people through the usual pipeline."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from dpgeo.commands.demo import Demo, make_user
 
 
 class Command(BaseCommand):
-    help = "Publishes maps of an invented city. A second call does only what is missing."
+    help = (
+        "Publishes maps of invented people on real streets. A second call does only what is "
+        "missing."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--people", type=int, default=100_000)
+        parser.add_argument("--people", type=int, default=40_000)
 
     def handle(self, *args: Any, people: int, **options: Any) -> None:
         owner, steward = make_user("admin", superuser=True), make_user("steward")

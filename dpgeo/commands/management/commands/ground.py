@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         adding.add_argument("file", type=Path, help=".pmtiles, .mbtiles or .osm.pbf")
         adding.add_argument("--name", required=True, help="such as liechtenstein")
         adding.add_argument("--attribution", default="", help="shown on every map over this ground")
+        adding.add_argument("--date", default="", help="day of the data: 2026-11-01")
         adding.add_argument("--bbox", default="", help="the part to keep: west,south,east,north")
         actions.add_parser("list", help="list all regions")
         removing = actions.add_parser("remove", help="remove a region")
@@ -43,6 +45,7 @@ class Command(BaseCommand):
                         name=options["name"],
                         attribution=options["attribution"],
                         bounds=_bounds(options["bbox"]),
+                        date=_day(options["date"]),
                     )
                 )
             elif action == "build-search":
@@ -62,8 +65,16 @@ class Command(BaseCommand):
         )
 
 
+def _day(text: str) -> str:
+    """Parse a day, or return "" for an empty text."""
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError:
+        raise CommandError("--date: Give a day, such as 2026-11-01.") from None
+
+
 def _bounds(text: str) -> Bounds | None:
-    """Read west,south,east,north; None for no text."""
+    """Parse west,south,east,north, or return None for an empty text."""
     if not text:
         return None
     try:

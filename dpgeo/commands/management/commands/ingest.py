@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Command(BaseCommand):
         self._report(upload)
 
     def _upload(self, options: dict[str, Any]) -> Upload:
-        """Check everything that can be checked in advance, then store the upload."""
+        """Check everything that can be checked in advance, then store and confirm the upload."""
         path: Path = options["file"]
         if not path.is_file():
             raise InvalidInput("There is no file {path!r}.", path=str(path), field="file")
@@ -121,26 +122,29 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """Return the columns named by options; for other roles, those suggested by the file.
+        """Return the columns that the options name, and for other roles those the file suggests.
 
-        If no column is named, a dataset whose columns are frozen already keeps them.
+        If no option names a column and the dataset's columns are already frozen, they stay as they
+        are.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
         named = {role: options[role] for role in DECLARED if options[role]}
         if dataset and dataset.frozen_at and not named:
-            return Columns.from_json(dataset.columns)
+            return replace(Columns.from_json(dataset.columns), file_format=seen.file_format)
         guess = seen.understanding.columns if seen.understanding else seen.suggested
         chosen = {**without_rivals(guess.to_json(), named), **named}
         for hint in seen.hints:
             self.stdout.write(f"Note: {hint}")
+        self.stdout.write(f"File format: {seen.file_format}")
+        named["file_format"] = seen.file_format
         if taken := {role: name for role, name in chosen.items() if role not in named}:
             guessed = ", ".join(f"--{role} {name}" for role, name in taken.items())
             self.stdout.write(f"Columns taken from the file's header: {guessed}")
         return Columns(**chosen)
 
     def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
-        """Declare the dataset, and its publisher unless there is one of that name."""
+        """Declare the dataset, and its publisher unless there is already one of that name."""
         for name in ("title", "organisation", "area", "budget"):
             if not options[name]:
                 raise InvalidInput("Needed with --create.", field=name)
@@ -185,12 +189,13 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """Drop suggested columns that give the location in another way than the named ones.
+    """Return the suggested columns without those that rival the named ones.
 
-    A suggested time column is dropped too: times are optional, and rows whose time cannot be read
-    are refused.
+    A suggested column is dropped if it gives the location in another way than the named columns. A
+    suggested time column is dropped too: times are optional, and rows with an unreadable time are
+    refused.
     """
-    rivals = {"time"} if "time" in named else {"time", "time_format"}
+    rivals = {"time", "clock"} if "time" in named else {"time", "clock", "time_format"}
     if "geometry" in named:
         rivals |= {"latitude", "longitude", "position_format"}
     elif {"latitude", "longitude"} & named.keys():
@@ -203,7 +208,7 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
 
 
 def parse_area(text: str) -> StudyArea:
-    """Parse "west,south,east,north" in degrees. Raises InvalidInput."""
+    """Parse "west,south,east,north" in degrees. Raises InvalidInput for any other text."""
     try:
         west, south, east, north = (float(part) for part in text.split(","))
     except ValueError:

@@ -21,7 +21,7 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.local_planar_laplace import LocalPlanarLaplace
 
 ROWS = 50_000
-"""Rows of a file that are kept in memory at a time."""
+"""How many rows of a file are kept in memory at a time."""
 
 
 class Command(BaseCommand):
@@ -78,7 +78,10 @@ class Command(BaseCommand):
 
 
 def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
-    """Yield each row's longitude and latitude. Raises InvalidInput with the line."""
+    """Yield each row's longitude and latitude.
+
+    Raises InvalidInput, which names the line, for a malformed row.
+    """
     names = {name.strip().lower(): name for name in rows.fieldnames or ()}
     lon = names.get("lon") or names.get("longitude")
     lat = names.get("lat") or names.get("latitude")
@@ -97,7 +100,7 @@ def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
 
 
 def degrees(text: str | None, field: str) -> float:
-    """Parse a number of degrees. Raises InvalidInput."""
+    """Parse a number of degrees. Raises InvalidInput for any other text."""
     limit = 180 if field == "lon" else 90
     try:
         number = float(text or "")

@@ -20,7 +20,7 @@ from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
-"""Seconds between two searches for orphan files; waking jobs is more urgent."""
+"""Seconds between two searches for orphan files, which are less urgent than waking jobs."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""

@@ -21,6 +21,7 @@ from dpgeo.releases.requests import read_request
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 
 PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
+TOTALS = ("totals", "most_sightings", "most_visits")
 
 
 class Command(BaseCommand):
@@ -49,6 +50,24 @@ class Command(BaseCommand):
             choices=[each.value for each in Bounding],
             help="Which places of a person are kept, where there are more than the bound.",
         )
+        parser.add_argument(
+            "--totals",
+            default="0",
+            metavar="PERCENT",
+            help="Share of epsilon for totals of people, sightings and visits, such as 10.",
+        )
+        parser.add_argument(
+            "--most-sightings",
+            default="",
+            metavar="N",
+            help="What one person adds to the total of sightings at most; by default 100.",
+        )
+        parser.add_argument(
+            "--most-visits",
+            default="",
+            metavar="N",
+            help="What one person adds to the total of visits at most; by default 400.",
+        )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -67,7 +86,7 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            fields = {name: options[name] for name in PRICED}
+            fields = {name: options[name] for name in (*PRICED, *TOTALS)}
             fields["counting"] = fields["counting"] or usual_counting(dataset)
             request = read_request(dataset, parameters=parameters, **fields)
             quote = release_quote(dataset=dataset, request=request)
@@ -134,7 +153,7 @@ def describe_noise(forecast: Forecast) -> str:
 
 
 def address(release: Release) -> str:
-    """Return the address of a release's page, or its id where there are no pages."""
+    """Return the URL of a release's page, or its id if the pages are not installed."""
     try:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
@@ -148,7 +167,10 @@ def usual_counting(dataset: Dataset) -> str:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Parse texts of the form name=value into a dictionary. Raises CommandError."""
+    """Parse texts of the form name=value into a dictionary.
+
+    Raises CommandError for any other text.
+    """
     parameters: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

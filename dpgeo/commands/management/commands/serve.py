@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--workers", type=int, default=2, help="Jobs worked on at the same time."
         )
-        parser.add_argument("--demo", action="store_true", help="Make the demo city, once.")
+        parser.add_argument("--demo", action="store_true", help="Make the demo, once.")
 
     def handle(
         self, *args: Any, host: str, port: int, workers: int, demo: bool, **options: Any
@@ -32,19 +32,20 @@ class Command(BaseCommand):
             raise CommandError("--port: give a number between 1 and 65535.")
         if not 1 <= workers <= 64:
             raise CommandError("--workers: give a number between 1 and 64.")
+        other = port + 10 if port < 65000 else 8010
         if not can_listen(host, port):
             raise CommandError(
                 f"Port {port} on {host} is taken or not allowed. "
-                f"Choose another: make run PORT={port + 10 if port < 65000 else 8010}"
+                f"Choose another: --port {other}, or make run PORT={other}"
             )
         os.chdir(settings.BASE_DIR)  # where the child processes find the project
         programs = [
             Program("Web", web_command(host, port)),
-            # Discard the worker's output: Celery prints how it shuts down.
+            # Discard the worker's output, because Celery prints how it shuts down.
             Program("Worker", worker_command(workers), quiet=True),
             Program("Reaper", manage_command("reap")),
         ]
-        making = Program("The demo city", manage_command("demo"), once=True)
+        making = Program("The demo", manage_command("demo"), once=True)
         if demo:
             programs.append(making)
         supervisor = Supervisor(programs, say=self._say)
@@ -66,7 +67,7 @@ class Greeting:
         self.greeted = False
 
     def look(self) -> None:
-        """Check whether the site is ready; called repeatedly."""
+        """Print the address if the site has become ready. This is called repeatedly."""
         if self.greeted or (self.waiting_for is not None and not self.waiting_for.finished):
             return
         if can_connect(self.host, self.port):
@@ -75,19 +76,19 @@ class Greeting:
 
 
 def manage_command(*arguments: str) -> list[str]:
-    """Return the arguments of a command of this manage.py."""
+    """Return the command line that runs `manage.py` with these arguments."""
     return [sys.executable, "manage.py", *arguments]
 
 
 def web_command(host: str, port: int) -> list[str]:
-    """Return the arguments of gunicorn, which `config.gunicorn` configures."""
+    """Return the command line that starts gunicorn, which `config.gunicorn` configures."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     arguments = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
     return [sys.executable, *arguments, "dpgeo.config.wsgi"]
 
 
 def worker_command(workers: int) -> list[str]:
-    """Return the arguments of a Celery worker, quiet unless something is wrong."""
+    """Return the command line of a Celery worker that prints nothing unless something is wrong."""
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
     arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -95,7 +96,7 @@ def worker_command(workers: int) -> list[str]:
 
 
 def can_listen(host: str, port: int) -> bool:
-    """Whether the address is free."""
+    """Return whether the address is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +108,7 @@ def can_listen(host: str, port: int) -> bool:
 
 
 def can_connect(host: str, port: int) -> bool:
-    """Whether a server answers at the address."""
+    """Return whether a server answers at the address."""
     try:
         socket.create_connection((host, port), timeout=0.5).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Surfaces of people for tests of plans."""
+"""Density surfaces of people, for tests of task plans."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
-    """Return a surface with noise of variance 2 in every cell and contour lines that double."""
+    """Return a surface with noise of variance 2 in each cell, and with contour lines at densities
+    that double from line to line.
+    """
     lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / grid.ground_areas[grid.rows // 2]
     return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0), lines=lines)

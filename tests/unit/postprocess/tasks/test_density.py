@@ -1,4 +1,4 @@
-"""Densities on the ground, at points and around them."""
+"""Densities on the ground: at points, and around points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions grown from a release's own boxes to reach a task's target."""
+"""Task regions grown from a release's own boxes until they reach the task's target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ MODEL = Acceptance(willingness=40.0, least_reward=1.0, travel_metres=5000.0)
 
 
 def halves_and_quarters() -> Partition:
-    """Return four by four cells: the western half as one region, the eastern one as two."""
+    """Return a partition of four by four cells: its western half is one region, its eastern half
+    two.
+    """
     boxes = np.array([[0, 4, 0, 2], [0, 2, 2, 4], [2, 4, 2, 4]], dtype=np.int32)
     return Partition(Grid.over(AREA, 4), boxes, np.array([10.0, 0.0, 40.0]))
 
@@ -30,7 +32,7 @@ def cells() -> Partition:
 
 
 def accepting(partition: Partition, regions: np.ndarray, here: Any) -> np.ndarray:
-    """Return the expected number of people who accept in each region."""
+    """Return the expected number of people in each region who accept the task."""
     chances = partition._chances(regions, here, 5.0, MODEL)
     return np.asarray(partition.people[regions] * chances)
 

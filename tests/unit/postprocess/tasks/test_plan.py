@@ -1,4 +1,4 @@
-"""Plans of campaigns: every task gets a circle or the reason why there is none."""
+"""Campaign plans: every task gets a circle, or the reason why there is none."""
 
 from __future__ import annotations
 

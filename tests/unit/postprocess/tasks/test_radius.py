@@ -1,4 +1,4 @@
-"""Radii around tasks, against slow reference solutions and the source's numbers."""
+"""Radii around tasks, compared with slow reference solutions and the source's numbers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def test_tasks_solved_one_by_one_or_together_agree() -> None:
 
 
 def test_on_an_even_surface_the_field_has_a_closed_form() -> None:
-    """On an even surface H(r) = 2 pi den F(r), which a plain search solves as well."""
+    """On an even surface the field's radius has a closed form.
+
+    There H(r) = 2 pi den F(r), which a simple search can solve, too.
+    """
     density = np.full((1, EDGES.size - 1), 3e-5)
     pull = MODEL.willingness * 6.0
     low, high = 0.0, 5000.0
@@ -106,14 +109,17 @@ def test_curves_equal_the_people_notified_by_the_radii() -> None:
 
 
 def taylor_radius(density: Any, pull: Any) -> Any:
-    """The source's 13.16, expanded about r = 1; lengths are in the unit in which r = 1."""
+    """Return the source's radius (13.16), expanded about r = 1; that r is the unit of length."""
     log = np.log((np.exp(3 * pull) + 1) / 2)
     bend = 3 * pull / (1 + np.exp(-3 * pull))
     return (NEEDED / (math.pi * density) + log - bend) / (2 * log - bend)
 
 
 def test_the_circle_model_includes_the_factor_missing_in_the_source() -> None:
-    """At density 0.5 the solution is 0.56; the source's approximation (13.16) gives 0.52."""
+    """The circle model includes a factor that is missing in the source.
+
+    At density 0.5 the solution is 0.56; the source's approximation (13.16) gives 0.52.
+    """
     density, pull = np.array([0.5, 1.46, 3.0]), np.ones(3)
     radius = circle_radius(NEEDED, density, pull)
     left = radius**2 * np.log((np.exp(3 / radius) + 1) / 2)
@@ -133,7 +139,10 @@ def test_the_circle_model_is_solved_over_many_orders_of_magnitude() -> None:
 
 
 def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
-    """This is why the field model is the default: a tenth of a worker is not a worker."""
+    """The circle model is certain of success even with fewer than one worker.
+
+    This is why the field model is the default: it does not count a tenth of a worker as one.
+    """
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])
     assert circle.notified(radius)[0] < 0.1

@@ -53,14 +53,16 @@ def test_the_optimal_allocation_notifies_fewest(reach: Reach) -> None:
     for other in (rewards.uniform(60, 400.0), rewards.optimised(reach, 60, 400.0, 1.0)):
         others = reach.radius(other)
         met = np.isfinite(others)
-        # An allocation that meets fewer tasks notifies fewer people, so the rest are added to it.
+        # An allocation that reaches fewer tasks also notifies fewer people, so the people around
+        # the tasks that it misses are added.
         rest = reach.curves(np.array([LIMIT]))[~met, 0].sum()
         assert people <= reach.notified(np.where(met, others, 0.0)).sum() + rest + 1e-6
 
 
 def test_the_optimal_allocation_agrees_with_a_slow_search() -> None:
-    """Moving a little reward from any task to any other never notifies fewer, beyond the grid's
-    steps.
+    """The optimal allocation agrees with a slow search.
+
+    Moving a little reward between any two tasks never notifies fewer people, up to the grid's step.
     """
     reach = reaches(8)[0]
     best = rewards.optimal(reach, 8, 60.0, 1.0, LIMIT)

@@ -1,0 +1,294 @@
+"""Errors of published mechanisms on a public array of counts, to be compared with `accuracy`.
+
+They are written here from their papers: Identity (Dwork, McSherry, Nissim and Smith 2006), UGrid
+and AGrid (Qardaji, Yang and Li 2013a), HB (Qardaji, Yang and Li 2013b) and HDMM (McKenna, Miklau,
+Hay and Machanavajjhala 2018). Their noise is drawn in floating point from a seed, so they are of no
+use outside benchmarks. UGrid and AGrid choose their grids by the number of records, which their
+authors assume to be known. Here a twentieth of epsilon pays for it, or nothing with --free-total.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks import accuracy
+from benchmarks.evaluation.ranges import (
+    mean_absolute_error,
+    random_boxes,
+    range_counts,
+    scaled_l2_error,
+)
+from benchmarks.report import report
+from dpgeo.core.epsilon import parse_epsilon
+
+Floats = NDArray[np.float64]
+
+TOTAL_SHARE = 0.05
+"""Share of epsilon that pays for a noisy number of records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Counts (cells, cells), epsilon, and the number of records if that is assumed to be known."""
+
+    counts: NDArray[np.int64]
+    epsilon: float
+    random: Generator
+    known_total: float | None
+
+    def total(self) -> tuple[float, float]:
+        """Return the number of records, at least 1, and the epsilon that is left after paying for
+        it.
+        """
+        if self.known_total is not None:
+            return max(self.known_total, 1.0), self.epsilon
+        paid = TOTAL_SHARE * self.epsilon
+        noisy = float(self.counts.sum()) + self.random.laplace(0, 1 / paid)
+        return max(noisy, 1.0), self.epsilon - paid
+
+
+def add_to(subcommands: Any) -> None:
+    """Add the subcommand `peers` to the command line."""
+    parser = subcommands.add_parser("peers", help=__doc__)
+    accuracy.add_source(parser)
+    parser.add_argument("--epsilon", default="0.1")
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--free-total", action="store_true", help="take the total as known")
+    parser.add_argument("--peer", action="append", choices=PEERS, help="only this one; repeatable")
+    parser.add_argument(
+        "--stored", type=Path, help="JSON lines of the peers' own code, to print the ratio to"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line of errors for each published mechanism."""
+    counts = accuracy.counts_of(options)
+    boxes = random_boxes(len(counts))
+    truth = range_counts(counts, boxes)
+    total = int(counts.sum())
+    stored = _stored(options)
+    for name in options.peer or PEERS:
+        random = np.random.default_rng(options.seed)
+        task = Task(
+            counts=counts,
+            epsilon=float(parse_epsilon(options.epsilon)),
+            random=random,
+            known_total=float(total) if options.free_total else None,
+        )
+        answers = [range_counts(PEERS[name](task), boxes) for _ in range(options.trials)]
+        errors = np.array([mean_absolute_error(each, truth) for each in answers])
+        line: dict[str, str | float] = {
+            "peer": name,
+            "mae": float(errors.mean()),
+            "mae_standard_error": float(errors.std() / max(1, options.trials - 1) ** 0.5),
+            "l2_scaled": float(np.mean([scaled_l2_error(each, truth, total) for each in answers])),
+        }
+        if name in stored:
+            line["of_stored"] = float(errors.mean()) / stored[name]
+        report(line, options.json)
+
+
+def _stored(options: argparse.Namespace) -> Mapping[str, float]:
+    """Return each mechanism's stored mean absolute error for this array, size, scale and epsilon.
+
+    A line of the file is [array, cells, scale, epsilon, {peer: [scaled L2 error, mean absolute
+    error, ...]}].
+    """
+    if not options.stored:
+        return {}
+    wanted = [options.cells, options.scale, float(parse_epsilon(options.epsilon))]
+    for line in options.stored.read_text().splitlines():
+        array, *others, peers = json.loads(line)
+        if options.array.name.startswith(array) and others == wanted:
+            return {name: figures[1] for name, figures in peers.items()}
+    raise ValueError("--stored has no line for this array, size, scale and epsilon.")
+
+
+def identity(task: Task) -> Floats:
+    """Return Identity's estimate: every cell with noise of its own."""
+    return task.counts + task.random.laplace(0, 1 / task.epsilon, task.counts.shape)
+
+
+def uniform_grid(task: Task) -> Floats:
+    """Return UGrid's estimate: counts of squares, about sqrt(N epsilon/10) along each side."""
+    total, epsilon = task.total()
+    cells = len(task.counts)
+    side = min(max(math.ceil(math.sqrt(total * epsilon / 10)), 1), cells)
+    edges = _edges(cells, side)
+    noisy = _sums(task.counts, edges, edges)
+    noisy = noisy + task.random.laplace(0, 1 / epsilon, noisy.shape)
+    return _spread(noisy, edges, edges)
+
+
+def adaptive_grid(task: Task) -> Floats:
+    """Return AGrid's estimate.
+
+    A coarse grid uses half of epsilon, and grids within its cells use the other half.
+    """
+    total, epsilon = task.total()
+    cells = len(task.counts)
+    side = min(max(10, math.ceil(math.sqrt(total * epsilon / 10) / 4)), cells)
+    edges = _edges(cells, side)
+    half = epsilon / 2
+    coarse = _sums(task.counts, edges, edges)
+    coarse = coarse + task.random.laplace(0, 1 / half, coarse.shape)
+    estimate = np.zeros(task.counts.shape)
+    for row in range(len(coarse)):
+        for column in range(len(coarse)):
+            part = np.s_[edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
+            estimate[part] = _second_level(task, task.counts[part], coarse[row, column], half)
+    return estimate
+
+
+def _second_level(task: Task, counts: NDArray[np.int64], coarse: float, epsilon: float) -> Floats:
+    """Divide a cell of AGrid's coarse grid by its noisy count, and reconcile both levels."""
+    side = math.ceil(math.sqrt(max(coarse, 0.0) * epsilon / 5))
+    rows, columns = (_edges(length, min(max(side, 1), length)) for length in counts.shape)
+    noisy = _sums(counts, rows, columns)
+    noisy = noisy + task.random.laplace(0, 1 / epsilon, noisy.shape)
+    # Least squares of one count and the sum of n counts, all with the same noise.
+    number = noisy.size
+    reconciled = noisy + (coarse - noisy.sum()) / (number + 1)
+    return _spread(reconciled, rows, columns)
+
+
+def hierarchy(task: Task) -> Floats:
+    """Return HB's estimate: a tree with the best number of children, solved by least squares.
+
+    All levels have equal shares of epsilon.
+    """
+    cells = len(task.counts)
+    branching = _best_branching(cells)
+    sides = [cells]
+    while sides[-1] > branching:
+        sides.append(math.ceil(sides[-1] / branching))
+    sides.reverse()  # from few cells to all; the root is not measured
+    epsilon = task.epsilon / len(sides)
+    variance = 2 / epsilon**2
+    edges = [_nested_edges(cells, branching, len(sides) - 1 - level) for level in range(len(sides))]
+    noisy = [_sums(task.counts, each, each) for each in edges]
+    noisy = [level + task.random.laplace(0, 1 / epsilon, level.shape) for level in noisy]
+    # Upwards: combine each node's own count and the sum of its children, weighted by inverse
+    # variances.
+    above = [np.full(level.shape, variance) for level in noisy]
+    combined = list(noisy)
+    for level in range(len(noisy) - 2, -1, -1):
+        inner = np.searchsorted(edges[level + 1], edges[level])
+        below = _sums(combined[level + 1], inner, inner)
+        below_variance = _sums(above[level + 1], inner, inner)
+        weight = below_variance / (below_variance + variance)
+        combined[level] = weight * noisy[level] + (1 - weight) * below
+        above[level] = weight * variance
+    # Downwards: divide the difference between a node and the sum of its children among the children
+    # by their variances.
+    for level in range(len(noisy) - 1):
+        inner = np.searchsorted(edges[level + 1], edges[level])
+        parent = np.searchsorted(edges[level], edges[level + 1][:-1], side="right") - 1
+        rest = combined[level] - _sums(combined[level + 1], inner, inner)
+        share = above[level + 1] / _sums(above[level + 1], inner, inner)[np.ix_(parent, parent)]
+        combined[level + 1] = combined[level + 1] + share * rest[np.ix_(parent, parent)]
+    return combined[-1]
+
+
+def _best_branching(cells: int) -> int:
+    """Return the number of children along each axis with the least mean variance of intervals.
+
+    With b children and h levels, the variance is proportional to (b - 1) h^3 - 2 (b + 1) h^2/3
+    (HB).
+    """
+
+    def cost(branching: int) -> float:
+        height = math.ceil(math.log(cells, branching) - 1e-9)
+        return (branching - 1) * height**3 - 2 * (branching + 1) * height**2 / 3
+
+    return min(range(2, cells), key=cost)
+
+
+def matrix(task: Task) -> Floats:
+    """Return HDMM's estimate, with a product of two strategies that are best for intervals.
+
+    There is one weighted strategy for each axis; together they measure all boxes.
+    """
+    strategy = box_strategy(len(task.counts))
+    measured = strategy @ task.counts @ strategy.T
+    noisy = measured + task.random.laplace(0, 1 / task.epsilon, measured.shape)
+    inverse = np.linalg.pinv(strategy)
+    return np.asarray(inverse @ noisy @ inverse.T)
+
+
+@cache
+def box_strategy(cells: int) -> Floats:
+    """Return a strategy (m, cells) for all intervals; its columns have an L1 norm of 1.
+
+    It consists of the identity and further rows, all weighted (HDMM's p-Identity). L-BFGS minimises
+    the expected squared error of all intervals, tr(X^-1 S V S). If T are the further rows, X is 1 +
+    T'T, V the Gram matrix of the intervals, and S the columns' norms before they are divided by
+    them.
+    """
+    from scipy.optimize import minimize
+
+    rows = max(cells // 16, 1)
+    place = np.arange(cells)
+    gram = (np.minimum.outer(place, place) + 1.0) * (cells - np.maximum.outer(place, place))
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        further = flat.reshape(rows, cells)
+        norms = 1 + further.sum(axis=0)
+        inverse = np.linalg.inv(np.eye(cells) + further.T @ further)
+        scaled = gram * np.outer(norms, norms)
+        both = inverse @ scaled @ inverse
+        slope = -2 * further @ both
+        slope += 2 * np.diag((gram * norms) @ inverse)
+        return float((inverse * scaled).sum()), slope.ravel()
+
+    start = np.random.default_rng(0).random(rows * cells)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * start.size)
+    further = found.x.reshape(rows, cells)
+    weighted: Floats = np.vstack([np.eye(cells), further]) / (1 + further.sum(axis=0))
+    return weighted
+
+
+def _edges(cells: int, parts: int) -> NDArray[np.intp]:
+    """Return where parts begin and end; all but the last are equal, as in the authors' own code."""
+    return np.append(np.arange(0, cells, cells // parts), cells).astype(np.intp)
+
+
+def _nested_edges(cells: int, branching: int, height: int) -> NDArray[np.intp]:
+    """Return where the nodes at a given height above the cells begin and end."""
+    step = branching**height
+    return np.append(np.arange(0, cells, step), cells).astype(np.intp)
+
+
+def _sums(counts: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+    """Return the sums between edges."""
+    by_row = np.add.reduceat(counts, rows[:-1], axis=0)
+    return np.asarray(np.add.reduceat(by_row, columns[:-1], axis=1), dtype=np.float64)
+
+
+def _spread(sums: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+    """Return cells over which each sum is spread evenly."""
+    even = sums / np.outer(np.diff(rows), np.diff(columns))
+    return np.repeat(np.repeat(even, np.diff(rows), axis=0), np.diff(columns), axis=1)
+
+
+PEERS: Mapping[str, Callable[[Task], Floats]] = {
+    "Identity": identity,
+    "HB": hierarchy,
+    "UGrid": uniform_grid,
+    "AGrid": adaptive_grid,
+    "HDMM": matrix,
+}

@@ -1,0 +1,42 @@
+"""The time slices of maps by time, read from the names of their layers."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+SPANS = {"working-days": ("Monday", "Friday"), "weekends": ("Saturday", "Sunday")}
+
+MECHANISM = "time-slices"
+
+
+class Slice(NamedTuple):
+    """One slice of local time: its layer's name, its title, its start and its end.
+
+    Times are "06:00" if every day has the slice, and "Monday 00:00" if every week has it. A slice
+    ends before its end, which may be "24:00".
+    """
+
+    layer: str
+    title: str
+    start: str
+    end: str
+
+
+def read_slice(layer: str, title: str) -> Slice:
+    """Return the slice that a layer's name stands for, such as "cells-06-12" or "cells-1-monday".
+
+    Its start and end are "" if this version does not know the way in which time is divided.
+    """
+    key = layer.removeprefix("cells-")
+    if hours := re.fullmatch(r"(\d\d)-(\d\d)", key):
+        return Slice(layer, title, f"{hours[1]}:00", f"{hours[2]}:00")
+    if day := re.fullmatch(r"[1-7]-([a-z]+)", key):
+        first = last = day[1].capitalize()
+    else:
+        first, last = SPANS.get(key, ("", ""))
+    if first not in DAYS:
+        return Slice(layer, title, "", "")
+    return Slice(layer, title, f"{first} 00:00", f"{last} 24:00")

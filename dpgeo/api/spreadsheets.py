@@ -1,0 +1,74 @@
+"""View of a layer as CSV for spreadsheets, rewritten from its file on request."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.utils.cache import get_conditional_response
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import exceptions
+from rest_framework.request import Request
+
+from dpgeo.api.access import check_served
+from dpgeo.api.base import ApiView
+from dpgeo.api.files import cache_control, disposition, file_of, release_of
+from dpgeo.api.heavy_work import heavy
+from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.queries import Query, one_of
+from dpgeo.artefacts import csv
+from dpgeo.artefacts.spreadsheet import MEDIA_TYPE, MOST_BYTES, for_spreadsheets
+
+POINT, COMMA = "point", "comma"
+
+DECIMAL = Query(
+    name="decimal",
+    description="The decimal sign that the spreadsheet expects; with comma, semicolons separate "
+    "the columns.",
+    read=one_of((POINT, COMMA)),
+    schema={"type": "string", "enum": [POINT, COMMA], "default": POINT},
+    default=POINT,
+)
+
+
+class SpreadsheetView(ApiView):
+    """The CSV of a layer in the form that Excel and other spreadsheets open."""
+
+    queries = (DECIMAL,)
+
+    @operation(
+        "release_spreadsheet",
+        "Get a layer for a spreadsheet",
+        tag="releases",
+        parameters=[
+            in_path("release_id", "The release's id, as lists give it."),
+            in_path("layer", "The layer's name, as the release's files give it."),
+        ],
+        responses={(200, "text/csv"): OpenApiResponse({"type": "string"}, "The rows")},
+        errors=[400, 404, 410, 429],
+        usual=False,
+    )
+    @heavy
+    def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
+        """Get a layer's CSV with a byte order mark, centres, and the requested decimal sign.
+
+        It has no outlines. For a layer of more than 4 MB the response is 404, because no
+        spreadsheet opens it well.
+        """
+        release = release_of(request, release_id)
+        check_served(release)
+        stored = file_of(release, f"{layer}{csv.FORMAT.suffix}")
+        if stored.size > MOST_BYTES:
+            raise exceptions.NotFound(
+                f"This layer is too large for a spreadsheet; take {stored.file_name}."
+            )
+        comma = self.query["decimal"] == COMMA
+        etag = f'"{stored.sha256}-{self.query["decimal"]}"'
+        known = get_conditional_response(request._request, etag=etag)
+        if known is None:
+            with stored.storage.open(stored.name, "rb") as file:
+                rows = for_spreadsheets(file.read(), decimal_comma=comma)
+            name = f"{layer}-spreadsheet{csv.FORMAT.suffix}"
+            known = HttpResponse(rows, content_type=MEDIA_TYPE)
+            known["Content-Disposition"] = disposition(stored.title, name)
+        known["ETag"] = etag
+        known["Cache-Control"] = cache_control(stored.published)
+        return known

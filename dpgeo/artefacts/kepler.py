@@ -1,0 +1,82 @@
+"""Configurations of kepler.gl that colour a layer as the site's map does.
+
+Each configures the layer's GeoJSON file. kepler.gl colours by one column and has no expressions.
+There are therefore configurations only for layers in which one column alone decides a feature's
+class: all features have one size and one threshold.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dpgeo.artefacts import geojson
+from dpgeo.artefacts.arrow import shape_of
+from dpgeo.artefacts.formats import StyleFormat
+from dpgeo.artefacts.table import extent
+from dpgeo.artefacts.view import DOT, PLAIN, View, hexadecimal, unit_words
+from dpgeo.core.released import Released
+
+
+def write(released: Released, view: View, path: Path) -> None:
+    """Write the kepler.gl configuration for a layer."""
+    text = json.dumps(configuration(released, view), ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def configuration(released: Released, view: View) -> dict[str, Any]:
+    """Return the configuration, for a kepler.gl dataset with the GeoJSON file's name as its id."""
+    layer = view.layer
+    west, south, east, north = extent(released, layer)
+    stops = [(limit, hexadecimal(colour), label) for limit, colour, label in view.stops or ()]
+    shown: dict[str, Any] = {
+        "dataId": layer.name + geojson.FORMAT.suffix,
+        "label": unit_words(released, view) if view.field else layer.title,
+        "color": list(PLAIN),
+        "columns": {"geojson": "_geojson"},
+        "isVisible": True,
+        "visConfig": {
+            "opacity": 0.9,
+            "filled": shape_of(layer) != "line",
+            "stroked": shape_of(layer) == "line",
+            "thickness": 1,
+            "radius": 2 * DOT,
+        },
+    }
+    channels: dict[str, Any] = {}
+    if stops:
+        scale = {
+            "name": "dpgeo",
+            "type": "custom",
+            "category": "Custom",
+            "colors": [colour for _, colour, _ in stops],
+            "colorMap": [[limit, colour] for limit, colour, _ in stops],
+            "colorLegends": {colour: label for _, colour, label in stops},
+        }
+        side = "strokeColor" if shape_of(layer) == "line" else "color"
+        shown["visConfig"][f"{side}Range"] = scale
+        # Without a type: kepler.gl reads whole numbers as integers, and drops a field of another.
+        channels = {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
+    entry = {"id": layer.name, "type": "geojson", "config": shown, "visualChannels": channels}
+    tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)
+    fields = [{"name": name, "format": None} for name in tips]
+    state = {
+        "layers": [entry],
+        "filters": [],
+        "interactionConfig": {
+            "tooltip": {"fieldsToShow": {shown["dataId"]: fields}, "enabled": True}
+        },
+    }
+    place = {"longitude": (west + east) / 2, "latitude": (south + north) / 2, "zoom": 9}
+    return {"version": "v1", "config": {"visState": state, "mapState": place}}
+
+
+FORMAT = StyleFormat(
+    suffix=".kepler.json",
+    media_type="application/json",
+    title="kepler.gl",
+    use="the colours of the map, for kepler.gl",
+    write=write,
+    holds=lambda view: view.by_one_column and len(view.layer) <= geojson.MAX_FEATURES,
+)

@@ -1,0 +1,268 @@
+"""QGIS layer styles (.qml) that colour a layer as the site's map does.
+
+There is a rule for each class of the legend, under a heading with the unit; features that do not
+stand out from the noise are grey. The rules compute from the columns of the files, so one style
+fits every format. QGIS loads `cells.qml` by itself if it lies beside `cells.geojson`, and a
+GeoPackage holds the same text in its table `layer_styles`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from dpgeo.artefacts import geotiff
+from dpgeo.artefacts.arrow import shape_of
+from dpgeo.artefacts.formats import StyleFormat
+from dpgeo.artefacts.table import columns
+from dpgeo.artefacts.view import (
+    DOT,
+    HATCH,
+    LAND,
+    LARGEST,
+    NOISE,
+    PLAIN,
+    SMALLEST,
+    TOO_FEW,
+    Colour,
+    Rule,
+    View,
+    hexadecimal,
+    opacity,
+    unit_words,
+)
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer
+
+VERSION = "3.22.16"
+"""The QGIS version that defines this form of styles; later versions read it, too."""
+
+HEAD = "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n"
+
+MILLIMETRES = 25.4 / 96
+"""Millimetres in a CSS pixel."""
+
+ALIASES = {
+    "estimate": "estimate ({unit})",
+    "margin": "margin of error (95 %)",
+    "threshold": "least that noise alone hardly reaches",
+}
+"""Column names that QGIS shows in forms and tables."""
+
+
+def write(released: Released, view: View, path: Path) -> None:
+    """Write the QGIS style for a layer."""
+    path.write_text(style(released, view), encoding="utf-8")
+
+
+def style(released: Released, view: View) -> str:
+    """Return the style for a layer as QGIS XML."""
+    categories = "Symbology|Labeling|Fields|MapTips"
+    root = ET.Element("qgis", version=VERSION, styleCategories=categories)
+    renderer = ET.SubElement(
+        root,
+        "renderer-v2",
+        type="RuleRenderer",
+        symbollevels="0",
+        forceraster="0",
+        enableorderby="0",
+    )
+    rules = ET.SubElement(renderer, "rules", key="{rules}")
+    symbols = ET.SubElement(renderer, "symbols")
+    if view.field:
+        heading = ET.SubElement(rules, "rule", key="{unit}", label=unit_words(released, view))
+    for number, rule in enumerate(view.rules):
+        wanted = _filter(view, rule)
+        _rule(heading, number, rule.label, wanted)
+        symbols.append(_symbol(view, number, rule.colour))
+    if not view.field:
+        _rule(rules, 0, view.layer.title, None)
+        symbols.append(_symbol(view, 0, PLAIN))
+    elif view.least:
+        number = len(view.rules)
+        _rule(heading, number, TOO_FEW, "ELSE")
+        symbols.append(_symbol(view, number, None))
+    _labels(root, view)
+    unit = unit_words(released, view) if view.factor == 1 and not view.divisor else "in the feature"
+    aliases = ET.SubElement(root, "aliases")
+    for index, name in enumerate(columns(view.layer)):
+        alias = ALIASES.get(name, "").format(unit=unit)
+        ET.SubElement(aliases, "alias", field=name, index=str(index + 1), name=alias)
+    if view.layer.value is not None and view.layer.margin is not None:
+        tip = ET.SubElement(root, "mapTip")
+        tip.text = '[% round("estimate", 1) %] \u00b1 [% round("margin", 1) %]'
+    ET.SubElement(root, "layerGeometryType").text = str(SHAPES.index(shape_of(view.layer)))
+    _raster(root, view)
+    ET.indent(root)
+    return HEAD + ET.tostring(root, encoding="unicode") + "\n"
+
+
+SHAPES = ("point", "line", "polygon")
+
+
+def _raster(root: ET.Element, view: View) -> None:
+    """Style the image of estimates, too, because QGIS also applies `cells.qml` to `cells.tif`."""
+    stops = view.stops
+    if stops is None or not geotiff.holds(view.layer):
+        return
+    pipe = ET.SubElement(root, "pipe")
+    drawn = ET.SubElement(
+        pipe,
+        "rasterrenderer",
+        {"type": "singlebandpseudocolor", "band": "1", "alphaBand": "-1", "opacity": "1"},
+    )
+    shader = ET.SubElement(
+        ET.SubElement(drawn, "rastershader"),
+        "colorrampshader",
+        {"colorRampType": "DISCRETE", "classificationMode": "1", "clip": "0"},
+    )
+    for limit, colour, label in stops:
+        # QGIS includes the upper limit in a class, so use the next smaller number.
+        value = "inf" if limit is None else repr(float(np.nextafter(limit, -np.inf)))
+        words = {"value": value, "label": label, "color": hexadecimal(colour), "alpha": "255"}
+        ET.SubElement(shader, "item", words)
+
+
+def figure(view: View) -> str:
+    """Return the expression for the figure that decides a feature's class."""
+    text = f'"{view.field}"'
+    if view.divisor:
+        text += f' / "{view.divisor}"'
+    return text if view.factor == 1 else f"{text} * {view.factor!r}"
+
+
+def _filter(view: View, rule: Rule) -> str:
+    """Return the condition for a class, such as "estimate" >= "threshold"."""
+    terms = []
+    if view.least:
+        terms += [f'"{view.field}" > 0', f'"{view.field}" >= "{view.least}"']
+    if rule.low is not None:
+        terms.append(f"{figure(view)} >= {rule.low!r}")
+    if rule.high is not None:
+        terms.append(f"{figure(view)} < {rule.high!r}")
+    return " AND ".join(terms) or "TRUE"
+
+
+def _rule(parent: ET.Element, number: int, label: str, wanted: str | None) -> None:
+    rule = ET.SubElement(parent, "rule", key=f"{{class-{number}}}", symbol=str(number), label=label)
+    if wanted:
+        rule.set("filter", wanted)
+
+
+def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
+    """Return the symbol of a class; `colour` is None for features that do not stand out."""
+    shape = shape_of(view.layer)
+    kind = {"point": "marker", "line": "line", "polygon": "fill"}[shape]
+    symbol = ET.Element(
+        "symbol", type=kind, name=str(number), alpha=f"{opacity(view):g}", clip_to_extent="1"
+    )
+    filled = NOISE if colour is None else colour
+    if shape == "polygon":
+        cells = isinstance(view.layer, BoxLayer)
+        # An outline in the cell's own colour closes the hairline gap that smoothing leaves.
+        options = {
+            "color": _rgba(filled),
+            "outline_color": _rgba(filled if cells else LAND),
+            "outline_style": "solid",
+            "outline_width": "0.1" if cells else "0.26",
+            "outline_width_unit": "MM",
+            "style": "solid",
+        }
+        _layer(symbol, "SimpleFill", options)
+    elif shape == "line":
+        options = {"line_color": _rgba(filled), "line_width": "0.5", "line_width_unit": "MM"}
+        _layer(symbol, "SimpleLine", options)
+    else:
+        valued = view.layer.value is not None
+        hollow = colour is None
+        options = {
+            "name": "circle",
+            "color": _rgba(filled, 0 if hollow else 255),
+            "outline_color": _rgba(HATCH if hollow else LAND),
+            "outline_style": "solid" if valued else "no",
+            "outline_width": "0.3",
+            "size": f"{2 * (10 if valued else DOT) * MILLIMETRES:.3g}",
+            "size_unit": "MM",
+        }
+        element = _layer(symbol, "SimpleMarker", options)
+        if valued:
+            _sized(element, view)
+    return symbol
+
+
+def _sized(element: ET.Element, view: View) -> None:
+    """Make the areas of circles proportional to their counts, as on the map."""
+    largest = max(float(view.values.max(initial=0)), 1.0)
+    radius = f'max({SMALLEST}, {LARGEST} * sqrt(max("estimate", 0) / {largest!r}))'
+    properties = ET.SubElement(ET.SubElement(element, "data_defined_properties"), "Option")
+    properties.set("type", "Map")
+    ET.SubElement(properties, "Option", name="name", type="QString", value="")
+    inner = ET.SubElement(properties, "Option", name="properties", type="Map")
+    size = ET.SubElement(inner, "Option", name="size", type="Map")
+    ET.SubElement(size, "Option", name="active", type="bool", value="true")
+    expression = f"{radius} * {2 * MILLIMETRES:.4g}"
+    ET.SubElement(size, "Option", name="expression", type="QString", value=expression)
+    ET.SubElement(size, "Option", name="type", type="int", value="3")
+    ET.SubElement(properties, "Option", name="type", type="QString", value="collection")
+
+
+def _layer(symbol: ET.Element, kind: str, options: dict[str, str]) -> ET.Element:
+    layer = ET.SubElement(
+        symbol, "layer", {"class": kind, "enabled": "1", "locked": "0", "pass": "0"}
+    )
+    listed = ET.SubElement(layer, "Option", type="Map")
+    for name, value in options.items():
+        ET.SubElement(listed, "Option", name=name, type="QString", value=value)
+    return layer
+
+
+def _labels(root: ET.Element, view: View) -> None:
+    """Label contour lines with their density, and each cluster that stands out with its count."""
+    shape = shape_of(view.layer)
+    if shape == "line" and view.field:
+        text = f'round("{view.field}", if("{view.field}" < 100, 1, 0)) || \' per km\u00b2\''
+    elif shape == "point" and view.layer.value is not None:
+        shown = f'"estimate" > 0 AND "estimate" >= "{view.least}"' if view.least else "TRUE"
+        text = f'if({shown}, format_number("estimate", 0), NULL)'
+    else:
+        return
+    settings = ET.SubElement(ET.SubElement(root, "labeling", type="simple"), "settings")
+    written = ET.SubElement(
+        settings,
+        "text-style",
+        fieldName=text,
+        isExpression="1",
+        fontSize="8",
+        textColor="20,32,42,255",
+    )
+    ET.SubElement(
+        written,
+        "text-buffer",
+        bufferDraw="1",
+        bufferSize="0.8",
+        bufferColor="252,252,250,255",
+        bufferSizeUnits="MM",
+    )
+    # Labels run along lines (2), or stand around points (6) at the smallest distance.
+    placement = (
+        {"placement": "2", "placementFlags": "9"}
+        if shape == "line"
+        else {"placement": "6", "dist": "0", "offsetType": "1"}
+    )
+    ET.SubElement(settings, "placement", placement)
+    ET.SubElement(settings, "rendering", drawLabels="1", obstacle="1")
+
+
+def _rgba(colour: Colour, alpha: int = 255) -> str:
+    return ",".join(map(str, (*colour, alpha)))
+
+
+FORMAT = StyleFormat(
+    suffix=".qml",
+    media_type="application/xml",
+    title="QML",
+    use="the colours of the map, for QGIS",
+    write=write,
+)

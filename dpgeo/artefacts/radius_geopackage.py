@@ -1,0 +1,91 @@
+"""GeoPackage files of radius maps: tables of bands, lines and the area out of reach."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import shapely
+
+from dpgeo.artefacts.geopackage import NO_TIME
+from dpgeo.postprocess.tasks.radius_map import RadiusMap
+
+MEDIA_TYPE = "application/geopackage+sqlite3"
+
+NAME = "radius.gpkg"
+
+
+def radius_geopackage(drawn: RadiusMap, facts: Mapping[str, Any]) -> bytes:
+    """Return a radius map as a file in EPSG:4326; `facts` describe each table, as JSON.
+
+    Tables without a feature are left out. The same map gives the same bytes.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpgeo-radius-") as folder:
+        path = Path(folder, NAME)
+        for name, title, kind, columns, shapes in _tables(drawn):
+            if shapes:
+                _add_table(path, name, title, kind, columns, shapes, facts)
+        return path.read_bytes()
+
+
+def _tables(
+    drawn: RadiusMap,
+) -> list[tuple[str, str, str, dict[str, list[float]], list[Any]]]:
+    """Return the name, title, geometry type, columns and shapes of each table."""
+    rest = [] if drawn.out_of_reach.is_empty else [drawn.out_of_reach]
+    return [
+        (
+            "radius_bands",
+            "Notification radius, bands in metres",
+            "MultiPolygon",
+            {
+                "from_metres": [band.from_metres for band in drawn.bands],
+                "to_metres": [band.to_metres for band in drawn.bands],
+            },
+            [band.shape for band in drawn.bands],
+        ),
+        (
+            "radius_lines",
+            "Notification radius, lines in metres",
+            "MultiLineString",
+            {"metres": [line.metres for line in drawn.lines]},
+            [line.shape for line in drawn.lines],
+        ),
+        ("radius_out_of_reach", "Out of reach", "MultiPolygon", {}, rest),
+    ]
+
+
+def _add_table(
+    path: Path,
+    name: str,
+    title: str,
+    kind: str,
+    columns: Mapping[str, Sequence[float]],
+    shapes: Sequence[Any],
+    facts: Mapping[str, Any],
+) -> None:
+    import pyarrow as pa
+    import pyogrio
+
+    table = pa.table({**columns, "geometry": pa.array([*shapely.to_wkb(shapes)], pa.binary())})
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": NO_TIME})
+    try:
+        pyogrio.write_arrow(
+            table,
+            path,
+            driver="GPKG",
+            layer=name,
+            append=path.exists(),
+            geometry_name="geometry",
+            geometry_type=kind,
+            crs="EPSG:4326",
+            layer_options={
+                "IDENTIFIER": title,
+                "DESCRIPTION": json.dumps(facts, sort_keys=True),
+            },
+        )
+    finally:
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})

@@ -1,0 +1,71 @@
+"""Synthetic points made up from a release's counts, for tools that read points.
+
+The files' columns are the longitude, the latitude, the weight of each point, its time slice if
+there are any, and `made_up`, which is always true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts import csv, geojson, geopackage, geoparquet
+from dpgeo.artefacts.codec import encode
+from dpgeo.core.released import Released
+from dpgeo.phrases import translatable
+from dpgeo.postprocess.layers import NO_MARGIN, Layer, PointLayer
+from dpgeo.postprocess.synthetic_points import counted_layers, synthetic_points
+
+NAME = "points-synthetic"
+TITLE = "Made-up points"
+USE = translatable("made-up points: nobody was here")
+
+FORMATS = (geoparquet.FORMAT, geojson.FORMAT, geopackage.FORMAT, csv.FORMAT)
+
+RULE = (
+    "Made up; nobody was here. The files {name}.* contain points that are a function of the "
+    "layers {layers}, for tools that read points: counts are rounded so that running sums in "
+    "Hilbert order are right within half a point, and each region's points lie anywhere in its "
+    "part of the study area, at places that follow from this release alone. Noise in empty regions "
+    "becomes points, too."
+)
+
+
+def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
+    """Return the sentences on how the points are made, or none if there are no such files."""
+    counted = counted_layers(released, shown)
+    if not counted:
+        return []
+    named = ", ".join(layer.name for layer in counted)
+    return [RULE.format(name=NAME, layers=named)]
+
+
+def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer | None:
+    """Return the points of a release with these layers, or None if it counts no regions."""
+    counted = counted_layers(released, shown)
+    if not counted:
+        return None
+    points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())
+    size = len(points.longitude)
+    columns: dict[str, NDArray[Any]] = {
+        "longitude": points.longitude,
+        "latitude": points.latitude,
+        "weight": np.full(size, points.weight, dtype=np.int32),
+    }
+    if len(counted) > 1:
+        columns["slice"] = np.array([each.title for each in counted], dtype=object)[points.layer]
+    columns["made_up"] = np.ones(size, dtype=np.bool_)
+    return PointLayer(
+        name=NAME,
+        title=TITLE,
+        kind="inferred",
+        margin_label=NO_MARGIN,
+        note=" ".join(rule(released, shown)),
+        columns=columns,
+        longitude=points.longitude,
+        latitude=points.latitude,
+    )

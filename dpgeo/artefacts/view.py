@@ -1,0 +1,256 @@
+"""Colours, classes and words for a layer, shared by all pictures and styles.
+
+The classes and the unit are those with which the site's map opens (`postprocess.opening`), and the
+colours are the site's (`frontend/src/ui/tokens.css`). Features that the map does not colour,
+because they do not stand out from the noise, are grey.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
+from dpgeo.postprocess.layers.contours import DENSITY, FROM
+from dpgeo.postprocess.opening import Opening, coloured, opening_of, per_square
+
+Colour = tuple[int, int, int]
+
+NOISE: Colour = (214, 220, 219)
+"""The colour of features that do not stand out from the noise."""
+
+TIDE: tuple[Colour, ...] = (
+    (248, 232, 139),
+    (168, 200, 163),
+    (43, 194, 186),
+    (55, 141, 162),
+    (0, 101, 122),
+    (20, 44, 119),
+    (10, 10, 36),
+)
+"""The colour ramp of the site's map: the hue changes, and each colour is darker than the last."""
+
+PLAIN = TIDE[5]
+"""The colour of features without values, such as moved points."""
+
+TOO_FEW = "Too few to tell from none"
+
+LARGEST = 26.0
+"""Radius in pixels of the circle of the largest cluster (`frontend/src/layers/clusters/`)."""
+
+SMALLEST = 4.0
+"""Radius in pixels of the smallest circle."""
+
+DOT = 2.5
+"""Radius in pixels of a point without a value (`frontend/src/layers/points/`)."""
+
+LAND: Colour = (251, 251, 248)
+"""The colour of the ground, in which outlines between zones are drawn."""
+
+HATCH: Colour = (134, 147, 146)
+"""The colour of anything uncertain: outlines of hollow circles, and areas of influence."""
+
+CLOSE = 1.02
+"""Two squares are said to have the same side if their sides differ by less than this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A colour class from `low`, included, to `high`, excluded; None means no limit."""
+
+    low: float | None
+    high: float | None
+    colour: Colour
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A layer as the site's map draws it. A box's value is a count per square of `metres`.
+
+    `edges` holds the lower limits of the colour classes; it is empty if the layer has none.
+    """
+
+    layer: Layer
+    metres: int
+    edges: tuple[float, ...]
+
+    @classmethod
+    def opening(cls, shown: Sequence[Layer]) -> View:
+        """Return the view with which a map of these layers opens."""
+        opens = opening_of(shown)
+        return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Return an array (n,) with each feature's value, which determines its colour."""
+        layer = self.layer
+        if isinstance(layer, BoxLayer):
+            return per_square(layer, self.metres)
+        values = layer.value if self.column is None else layer.columns[self.column]
+        return np.zeros(len(layer)) if values is None else np.asarray(values, dtype=np.float64)
+
+    @property
+    def column(self) -> str | None:
+        """Return the column with the densities of contours, or None for layers of counts."""
+        return next((name for name in (FROM, DENSITY) if name in self.layer.columns), None)
+
+    @property
+    def field(self) -> str:
+        """Return the file column that decides the colours, or "" for layers without values."""
+        return self.column or ("" if self.layer.value is None else "estimate")
+
+    @property
+    def divisor(self) -> str:
+        """Return the column by which a feature's figure is divided, before `factor`, or ""."""
+        layer = self.layer
+        return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
+
+    @property
+    def factor(self) -> float:
+        """Return the factor that turns figures in files into counts per square."""
+        layer = self.layer
+        if not isinstance(layer, BoxLayer):
+            return 1.0
+        return float((self.metres / layer.grid.ground_cell_metres) ** 2)
+
+    @property
+    def least(self) -> str:
+        """Return the column with the least figure that is coloured.
+
+        Returns "" if every feature is coloured.
+        """
+        if self.layer.coloured_from is not None:
+            return "coloured_from"
+        return "" if self.layer.threshold is None else "threshold"
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the classes from the lowest up, without the class of grey features."""
+        highs = (*self.edges[1:], None)
+        lows = (None, *self.edges[1:])
+        return tuple(
+            Rule(low, high, colour, label)
+            for low, high, colour, label in zip(lows, highs, self.ramp, self.labels, strict=False)
+        )
+
+    @property
+    def by_one_column(self) -> bool:
+        """Whether one column decides the class: all features have one size and one threshold.
+
+        This does not depend on the counts, so noise never decides which files there are.
+        """
+        layer = self.layer
+        if self.divisor or layer.coloured_from is not None:
+            return False
+        return layer.threshold is None or len(np.unique(layer.threshold)) <= 1
+
+    @property
+    def stops(self) -> list[tuple[float | None, Colour, str]] | None:
+        """Return each class's upper limit in the file's column, its colour and its label.
+
+        The grey class comes first. Limits are not included in their class; the last is None.
+        Returns None where one column does not decide the class, because features differ in size or
+        threshold.
+        """
+        least = self.layer.threshold
+        if not self.rules or not self.by_one_column:
+            return None
+        stops: list[tuple[float | None, Colour, str]] = [
+            (None if rule.high is None else rule.high / self.factor, rule.colour, rule.label)
+            for rule in self.rules
+        ]
+        if least is None:
+            return stops
+        return [(max(float(least[0]), np.finfo(float).tiny), NOISE, TOO_FEW), *stops]
+
+    @property
+    def coloured(self) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the features that are coloured.
+
+        These stand out from the noise or lie in a box that does.
+        """
+        return coloured(self.layer)
+
+    @property
+    def ramp(self) -> tuple[Colour, ...]:
+        """Return the colours of the classes, which span the whole ramp however few they are."""
+        last, classes = len(TIDE) - 1, len(self.edges)
+        if classes == 1:
+            return (TIDE[len(TIDE) // 2],)
+        return tuple(TIDE[int(number * last / (classes - 1) + 0.5)] for number in range(classes))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the words of the classes, such as "20 to 50"; the lowest has no lower limit."""
+        digits = 3 if self.column else 6
+        edges = [f"{float(f'{edge:.{digits}g}'):,.6g}" for edge in self.edges]
+        if self.column == DENSITY:
+            return tuple(edges)
+        if len(edges) <= 1:
+            return tuple(f"{edge} or more" for edge in edges)
+        inner = [f"{low} to {high}" for low, high in itertools.pairwise(edges[1:])]
+        lowest = f"{edges[0]} to {edges[1]}" if self.column else f"less than {edges[1]}"
+        return (lowest, *inner, f"{edges[-1]} or more")
+
+    def classes(self) -> NDArray[np.int64]:
+        """Return an array (n,) of the features' classes, counted from 0; -1 means grey."""
+        found = np.searchsorted(self.edges, self.values, side="right") - 1
+        return np.where(self.coloured, found, -1)
+
+    def colours(self) -> NDArray[np.uint8]:
+        """Return an array (n, 3) with the colour of every feature."""
+        if not self.edges:
+            plain = NOISE if self.layer.value is not None else PLAIN
+            return np.full((len(self.layer), 3), plain, dtype=np.uint8)
+        return np.array((*self.ramp, NOISE), dtype=np.uint8)[self.classes()]
+
+
+def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
+    """Return the view of each layer of a map."""
+    opens = opens or opening_of(shown)
+    return [View(layer, opens.metres, _edges(layer, opens)) for layer in shown]
+
+
+def _edges(layer: Layer, opens: Opening) -> tuple[float, ...]:
+    for name in (FROM, DENSITY):
+        if name in layer.columns:
+            return tuple(layer.columns[name].tolist())
+    return opens.edges.get(layer.name, ())
+
+
+def hexadecimal(colour: Colour) -> str:
+    """Return a colour as in CSS, such as "#2bc2ba"."""
+    return "#" + bytes(colour).hex()
+
+
+def opacity(view: View) -> float:
+    """Return the opacity of dots without values, which is lower the more dots there are."""
+    if view.layer.value is not None or not isinstance(view.layer, PointLayer):
+        return 1.0
+    return round(max(0.12, min(0.8, 40 / math.sqrt(len(view.layer) + 1))), 3)
+
+
+def unit_words(released: Released, view: View) -> str:
+    """Return what the legend's figures count, worded as in the site's legend."""
+    nouns = nouns_of(released)
+    counted = nouns.sum.capitalize()
+    if isinstance(view.layer, BoxLayer):
+        # A person is counted once in a cell, but may be counted in several cells of a square.
+        cells = view.metres / view.layer.grid.ground_cell_metres
+        if cells <= CLOSE:
+            counted = nouns.one.capitalize()
+        of = "in a" if view.layer.is_cells and 1 / CLOSE <= cells <= CLOSE else "per"
+        length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
+        time = f", {view.layer.title}" if view.layer.time_slice else ""
+        return f"{counted} {of} {length} square{time}"
+    if view.column:
+        return f"{counted} per square kilometre"
+    return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"

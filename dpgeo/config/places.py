@@ -1,0 +1,28 @@
+"""Locations of a site's own files, in a checkout and as an installed package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+WHOLE = PACKAGE / "whole"
+"""Folder with what lies beside the package in a checkout; `setup.py` puts it here in wheels."""
+
+INSTALLED = WHOLE.is_dir()
+
+BASE_DIR = WHOLE if INSTALLED else PACKAGE.parent
+
+
+def usual_var() -> Path:
+    """Return the folder to which a site writes unless DPGEO_VAR names another.
+
+    An installed package may be replaced at any time, so its site writes to the account's own data
+    folder (XDG Base Directory Specification).
+    """
+    if not INSTALLED:
+        return BASE_DIR / "var"
+    named = os.environ.get("XDG_DATA_HOME", "")
+    data = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+    return data / "dpgeo"

@@ -1,0 +1,132 @@
+"""Noisy totals of all the data, which a release may buy beside its map.
+
+There are totals of people, of sightings and of visits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from dpgeo.core.counted import Counted
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.noise import DiscreteLaplace
+
+DEFAULT_PERCENT = 10
+
+MOST_PERCENT = 50
+
+DEFAULT_SIGHTINGS = 100
+
+DEFAULT_VISITS = 400
+
+MOST_OF_ONE_PERSON = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsPlan:
+    """What a request spends on totals, and the most that one person adds to each.
+
+    `percent` of the request's epsilon is spent on all totals together. One person adds 1 to people,
+    at most `sightings` to sightings and at most `visits` to visits. Raises InvalidInput (fields
+    "totals", "most_sightings" or "most_visits") for values out of range.
+    """
+
+    percent: int = DEFAULT_PERCENT
+    sightings: int = DEFAULT_SIGHTINGS
+    visits: int = DEFAULT_VISITS
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.percent <= MOST_PERCENT:
+            raise InvalidInput(
+                "Must be a whole number of per cent from 1 to {most}, or 0 to buy no totals.",
+                most=MOST_PERCENT,
+                field="totals",
+            )
+        for field, value in (("most_sightings", self.sightings), ("most_visits", self.visits)):
+            if not 1 <= value <= MOST_OF_ONE_PERSON:
+                raise InvalidInput(
+                    "Must be from 1 to {most:,}: the most that one person adds to the total.",
+                    most=MOST_OF_ONE_PERSON,
+                    field=field,
+                )
+
+    def to_json(self) -> dict[str, int]:
+        """Return the plan as a JSON object."""
+        return {"percent": self.percent, "sightings": self.sightings, "visits": self.visits}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Return the plan that `document`, made by `to_json`, describes."""
+        return cls(**{name: int(value) for name, value in document.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtTotal:
+    """A noisy total as drawn, which may be negative.
+
+    One person adds at most `noise.sensitivity`. The noise may not be the only error: what a person
+    has beyond that limit is not counted.
+    """
+
+    count: int
+    noise: DiscreteLaplace
+
+    @property
+    def margin(self) -> int:
+        """Half-width of the 95 % interval."""
+        return self.noise.margin()
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the noise may be as large as the total itself, so that the total says nothing."""
+        return self.count <= self.margin
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the total as a JSON object."""
+        return {"count": self.count, "noise": self.noise.to_json()}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Return the total that `document`, made by `to_json`, describes."""
+        return cls(count=int(document["count"]), noise=DiscreteLaplace.from_json(document["noise"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The totals that one release bought, each with noise of its own."""
+
+    people: BoughtTotal
+    sightings: BoughtTotal
+    visits: BoughtTotal
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon that all totals cost together."""
+        return sum((each.noise.epsilon for each in self.each().values()), Fraction(0))
+
+    def each(self) -> dict[Counted, BoughtTotal]:
+        """Return each total by what it counts."""
+        return {
+            Counted.PEOPLE: self.people,
+            Counted.SIGHTINGS: self.sightings,
+            Counted.VISITS: self.visits,
+        }
+
+    def plan(self, epsilon: Fraction) -> TotalsPlan:
+        """Return the plan by which these totals were bought; `epsilon` is the release's."""
+        return TotalsPlan(
+            percent=int(100 * self.epsilon / epsilon),
+            sightings=self.sightings.noise.sensitivity,
+            visits=self.visits.noise.sensitivity,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the totals as a JSON object."""
+        return {name.value: total.to_json() for name, total in self.each().items()}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Return the totals that `document`, made by `to_json`, describes."""
+        return cls(**{name: BoughtTotal.from_json(total) for name, total in document.items()})

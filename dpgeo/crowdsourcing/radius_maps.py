@@ -1,0 +1,135 @@
+"""Requests for radius maps, and radius maps as GeoJSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.crowdsourcing.planning import parse_settings, rounded
+from dpgeo.crowdsourcing.selectors import ground_of
+from dpgeo.postprocess.tasks.plan import LARGEST, REASONS, Reason, Settings, check_number
+from dpgeo.postprocess.tasks.radius_map import Lattice, RadiusMap, check_points, radius_map
+from dpgeo.releases.models import Release
+
+DIGITS = 6
+"""Significant digits of settings: requests that differ less have the same radius map."""
+
+MAPS_KEPT = 16
+"""Number of radius maps that a process caches, each of at most some 2 MB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RadiusRequest:
+    """A parsed request: the reward of every task, settings, and points along a side."""
+
+    reward: float
+    settings: Settings
+    points: int
+
+
+def parse_radius_request(
+    *, reward: float, settings: Mapping[str, Any], lattice: int
+) -> RadiusRequest:
+    """Parse a request, with numbers rounded. Raises InvalidInput, with the field at fault."""
+    check_number(reward, "reward", 0.0, LARGEST)
+    values = {
+        name: _significant(value) if isinstance(value, float) else value
+        for name, value in settings.items()
+    }
+    reward = _significant(reward)
+    # The total is not used: each task has the same fixed reward.
+    parsed = parse_settings({**values, "total_reward": reward})
+    check_points(lattice, parsed.model)
+    return RadiusRequest(reward=reward, settings=parsed, points=lattice)
+
+
+def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
+    """Return the radius map of a release, which is computed once for each request.
+
+    Raises Conflict if the release has no counts of cells.
+    """
+    return _radius_map(release.pk, release.blob_sha256, request)
+
+
+def radius_document(
+    release: Release, request: RadiusRequest, drawn: RadiusMap, *, values: bool
+) -> dict[str, Any]:
+    """Return a radius map as GeoJSON, and with `values` the radius at each point of its lattice."""
+    document = {
+        "type": "FeatureCollection",
+        **radius_facts(release, request),
+        "features": _features(drawn),
+    }
+    if values:
+        document["points"] = _points(drawn)
+    return document
+
+
+def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
+    """Return what a radius map was made from: the release, the reward and the settings."""
+    settings = dataclasses.asdict(request.settings)
+    del settings["total_reward"]
+    return {"release": release.pk, "reward": request.reward, "settings": settings}
+
+
+@lru_cache(maxsize=MAPS_KEPT)
+def _radius_map(release_id: str, _checksum: str, request: RadiusRequest) -> RadiusMap:
+    """Compute a radius map; the checksum is a cache key, since it changes with the blob."""
+    surface, area = ground_of(Release.objects.get(pk=release_id))
+    lattice = Lattice.over(area, request.points)
+    return radius_map(surface, area, lattice, request.reward, request.settings)
+
+
+def _significant(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
+    """Return the part out of reach, bands and lines as features, in the order of drawing."""
+    bands = [
+        _feature(band.shape, "band", from_metres=band.from_metres, to_metres=band.to_metres)
+        for band in drawn.bands
+    ]
+    lines = [_feature(line.shape, "line", metres=line.metres) for line in drawn.lines]
+    rest = [] if drawn.out_of_reach.is_empty else [_feature(drawn.out_of_reach, "out_of_reach")]
+    return [*rest, *bands, *lines]
+
+
+def _feature(shape: Any, kind: str, **limits: float) -> dict[str, Any]:
+    return {
+        "type": "Feature",
+        "properties": {"feature": kind, **limits},
+        "geometry": json.loads(shapely.to_geojson(shape)),
+    }
+
+
+def _points(drawn: RadiusMap) -> dict[str, Any]:
+    """Return the values at the points of the lattice, row by row from the south."""
+    kinds = [reason for reason in Reason if (drawn.reasons == reason).any() and reason]
+    index = np.full(drawn.reasons.shape, np.nan)
+    for number, kind in enumerate(kinds):
+        index[drawn.reasons == kind] = number
+    return {
+        "longitude": rounded(drawn.lattice.longitude, 7),
+        "latitude": rounded(drawn.lattice.latitude, 7),
+        "radius_metres": _rows(drawn.radius, 1),
+        "notified": _rows(drawn.notified, 2),
+        "reason": _rows(index, 0),
+        "reasons": [{"reason": str(kind), "explanation": REASONS[kind]} for kind in kinds],
+    }
+
+
+def _rows(values: NDArray[np.float64], decimals: int) -> list[list[Any]]:
+    kept = rounded(values.ravel(), decimals)
+    if decimals == 0:
+        kept = [None if each is None else int(each) for each in kept]
+    width = values.shape[1]
+    return [kept[start : start + width] for start in range(0, len(kept), width)]

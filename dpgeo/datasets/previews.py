@@ -1,0 +1,165 @@
+"""Previews of uploads: what is seen of a file before its columns are confirmed, and by whom."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.preview_slots import preview_slot
+from dpgeo.datasets.same_people import file_checksum
+from dpgeo.datasets.storage import local_path, private_storage, work_folder
+from dpgeo.ingest.context import Context
+from dpgeo.ingest.forms import form_by_name, form_of
+from dpgeo.ingest.preview import Preview, preview
+from dpgeo.ingest.schema import Columns, Role
+from dpgeo.ingest.understanding import Understanding
+
+WAITING = (UploadState.RECEIVED, UploadState.FAILED)
+"""States in which an upload's columns can be confirmed."""
+
+
+def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
+    """Return an upload's first rows and suggested columns, for its owner alone.
+
+    The file is parsed once in each format (`ingest.forms`). Without `file_format`, the format is
+    the one looked at last, or at first the likeliest. If the file cannot be read in the likeliest
+    format, the upload fails and the reason is recorded. Raises InvalidInput with that reason, or
+    Conflict if the file was deleted or the machine is too busy.
+    """
+    if seen := _seen(upload, file_format):
+        return seen
+    if upload.failure and not file_format:
+        raise InvalidInput(upload.failure, field="file")
+    with preview_slot():
+        upload.refresh_from_db()  # somebody else may have opened its page meanwhile
+        return _seen(upload, file_format) or _look(upload, file_format)
+
+
+def upload_key_preview(*, upload: Upload) -> Preview:
+    """Return what an API key may learn of a file: its header, if its name tells that it has one.
+
+    Of other files the name alone tells: whether their rows can be read depends on the rows. Raises
+    as `upload_preview`.
+    """
+    check_kept(upload)
+    if named := header_format(upload):
+        return upload_preview(upload=upload, file_format=named)
+    named = form_by_name(upload.file_name)
+    return Preview([], [], Columns(), [], complete=False, named_format=named)
+
+
+def _seen(upload: Upload, file_format: str) -> Preview | None:
+    """Return the stored preview, if it is of this format or the format does not matter."""
+    if not upload.preview:
+        return None
+    seen = Preview.from_json(json.loads(upload.preview))
+    matters = file_format and seen.file_format and upload.raw_name
+    return None if matters and seen.file_format != file_format else seen
+
+
+def check_kept(upload: Upload) -> None:
+    """Raise InvalidInput or Conflict if an upload's file was deleted."""
+    if not upload.raw_name and upload.failure:
+        raise InvalidInput(upload.failure, field="file")
+    if not upload.raw_name:
+        raise Conflict("The uploaded file is not kept; upload it again.")
+
+
+def _look(upload: Upload, file_format: str) -> Preview:
+    check_kept(upload)
+    context = trial_context(upload.dataset)
+    try:
+        with local_path(private_storage(), upload.raw_name) as path, work_folder() as folder:
+            seen = preview(path, upload.file_name, context, folder, file_format=file_format)
+            upload.checksum = upload.checksum or file_checksum(path, upload.dataset)
+    except InvalidInput as refusal:
+        if not file_format:
+            waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
+            waiting.update(state=UploadState.FAILED, failure=refusal.phrase)
+            upload.refresh_from_db()
+        raise
+    upload.preview = json.dumps(seen.to_json())
+    # Store no preview of a file that was ingested or deleted meanwhile.
+    waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
+    waiting.update(preview=upload.preview, checksum=upload.checksum)
+    if upload.failure:
+        waiting.update(state=UploadState.RECEIVED, failure="")
+        upload.refresh_from_db()
+    return seen
+
+
+def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Understanding | None:
+    """Return how an upload was understood, for its owner alone.
+
+    `columns` is a declaration to try. Without one, the dataset's columns are tried if they are
+    fixed and this file has them all, and otherwise the likeliest ones. Returns None if nothing can
+    be tried. Raises InvalidInput for a file that cannot be read at all or with these columns, or
+    Conflict if the file was deleted or the machine is too busy.
+    """
+    seen = upload_preview(upload=upload, file_format=columns.file_format if columns else "")
+    columns = columns or declared_columns(upload.dataset, seen)
+    if columns is None or (seen.understanding and seen.understanding.columns == columns):
+        return seen.understanding
+    if not upload.raw_name:
+        raise Conflict("The uploaded file is not kept; upload it again.")
+    with (
+        preview_slot(),
+        local_path(private_storage(), upload.raw_name) as path,
+        work_folder() as folder,
+    ):
+        context = trial_context(upload.dataset)
+        return preview(path, upload.file_name, context, folder, columns).understanding
+
+
+def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
+    """Return the dataset's fixed columns if the file has them all; None otherwise.
+
+    A file in another format than the first one has its own layout.
+    """
+    if not dataset.columns:
+        return None
+    columns = Columns.from_json(dataset.columns)
+    names = {getattr(columns, role) for role in Role} - {""}
+    if not names <= set(seen.columns):
+        return None
+    if columns.file_format == seen.file_format:
+        return columns
+    guess = seen.understanding.columns if seen.understanding else seen.suggested
+    layout = guess.layout.to_json() if columns.file_format else {}
+    return replace(columns, file_format=seen.file_format, **layout)
+
+
+def trial_context(dataset: Dataset) -> Context:
+    """Return the dataset's facts against which a file is tried before its columns are declared.
+
+    If the study area was exchanged and nothing is confirmed yet, the context has no area: rows must
+    not be compared with an area that can still be fitted to them.
+    """
+    area = None if dataset.area_exchange and not dataset.frozen_at else dataset.area
+    return Context(Unit(dataset.unit), area, dataset.time_zone)
+
+
+def upload_look(*, upload: Upload) -> Upload:
+    """Parse a new file at once, so that an unreadable one fails immediately.
+
+    If the machine is too busy, the file is parsed when somebody next opens its page.
+    """
+    with suppress(InvalidInput, Conflict):
+        upload_preview(upload=upload)
+    return upload
+
+
+def header_format(upload: Upload) -> str:
+    """Return the format that a file's name, or the names in its archive, tell.
+
+    Returns "" if they tell none, or one in which the names of the columns stand in the rows.
+    """
+    named = form_by_name(upload.file_name)
+    if not named and upload.file_name.lower().endswith(".zip"):
+        with suppress(InvalidInput):
+            named = upload_preview(upload=upload).named_format
+    return named if named and form_of(named).format.has_header else ""

@@ -1,0 +1,57 @@
+"""Record of the study areas beside which members opened files.
+
+An area that is drawn around the rows shows where they end. A file's page shows its rows, and the
+area of its dataset is exchanged on record only (`services.dataset_update`). Whoever declares
+another dataset with a tighter area would leave no such record. Therefore every opening of a file's
+page is kept apart from the dataset, and the statements of all datasets of the organisation that are
+declared later say how many there had been.
+
+The record rests on what members do, and on nothing in a file: neither on its bytes, nor on whether
+it can be read. If it told whether two files are the same, a statement would tell whoever knows all
+rows but one whether that row is there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from dpgeo.datasets.models import ShownFile, Upload
+
+
+def upload_shown(*, upload: Upload) -> None:
+    """Record that a member opens an upload's page, beside its dataset's area of today.
+
+    A file of invented people shows nothing. Repeating this on a later day moves the day.
+    """
+    if upload.invented:
+        return
+    dataset = upload.dataset
+    today = timezone.now().astimezone(datetime.UTC).date()
+    shown, _ = ShownFile.objects.get_or_create(
+        organisation_id=dataset.organisation_id,
+        dataset=dataset.pk,
+        area=area_digest(dataset.study_area),
+        defaults={"on": today},
+    )
+    ShownFile.objects.filter(pk=shown.pk, on__lt=today).update(on=today)
+
+
+def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how often files had been opened beside other areas than this one, and when last.
+
+    One area of one dataset counts once. Returns {} if there was none.
+    """
+    shown = ShownFile.objects.filter(organisation=organisation_id)
+    days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)
+    return {"times": len(days), "on": max(days).isoformat()} if days else {}
+
+
+def area_digest(study_area: Mapping[str, Any]) -> str:
+    """Return a digest of a study area."""
+    return hashlib.sha256(json.dumps(study_area, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,57 @@
+"""Limit on the size of uploaded files, applied while they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.uploadedfile import TemporaryUploadedFile
+
+from dpgeo.core.errors import InvalidInput
+
+
+def within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
+    """Return a file that limits the bytes read; of a file on disk, check the size."""
+    if not isinstance(file, TemporaryUploadedFile):
+        return _Limited(file, name=name)
+    _check_size(file.size or 0)
+    return file
+
+
+def _check_size(size: int) -> None:
+    """Raise InvalidInput if a file is larger than the largest upload."""
+    limit = settings.DPGEO_MAX_UPLOAD_BYTES
+    if size > limit:
+        raise InvalidInput(
+            "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
+            "Parquet.",
+            size=limit / 1e9,
+            field="file",
+        )
+
+
+class _Limited(File):  # type: ignore[type-arg]
+    """A file that raises InvalidInput when more is read than an upload may hold."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        super().__init__(file, name=name)
+        self._file = file
+        self._seen = 0
+
+    def seekable(self) -> bool:
+        """Return False: the file is read once, from its beginning."""
+        return False
+
+    def read(self, size: int = -1) -> bytes:
+        """Read the next bytes, for an object store. Raises InvalidInput beyond the limit."""
+        chunk: bytes = self._file.read(size)
+        self._seen += len(chunk)
+        _check_size(self._seen)
+        return chunk
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """Yield the file's bytes. Raises InvalidInput beyond the limit."""
+        while chunk := self.read(chunk_size or 1 << 20):
+            yield chunk

@@ -1,0 +1,212 @@
+"""Sea and large lakes, which an owner may leave out of a study area before there are data.
+
+Shapes follow from the ground of the site, Natural Earth's land and the area alone, all of them
+public. Near the shore water stays in the area: quays, moorings and rough positions lie there, and
+so does the inaccuracy of the source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+
+from dpgeo.ground.archives import layers_of, metadata, tile_at
+from dpgeo.ground.regions import TILES, Bounds, Region
+from dpgeo.spatial.area import StudyArea, ground_square_kilometres
+from dpgeo.spatial.projection import (
+    MERCATOR_RADIUS_METRES,
+    ground_scale,
+    to_degrees,
+    to_mercator,
+)
+
+LEAST_LARGE = 1.0
+"""Square kilometres of the smallest water that is left out."""
+
+SHORE_METRES = 100.0
+COARSE_SHORE_METRES = 2000.0
+"""Widths of water that stay along a shore of the ground, and of Natural Earth, on 1:10m."""
+
+MOST_TILES = 300
+"""Most tiles that are read of a region; larger areas take lower zooms."""
+
+TILE_UNITS = 4096
+COARSENESS = 8
+"""Units of a tile by which shapes may have been simplified."""
+
+LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
+"""Kinds of water that are left out. Rivers, canals and docks stay, with their bridges."""
+
+MOST_CORNERS = 15_000
+
+AROUND_METRES = 5000.0
+
+SEAM_METRES = 1.0
+"""Widest gap between parts of a water that two tiles share."""
+
+NATURAL_EARTH = "Natural Earth, 1:10m (the sea alone, no lakes)"
+
+
+@dataclass(slots=True)
+class Water:
+    """Water in Web Mercator metres, and who says that it is there."""
+
+    shapes: list[shapely.Geometry] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    def add(self, shape: shapely.Geometry, source: str) -> None:
+        """Add a piece of water; an empty one still names its source."""
+        if source not in self.sources:
+            self.sources.append(source)
+        if not shape.is_empty:
+            self.shapes.append(shape)
+
+
+def dry(
+    area: StudyArea, folder: Path, regions: Sequence[Region], land: Any
+) -> tuple[StudyArea | None, list[str]]:
+    """Return an area without the sea and large lakes, None if nothing is left, and the sources.
+
+    `regions` are the ground in `folder`, `land` Natural Earth's polygons (n,) in degrees; without
+    any, there is no sea where the ground knows none.
+    """
+    whole = _projected(area.shape)
+    water, rest = Water(), _surroundings(whole)
+    for region in regions:
+        part = shapely.intersection(rest, _projected(shapely.box(*region.bounds)))
+        if part.area <= 0:
+            continue
+        layers = _water_layers(folder, region)
+        source = f"OpenStreetMap, {region.date}" if region.date else "OpenStreetMap"
+        lakes, coarseness = _water_of(folder, region, layers, part)
+        water.add(_from_shore(lakes, max(SHORE_METRES, coarseness), part), source)
+        if "ocean" in layers:
+            rest = shapely.difference(rest, part)
+    if rest.area > 0 and len(land):
+        sea = shapely.difference(rest, _land_in(land, rest))
+        water.add(_from_shore(sea, COARSE_SHORE_METRES, rest), NATURAL_EARTH)
+    left = _without(area.shape, shapely.union_all(water.shapes))
+    return (None if left is None else StudyArea(left)), water.sources
+
+
+def _surroundings(whole: shapely.Geometry) -> shapely.Geometry:
+    """Return a box beyond an area: lakes are measured and shores are found there, too."""
+    west, south, east, north = whole.bounds
+    beyond = AROUND_METRES + max(east - west, north - south) / 20
+    return shapely.box(west - beyond, south - beyond, east + beyond, north + beyond)
+
+
+def _water_layers(folder: Path, region: Region) -> list[str]:
+    there = layers_of(metadata(folder / f"{region.tiles}{TILES}"))
+    return [each for each in ("ocean", "water_polygons") if each in there]
+
+
+def _water_of(
+    folder: Path, region: Region, layers: Sequence[str], part: shapely.Geometry
+) -> tuple[shapely.Geometry, float]:
+    """Return the water of a region within a part of it, and how coarse it is in metres."""
+    import pyogrio
+
+    zoom = _zoom(region, part)
+    path = folder / f"{region.tiles}{TILES}"
+    shapes = []
+    for layer in layers:
+        _, _, encoded, values = pyogrio.raw.read(
+            path, layer=layer, columns=["kind"], bbox=part.bounds, ZOOM_LEVEL=zoom
+        )
+        kinds = values[0] if values else ["ocean"] * len(encoded)
+        # Pieces of tiles, joined across their seams.
+        shapes += [
+            shapely.make_valid(shapely.from_wkb(each))
+            for each, kind in zip(encoded, kinds, strict=True)
+            if layer == "ocean" or kind in LAKES
+        ]
+    joined = shapely.buffer(shapely.union_all(shapes), SEAM_METRES, join_style="mitre")
+    pixel = 2 * math.pi * MERCATOR_RADIUS_METRES / 2**zoom / TILE_UNITS
+    return shapely.intersection(joined, part), COARSENESS * pixel
+
+
+def _zoom(region: Region, part: shapely.Geometry) -> int:
+    """Return the highest zoom at which a part has at most MOST_TILES tiles."""
+    west, south, east, north = _in_degrees(part).bounds
+    for zoom in range(region.zooms[1], region.zooms[0], -1):
+        left, top = tile_at(west, north, zoom)
+        right, bottom = tile_at(east, south, zoom)
+        if (right - left + 1) * (bottom - top + 1) <= MOST_TILES:
+            return zoom
+    return region.zooms[0]
+
+
+def _land_in(land: Any, part: shapely.Geometry) -> shapely.Geometry:
+    around = shapely.box(*_in_degrees(part).buffer(0.1).bounds)
+    near = land[shapely.intersects(land, around)]
+    return shapely.union_all([_projected(each) for each in _clipped(near, around.bounds)])
+
+
+def _clipped(shapes: Any, bounds: Bounds) -> Iterator[shapely.Geometry]:
+    for each in shapely.make_valid(shapely.clip_by_rect(shapes, *bounds)):
+        yield from _polygons(each)
+
+
+def _from_shore(
+    water: shapely.Geometry, metres: float, within: shapely.Geometry
+) -> shapely.Geometry:
+    """Return the large waters without the strip along their shores.
+
+    The border of what was looked at is no shore.
+    """
+    parts = (each for each in _polygons(water) if _square_kilometres(each) >= LEAST_LARGE)
+    large = shapely.union_all(list(parts))
+    strip = metres / _least_scale(within)
+    return shapely.difference(large, shapely.buffer(shapely.difference(within, large), strip))
+
+
+def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geometry | None:
+    """Return an area in degrees without water, which is simplified until few corners are left."""
+    tolerance = SHORE_METRES / 10
+    plain = shapely.simplify(water, tolerance)
+    most = max(MOST_CORNERS, 2 * shapely.get_num_coordinates(whole))
+    while True:
+        wet = shapely.make_valid(_in_degrees(plain))
+        if not shapely.intersects(whole, wet):
+            return whole
+        parts = list(_polygons(shapely.difference(whole, wet)))
+        if not parts:
+            return None
+        if sum(map(shapely.get_num_coordinates, parts)) <= most:
+            return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+        tolerance *= 2
+        # A coarse outline may lie on either side: it is moved away from the shore first.
+        plain = shapely.simplify(shapely.buffer(water, -tolerance), tolerance)
+
+
+def _polygons(shape: shapely.Geometry) -> Iterator[shapely.Geometry]:
+    for part in shapely.get_parts(shape):
+        if part.geom_type == "Polygon" and not part.is_empty:
+            yield part
+        elif part.geom_type == "MultiPolygon":
+            yield from shapely.get_parts(part)
+
+
+def _square_kilometres(shape: shapely.Geometry) -> float:
+    return float(ground_square_kilometres(_in_degrees(shape)))
+
+
+def _least_scale(shape: shapely.Geometry) -> float:
+    """Return the metres on the ground per Mercator metre where that is least."""
+    _, south, _, north = _in_degrees(shape).bounds
+    return ground_scale(max(abs(south), abs(north)))
+
+
+def _projected(shape: shapely.Geometry) -> shapely.Geometry:
+    return shapely.transform(shape, lambda at: np.column_stack(to_mercator(at[:, 0], at[:, 1])))
+
+
+def _in_degrees(shape: shapely.Geometry) -> shapely.Geometry:
+    return shapely.transform(shape, lambda at: np.column_stack(to_degrees(at[:, 0], at[:, 1])))

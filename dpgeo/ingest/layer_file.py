@@ -1,0 +1,87 @@
+"""Files of statistics offices and GIS as public layers, read by geopandas in the sandbox.
+
+Zipped shapefiles, GeoPackage, FlatGeobuf and GeoParquet in any coordinate system become GeoJSON in
+degrees, from which the constructors of zones, places and densities read a layer. A file is told by
+its first bytes, whatever its name says. Uploads of private rows never come here: GDAL reads public
+geometry alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from math import inf
+from pathlib import Path
+from typing import Any, Self
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import sandbox
+from dpgeo.ingest.crs import Bounds, check_crs, clean_crs
+from dpgeo.ingest.decompress import EMPTY_ZIP, GZIP, ZIP
+
+SQLITE, PARQUET, FLATGEOBUF = b"SQLite format 3\x00", b"PAR1", b"fgb\x03fgb"
+STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
+"""How the files begin that are read here, packed or not."""
+
+RESULT = "layer.geojson"
+"""Name of the file that the worker writes."""
+
+LARGEST_RESULT = 256 << 20
+LONGEST_WAIT = 300
+"""Seconds after which reading is given up because the machine is too busy. The limit on processor
+time, for files that take too much work, is in `sandbox_worker`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerChoices:
+    """What a publisher says about a layer's file; empty texts and lists stand for a guess.
+
+    `kind` is a `LayerKind`; `key` and `name` are columns, `levels` the columns of places' units,
+    `layer` the layer of a GeoPackage, and `crs` the code of the coordinate system of a file that
+    states none. `bounds` are the study area's.
+    """
+
+    kind: str
+    bounds: Bounds
+    key: str = ""
+    name: str = ""
+    levels: tuple[str, ...] = ()
+    layer: str = ""
+    crs: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the choices as plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Return the choices that `to_json` wrote."""
+        west, south, east, north = document["bounds"]
+        levels = tuple(document["levels"])
+        return cls(**{**document, "bounds": (west, south, east, north), "levels": levels})
+
+
+def is_layer_file(head: bytes) -> bool:
+    """Return whether a file with these first bytes is read here; other files are text."""
+    return head.startswith(STARTS)
+
+
+def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str, Any]:
+    """Read a file as a GeoJSON FeatureCollection in degrees. `folder`, empty, is for the worker.
+
+    Raises InvalidInput, which names the field at fault, and Conflict where the machine is busy.
+    """
+    if choices.crs:
+        try:
+            check_crs(clean_crs(choices.crs), choices.bounds)
+        except InvalidInput as refusal:
+            raise InvalidInput(refusal.phrase, field="file_crs") from None
+    request = {"source": str(path.absolute()), "choices": choices.to_json()}
+    sandbox.run(
+        "layer", request, folder, lambda done, total: None, str, silence=inf, limit=LONGEST_WAIT
+    )
+    result = folder / RESULT
+    if result.stat().st_size > LARGEST_RESULT:
+        raise RuntimeError("The worker wrote more than it may.")
+    document: dict[str, Any] = json.loads(result.read_text())
+    return document

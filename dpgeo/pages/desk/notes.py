@@ -1,0 +1,74 @@
+"""The form for the notes that a publisher writes on the map of a draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from dpgeo.accounts.selectors import may
+from dpgeo.jobs.models import JobState
+from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.number_fields import RealField
+from dpgeo.releases.models import Release
+from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, Note
+from dpgeo.releases.states import ReleaseState
+
+
+class NoteForm(DeskForm):
+    """One note: its text, and its position, which pressing on the map fills in."""
+
+    text = forms.CharField(
+        required=False,
+        max_length=LONGEST_NOTE,
+        label=_("Note"),
+        widget=forms.TextInput(attrs={"placeholder": " ", "data-note": "text"}),
+    )
+    latitude = RealField(
+        required=False,
+        label=_("Latitude"),
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "data-note": "latitude"}),
+    )
+    longitude = RealField(
+        required=False,
+        label=_("Longitude"),
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "data-note": "longitude"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Return the cleaned values; add an error if only some of the fields are filled in."""
+        values = super().clean() or {}
+        empty = [name for name in self.fields if values.get(name) in (None, "")]
+        if not self.errors and 0 < len(empty) < len(self.fields):
+            self.add_error(
+                empty[0], gettext("Write a text, and press on the map where it belongs.")
+            )
+        return values
+
+    @property
+    def note(self) -> Note | None:
+        """The note; None for an empty row."""
+        values = self.cleaned_data
+        if not values["text"]:
+            return None
+        return Note(text=values["text"], longitude=values["longitude"], latitude=values["latitude"])
+
+
+def note_forms(request: HttpRequest, release: Release) -> list[NoteForm]:
+    """Return a form for each note that the release has or may get."""
+    initial = [*release.notes, *[{}] * MOST_NOTES][:MOST_NOTES]
+    sent = request.POST if request.method == "POST" else None
+    return [
+        NoteForm(sent, prefix=f"note-{number}", initial=each)
+        for number, each in enumerate(initial, start=1)
+    ]
+
+
+def may_annotate(request: HttpRequest, release: Release) -> bool:
+    """Whether the user may write notes: on a draft that is drawn, so that they can look first."""
+    drawn = release.state == ReleaseState.DRAFT and release.job.state == JobState.DONE
+    return drawn and may(person(request), release.dataset, "request")

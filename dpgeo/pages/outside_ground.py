@@ -1,0 +1,39 @@
+"""Ground that browsers load from another server, where the operator allows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ground.outside import OutsideGround, read_outside
+
+
+def read_settings() -> OutsideGround | None:
+    """Return what the operator's settings name, None without any. Raises InvalidInput."""
+    return read_outside(
+        settings.DPGEO_GROUND_URL,
+        settings.DPGEO_GROUND_ATTRIBUTION,
+        settings.DPGEO_GROUND_ZOOMS,
+    )
+
+
+def outside_ground() -> OutsideGround | None:
+    """Return the other server's ground; None by default, and where the settings are wrong."""
+    try:
+        return read_settings()
+    except InvalidInput:  # the system check says what is wrong
+        return None
+
+
+@register()
+def check_outside_ground(**_: Any) -> list[CheckMessage]:
+    """Refuse an address that is not safe or not usable, and tiles without a credit."""
+    try:
+        read_settings()
+    except InvalidInput as error:
+        hint = "Until it is mended, maps lie on this site's own ground alone."
+        return [Error(f"{error.field}: {error}", hint=hint, id="dpgeo.pages.E001")]
+    return []

@@ -1,0 +1,27 @@
+"""Warming of a new process, so that its first visitors need not wait."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils import translation
+
+from dpgeo.datasets.dry_land import land_file
+from dpgeo.spatial.land import land_polygons
+
+PAGES = ("catalogue", "release", "release_privacy", "embed", "about_privacy")
+
+
+def warm() -> None:
+    """Load the land polygons, the translations, the URLs and the public pages' templates.
+
+    Loading takes more than a second of processor time. The database is not queried, because a
+    process must also start while the database is down.
+    """
+    land_polygons(land_file())
+    for code, _ in settings.LANGUAGES:
+        with translation.override(code):
+            reverse("catalogue")
+    for name in PAGES:
+        get_template(f"public/{name}.html")

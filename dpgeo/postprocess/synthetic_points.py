@@ -1,0 +1,221 @@
+"""Synthetic points made from a map of counts (Xiao et al., DPCube, 2012, sect. 3).
+
+*Privacy argument.* The points are a function of the released object alone: the places within a
+region come from a generator whose key is the object's own digest. So the points are post-processing
+and cost nothing, and anybody can make the same points again.
+
+Counts are first rounded so that, in Hilbert order, the sum over the first i regions is right to
+within one half for every i: n_i = floor(C_i + 1/2) - floor(C_{i-1} + 1/2), where C is the running
+sum. A compact area consists of few runs of that order, and its sum is off by at most their number.
+Each region's points are then spread evenly over the ground of its part of the study area. They show
+nothing that the counts do not show: noise in empty regions becomes points, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.hilbert import hilbert_order
+
+MOST_POINTS = 100_000
+"""Largest number of points; if more people are counted, each point stands for several."""
+
+DECIMALS = 7
+"""Decimal places of the points' coordinates in degrees: about a centimetre on the ground."""
+
+TRIES = 24
+"""Rounds of rejection sampling, first in a region's box, then in the box of its part of the study
+area.
+"""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SyntheticPoints:
+    """Points (n,) in degrees, each of which stands for `weight` counted people or visits.
+
+    `layers` are the layers from whose counts the points were made; `layer` (n,) is each point's
+    index among them.
+    """
+
+    longitude: Floats
+    latitude: Floats
+    layer: NDArray[np.int32]
+    weight: int
+    layers: tuple[Layer, ...]
+
+
+def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, ...]:
+    """Return those of a release's `shown` layers from whose counts points are made.
+
+    These are all time slices if there are any, else one layer, preferably an inferred one. The
+    result is empty for a release that contains points already.
+    """
+    if released.content.product != "Summary statistics":
+        return ()
+    counts = [
+        layer
+        for layer in shown
+        if isinstance(layer, BoxLayer | ShapeLayer)
+        and layer.value is not None
+        and layer.features.counts
+    ]
+    slices = [layer for layer in counts if layer.time_slice]
+    inferred = [layer for layer in counts if layer.kind == "inferred"]
+    return tuple(slices or inferred[-1:] or counts[:1])
+
+
+def synthetic_points(
+    counted: Sequence[Layer], area: StudyArea, digest: bytes, most: int = MOST_POINTS
+) -> SyntheticPoints:
+    """Make about `most` points or fewer from the counts of layers over a study area.
+
+    `digest` identifies the release; the same digest gives the same points.
+    """
+    counts = [non_negative_counts(layer) for layer in counted]
+    weight = max(1, math.ceil(sum(float(each.sum()) for each in counts) / most))
+    longitude, latitude, number = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=np.int32)]
+    before = 0.0
+    for index, (layer, values) in enumerate(zip(counted, counts, strict=True)):
+        regions = _Regions.of(layer, area)
+        order = hilbert_order(regions.west + regions.east, regions.south + regions.north)
+        sums = before + np.cumsum(values[order] / weight)
+        whole = np.floor(np.concatenate([[before], sums]) + 0.5)
+        region = np.repeat(order, np.diff(whole).astype(np.int64))
+        before = float(sums[-1]) if sums.size else before
+        key = hashlib.sha256(digest + layer.name.encode()).digest()[:16]
+        places = _places(regions, region, np.random.Philox(key=int.from_bytes(key, "little")))
+        longitude.append(places[0])
+        latitude.append(places[1])
+        number.append(np.full(len(places[0]), index, dtype=np.int32))
+    return SyntheticPoints(
+        longitude=np.concatenate(longitude),
+        latitude=np.concatenate(latitude),
+        layer=np.concatenate(number),
+        weight=weight,
+        layers=tuple(counted),
+    )
+
+
+def non_negative_counts(layer: Layer) -> Floats:
+    """Return the published counts (n,) of a layer's features, with negative counts raised to 0.
+
+    If the layer publishes non-negative counts of its own, these are returned.
+    """
+    values = layer.columns.get("non_negative", layer.value)
+    return np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Regions:
+    """Boxes (n,) in degrees, and the shapes within the boxes in which points must lie.
+
+    `shapes` is None if points may lie anywhere in the study area.
+    """
+
+    west: Floats
+    south: Floats
+    east: Floats
+    north: Floats
+    area: StudyArea
+    shapes: NDArray[np.object_] | None
+
+    @classmethod
+    def of(cls, layer: Layer, area: StudyArea) -> _Regions:
+        if isinstance(layer, BoxLayer):
+            west, south, east, north = area.bounds
+            box = layer.grid.box_bounds(layer.boxes).T
+            sides = (
+                np.clip(box[0], west, east),
+                np.clip(box[1], south, north),
+                np.clip(box[2], west, east),
+                np.clip(box[3], south, north),
+            )
+            return cls._from(sides, area, None)
+        if isinstance(layer, ShapeLayer):
+            shapely.prepare(layer.shapes)
+            return cls._from(tuple(shapely.bounds(layer.shapes).T), area, layer.shapes)
+        raise TypeError(f"There are no regions in a {type(layer).__name__}.")
+
+    @classmethod
+    def _from(
+        cls, sides: Sequence[Floats], area: StudyArea, shapes: NDArray[np.object_] | None
+    ) -> _Regions:
+        west, south, east, north = (np.nan_to_num(side) for side in sides)
+        return cls(west=west, south=south, east=east, north=north, area=area, shapes=shapes)
+
+    def covers(
+        self, region: NDArray[np.intp], longitude: Floats, latitude: Floats
+    ) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the positions that lie in their regions' parts of the study area.
+
+        `region` (n,) holds the index of each position's region.
+        """
+        inside = np.asarray(self.area.covers(longitude, latitude))
+        if self.shapes is not None:
+            inside &= shapely.intersects_xy(self.shapes[region], longitude, latitude)
+        return inside
+
+    def narrowed(self, region: NDArray[np.intp]) -> _Regions:
+        """Return the regions after shrinking the boxes of some to their parts of the study area.
+
+        `region` holds the indices of the regions to shrink.
+        """
+        chosen = np.unique(region)
+        sides = np.array([self.west, self.south, self.east, self.north])
+        parts = shapely.intersection(shapely.box(*sides[:, chosen]), self.area.shape)
+        if self.shapes is not None:
+            parts = shapely.intersection(parts, self.shapes[chosen])
+        sides[:, chosen] = shapely.bounds(parts).T
+        return self._from(tuple(sides), self.area, self.shapes)
+
+
+def _places(
+    regions: _Regions, region: NDArray[np.intp], generator: np.random.Philox
+) -> tuple[Floats, Floats]:
+    """Return longitudes (n,) and latitudes (n,) drawn evenly in the regions `region` (n,).
+
+    If no position is found for a point, because its region only touches the study area or is
+    thinner than a centimetre, the point gets the position of the point before it.
+    """
+    longitude, latitude = np.zeros(region.size), np.zeros(region.size)
+    missing = np.arange(region.size)
+    for attempt in range(2 * TRIES):
+        if not missing.size:
+            break
+        if attempt == TRIES:
+            regions = regions.narrowed(region[missing])
+        tried = _drawn(regions, region[missing], generator)
+        found = regions.covers(region[missing], *tried)
+        longitude[missing[found]], latitude[missing[found]] = tried[0][found], tried[1][found]
+        missing = missing[~found]
+    placed = np.ones(region.size, dtype=np.bool_)
+    placed[missing] = False
+    if not placed.any():
+        return np.empty(0), np.empty(0)
+    last = np.maximum.accumulate(np.where(placed, np.arange(region.size), np.argmax(placed)))
+    return longitude[last], latitude[last]
+
+
+def _drawn(
+    regions: _Regions, region: NDArray[np.intp], generator: np.random.Philox
+) -> tuple[Floats, Floats]:
+    """Draw positions (n,), evenly on the sphere, in the boxes of the regions `region` (n,)."""
+    raw = generator.random_raw(2 * region.size).reshape(2, -1)
+    across, up = (raw >> np.uint64(11)) * 2.0**-53
+    west, east = regions.west[region], regions.east[region]
+    low, high = (np.sin(np.radians(side[region])) for side in (regions.south, regions.north))
+    longitude = west + across * (east - west)
+    latitude = np.degrees(np.arcsin(low + up * (high - low)))
+    return longitude.round(DECIMALS), latitude.round(DECIMALS)

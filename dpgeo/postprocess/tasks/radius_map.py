@@ -1,0 +1,331 @@
+"""Contours of the notification radius r(x) over a study area.
+
+The plan of one task with reward w is solved at every point of a lattice, and r is interpolated
+linearly between the points. Bands lie between two of the levels 1, 2, 5, 10, ... metres, lines on
+them. Where the target cannot be met within the travel limit, r is infinite: the area that is left
+when all bands are taken away is out of reach.
+
+Everything is computed from a public surface: this is post-processing and costs no privacy. Bands
+carry no margin of error, since r inherits the noise of the map (see docs/crowdsourcing.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import contourpy
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.postprocess.contours import DECIMALS, polygons_between
+from dpgeo.postprocess.tasks.density import DensitySurface
+from dpgeo.postprocess.tasks.plan import (
+    LARGEST,
+    Allocation,
+    Model,
+    Plan,
+    Reason,
+    Settings,
+    Tasks,
+    check_number,
+    plan_tasks,
+)
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
+
+Floats = NDArray[np.float64]
+
+FEWEST_POINTS, MOST_POINTS = 2, 96
+"""Fewest and most points of a lattice along its longer side."""
+
+MOST_CIRCLE_POINTS = 64
+"""The same for the circle model: its radii follow every cell, so that the bands have many corners
+and 96 x 96 points took 0.7 s of a processor on a map of noise."""
+
+MOST_LINES = 6
+"""Most lines: with the band below the lowest, as many bands as the colour ramp has steps."""
+
+BEYOND = 2.0
+"""Points out of reach continue r beyond the limit, up to this multiple of it."""
+
+BORDER_DEGREES = 1e-6
+"""The outermost rows and columns are drawn this far outside, so that no sliver is left over."""
+
+WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
+"""Lattice points just outside the study area are planned, too: bands reach up to its border."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lattice:
+    """Points in rows and columns over the bounding box of a study area, from edge to edge.
+
+    They are equispaced in Web Mercator. `longitude` (columns,) and `latitude` (rows,) ascend;
+    longitudes run on beyond 180 where the area crosses the antimeridian. `near` (rows, columns)
+    marks the points at corners of cells that touch the area; only those are planned.
+    """
+
+    longitude: Floats
+    latitude: Floats
+    near: NDArray[np.bool_]
+
+    @classmethod
+    def over(cls, area: StudyArea, points: int) -> Lattice:
+        """Lay out at most `points` points along each side. Raises InvalidInput."""
+        check_points(points)
+        west, east = _longitudes(area)
+        _, south, _, north = area.bounds
+        x, y = to_mercator([0.0, east - west], [south, north])
+        width, height = float(x[1] - x[0]), float(y[1] - y[0])
+        sides = [max(2, round(points * side / max(width, height))) for side in (width, height)]
+        longitude = np.linspace(west, east, sides[0])
+        latitude = to_degrees(0.0, np.linspace(y[0], y[1], sides[1]))[1]
+        latitude[[0, -1]] = south, north
+        return cls(longitude=longitude, latitude=latitude, near=_near(area, longitude, latitude))
+
+    @property
+    def positions(self) -> tuple[Floats, Floats]:
+        """Longitudes and latitudes (n,) of the points to plan, within 180 degrees."""
+        longitude, latitude = np.meshgrid(self.longitude, self.latitude)
+        longitude = longitude[self.near]
+        return np.where(longitude > 180, longitude - 360, longitude), latitude[self.near]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """A MultiPolygon in degrees in which r lies between two limits, in metres."""
+
+    from_metres: float
+    to_metres: float
+    shape: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A MultiLineString in degrees on which r has one value, in metres."""
+
+    metres: float
+    shape: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RadiusMap:
+    """The radius of a task anywhere in a study area, at one reward.
+
+    `radius` and `notified` (rows, columns) are those of `tasks.plan.Plan` at the points of the
+    lattice, NaN where there is none; `reasons` says why. Bands and lines ascend. `out_of_reach` is
+    a MultiPolygon, the part of the study area outside all bands.
+    """
+
+    lattice: Lattice
+    radius: Floats
+    notified: Floats
+    reasons: NDArray[np.object_]
+    bands: Sequence[Band]
+    lines: Sequence[Line]
+    out_of_reach: Any
+
+
+def check_points(points: int, model: Model = Model.FIELD) -> None:
+    """Raise InvalidInput unless a lattice may have this many points along a side."""
+    most = MOST_CIRCLE_POINTS if model is Model.CIRCLE else MOST_POINTS
+    if not FEWEST_POINTS <= points <= most:
+        raise InvalidInput(
+            "Must be a whole number from {low} to {high}.",
+            low=FEWEST_POINTS,
+            high=most,
+            field="lattice",
+        )
+
+
+def radius_map(
+    surface: DensitySurface,
+    area: StudyArea,
+    lattice: Lattice,
+    reward: float,
+    settings: Settings,
+) -> RadiusMap:
+    """Plan a task with this reward at each point of the lattice, and draw bands and lines of r.
+
+    The total reward of the settings is not used. Raises InvalidInput for an invalid reward.
+    """
+    check_number(reward, "reward", 0.0, LARGEST)
+    longitude, latitude = lattice.positions
+    rewards = np.full(len(longitude), float(reward))
+    tasks = Tasks(longitude=longitude, latitude=latitude, reward=rewards)
+    plan = plan_tasks(surface, WORLD, tasks, settings, [Allocation.UNIFORM])[0]
+    reasons = np.full(lattice.near.shape, Reason.OUTSIDE_AREA, dtype=object)
+    reasons[lattice.near] = np.array(plan.reasons, dtype=object)
+    reach = _reach_limit(settings)
+    drawn = RadiusMap(
+        lattice=lattice,
+        radius=_placed(lattice, plan.radius),
+        notified=_placed(lattice, np.where(plan.planned, plan.notified, np.nan)),
+        reasons=reasons,
+        bands=[],
+        lines=[],
+        out_of_reach=_multiple([area.shape], shapely.MultiPolygon),
+    )
+    continued = _placed(lattice, _continued(plan, settings.needed, reach))
+    if not plan.planned.any():
+        return drawn
+    return _with_contours(drawn, area, continued, reach)
+
+
+def levels_between(low: float, high: float) -> list[float]:
+    """Return the numbers 1, 2, 5, 10, 20, ... above `low` and below `high`, ascending.
+
+    There are at most MOST_LINES, the highest ones.
+    """
+    powers = range(max(1, math.ceil(math.log10(high)) + 1))
+    steps = [float(digit * 10**power) for power in powers for digit in (1, 2, 5)]
+    return [step for step in steps if low < step < high][-MOST_LINES:]
+
+
+def _with_contours(drawn: RadiusMap, area: StudyArea, continued: Floats, reach: float) -> RadiusMap:
+    """Add bands, lines and the part out of reach; `continued` are the radii of `_continued`."""
+    generator = _generator(drawn.lattice, continued)
+    highest = min(float(np.nanmax(continued)), reach)
+    levels = levels_between(float(np.nanmin(continued)), highest)
+    edges = [0.0, *levels, _upper_limit(highest, reach)]
+    bands = [
+        Band(from_metres=low, to_metres=high, shape=_cut(band, area, shapely.MultiPolygon))
+        for low, high in itertools.pairwise(edges)
+        for band in [polygons_between(generator, low, high)]
+    ]
+    lines = [
+        Line(metres=level, shape=_cut(line, area, shapely.MultiLineString))
+        for level in levels
+        for line in [shapely.MultiLineString(generator.lines(level))]
+    ]
+    within = shapely.make_valid(polygons_between(generator, 0.0, edges[-1]))
+    rest = shapely.difference(area.shape, shapely.union_all([within, _turned_back(within)]))
+    return dataclasses.replace(
+        drawn,
+        bands=[band for band in bands if not band.shape.is_empty],
+        lines=[line for line in lines if not line.shape.is_empty],
+        out_of_reach=_multiple([_rounded(rest)], shapely.MultiPolygon),
+    )
+
+
+def _reach_limit(settings: Settings) -> float:
+    """Return the largest radius of a plan, in metres.
+
+    The mean distance in the circle model, two thirds of the radius, is at most the travel limit.
+    """
+    return settings.travel_metres * (1.5 if settings.model is Model.CIRCLE else 1.0)
+
+
+def _upper_limit(highest: float, reach: float) -> float:
+    """Return the next level at or above the highest radius, at most the largest of a plan."""
+    power = math.floor(math.log10(highest))
+    above = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
+    return min(next(level for level in above if level >= highest), reach)
+
+
+def _continued(plan: Plan, needed: float, reach: float) -> Floats:
+    """Return the radii (n,), continued beyond the limit where a plan is out of reach.
+
+    There the expected number H of acceptances within the limit is below `needed`, and far from the
+    task H grows in proportion to r: reach * needed/H equals the limit where the target is just met.
+    The edge of the bands can thus be interpolated, too, instead of following the lattice. It is
+    NaN, and masked, where hardly anybody is near.
+    """
+    accepting = -np.log1p(-np.minimum(plan.success, 1 - 1e-12))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beyond = np.clip(reach * needed / accepting, reach, BEYOND * reach)
+    out = np.array([reason == Reason.OUT_OF_REACH for reason in plan.reasons], dtype=bool)
+    # A radius equal to the limit is within reach.
+    beyond = np.maximum(beyond, np.nextafter(reach, math.inf))
+    return np.where(plan.planned, plan.radius, np.where(out, beyond, np.nan))
+
+
+def _generator(lattice: Lattice, radius: Floats) -> Any:
+    longitude, latitude = lattice.longitude.copy(), lattice.latitude.copy()
+    for axis in (longitude, latitude):
+        axis[[0, -1]] += -BORDER_DEGREES, BORDER_DEGREES
+    return contourpy.contour_generator(
+        longitude,
+        latitude,
+        np.ma.masked_invalid(radius),
+        name="serial",
+        corner_mask=True,
+        line_type=contourpy.LineType.Separate,
+        fill_type=contourpy.FillType.OuterOffset,
+    )
+
+
+def _placed(lattice: Lattice, values: Floats) -> Floats:
+    """Put the values (n,) of planned points into an array (rows, columns), NaN elsewhere."""
+    placed = np.full(lattice.near.shape, np.nan)
+    placed[lattice.near] = values
+    return placed
+
+
+def _longitudes(area: StudyArea) -> tuple[float, float]:
+    """Return the west and east of an area; east is beyond 180 across the antimeridian.
+
+    The area is taken to cross it if its parts leave a gap wider than the one around it.
+    """
+    west, _, east, _ = area.bounds
+    sides = shapely.bounds(shapely.get_parts(area.shape))[:, [0, 2]]
+    sides = sides[np.argsort(sides[:, 0])]
+    ends = np.maximum.accumulate(sides[:, 1])
+    gaps = sides[1:, 0] - ends[:-1]
+    if not gaps.size or gaps.max() <= 360 - (east - west):
+        return west, east
+    widest = int(np.argmax(gaps))
+    return float(sides[widest + 1, 0]), float(ends[widest]) + 360
+
+
+def _near(area: StudyArea, longitude: Floats, latitude: Floats) -> NDArray[np.bool_]:
+    """Return which points (rows, columns) are corners of lattice cells that touch the area."""
+    near = np.ones((len(latitude), len(longitude)), dtype=bool)
+    if area.is_box:
+        return near
+    west, south = np.meshgrid(longitude[:-1], latitude[:-1])
+    east, north = np.meshgrid(longitude[1:], latitude[1:])
+    cells = shapely.box(west, south, east, north)
+    shapely.prepare(area.shape)
+    touching = shapely.intersects(area.shape, cells)
+    if longitude[-1] > 180:
+        touching |= shapely.intersects(
+            area.shape, shapely.box(west - 360, south, east - 360, north)
+        )
+    padded = np.pad(touching, 1)
+    return np.asarray(padded[:-1, :-1] | padded[:-1, 1:] | padded[1:, :-1] | padded[1:, 1:])
+
+
+def _cut(shape: Any, area: StudyArea, kind: type[Any]) -> Any:
+    """Cut a shape with longitudes from -180 to 540 to the study area, as a `kind`."""
+    shape = shapely.make_valid(shape)
+    pieces = [shapely.intersection(each, area.shape) for each in (shape, _turned_back(shape))]
+    return _multiple([_rounded(piece) for piece in pieces], kind)
+
+
+def _turned_back(shape: Any) -> Any:
+    """Return a shape moved west by 360 degrees; empty if nothing of it is beyond 180."""
+    if shape.is_empty or shape.bounds[2] <= 180 + 2 * BORDER_DEGREES:
+        return shapely.MultiPolygon()
+    return shapely.transform(shape, lambda degrees: degrees - [360, 0])
+
+
+def _rounded(shape: Any) -> Any:
+    return shapely.set_precision(shape, 10.0**-DECIMALS)
+
+
+def _multiple(shapes: Sequence[Any], kind: type[Any]) -> Any:
+    """Return the parts of shapes that are of one kind as one multi-part shape.
+
+    Parts of other kinds, such as points where a band touches the border, are dropped.
+    """
+    single = "Polygon" if kind is shapely.MultiPolygon else "LineString"
+    parts = shapely.get_parts(shapely.get_parts(np.array(shapes, dtype=object))).tolist()
+    kept = [each for each in parts if each.geom_type == single and not each.is_empty]
+    return shapely.orient_polygons(kind(kept))

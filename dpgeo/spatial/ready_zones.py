@@ -1,0 +1,125 @@
+"""Zones that need no file: H3 hexagons or European grid squares over an area.
+
+Both are public systems that were defined before any table was read, so their cells tell nothing
+about it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import shapely
+
+from dpgeo.phrases import InvalidValue
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import MOST_ZONES
+
+Document = dict[str, Any]
+
+EUROPE = (-35.58, 24.60, 44.83, 84.73)
+"""West, south, east and north limits, in degrees, of the region for which EPSG:3035 is used."""
+
+SQUARE_METRES = (100_000, 10_000, 1_000, 100)
+"""Sides of the squares of the European grid, in metres."""
+
+H3_RESOLUTIONS = range(4, 12)
+"""H3 resolutions offered: hexagons from about 1,770 km² down to 0.002 km²."""
+
+FEWEST = 4
+
+
+def h3_resolutions(area: StudyArea) -> list[int]:
+    """Return the resolutions with a suitable number of hexagons over an area, coarsest first."""
+    if area.bounds[0] < -179 or area.bounds[2] > 179:
+        return []  # hexagons across the antimeridian are not cut
+    import h3
+
+    wide = area.ground_square_kilometres
+    return [
+        resolution
+        for resolution in H3_RESOLUTIONS
+        if FEWEST <= wide / h3.average_hexagon_area(resolution, "km^2") <= MOST_ZONES / 2
+    ]
+
+
+def h3_hexagons(area: StudyArea, resolution: int) -> Document:
+    """Return the H3 hexagons that touch an area as GeoJSON, with their H3 indexes as keys.
+
+    Raises ValueError if there are too many.
+    """
+    import h3
+
+    cells: set[str] = set()
+    for part in shapely.get_parts(area.shape):
+        shape = h3.geo_to_h3shape(json.loads(shapely.to_geojson(part)))
+        cells.update(h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap"))
+    keys = sorted(cells)
+    corners = [[(lon, lat) for lat, lon in h3.cell_to_boundary(key)] for key in keys]
+    return _zones(keys, [shapely.Polygon(each) for each in corners], area)
+
+
+def square_sides(area: StudyArea) -> list[int]:
+    """Return the sides, in metres, of squares suitable for an area, the largest first.
+
+    The list is empty for an area that is not wholly in EUROPE.
+    """
+    west, south, east, north = area.bounds
+    if west < EUROPE[0] or south < EUROPE[1] or east > EUROPE[2] or north > EUROPE[3]:
+        return []
+    metres = area.ground_square_kilometres * 1e6
+    return [side for side in SQUARE_METRES if FEWEST <= metres / side**2 <= MOST_ZONES / 2]
+
+
+def european_squares(area: StudyArea, side: int) -> Document:
+    """Return the squares of the European grid (ETRS89-LAEA) that touch an area as GeoJSON.
+
+    `side` is in metres. Keys are the grid's own, such as 1kmE4295N2662: kilometres east and north
+    of its origin. Raises ValueError if there are too many.
+    """
+    from pyproj import Transformer
+
+    there = Transformer.from_crs(4326, 3035, always_xy=True)
+    back = Transformer.from_crs(3035, 4326, always_xy=True)
+    dense = shapely.segmentize(area.shape, 0.05)
+    x, y = there.transform(*shapely.get_coordinates(dense).T)
+    if np.ptp(x) * np.ptp(y) > 20 * MOST_ZONES * side**2:
+        raise InvalidValue("Has too many squares; choose larger ones.")
+    east = np.arange(np.floor(x.min() / side), np.ceil(x.max() / side), dtype=np.int64)
+    north = np.arange(np.floor(y.min() / side), np.ceil(y.max() / side), dtype=np.int64)
+    column, row = (each.ravel() for each in np.meshgrid(east, north))
+    around = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
+    corners = (np.column_stack([column, row])[:, None] + around) * float(side)
+    degrees = np.stack(back.transform(corners[..., 0], corners[..., 1]), axis=-1)
+    shapes = shapely.polygons(degrees)
+    shapely.prepare(area.shape)
+    touched = shapely.intersects(area.shape, shapes)
+    unit, name = (1000, f"{side // 1000}km") if side >= 1000 else (side, f"{side}m")
+    keys = [
+        f"{name}E{each * side // unit}N{other * side // unit}"
+        for each, other in zip(column[touched].tolist(), row[touched].tolist(), strict=True)
+    ]
+    return _zones(keys, list(shapes[touched]), area)
+
+
+def _zones(keys: list[str], shapes: list[shapely.Polygon], area: StudyArea) -> Document:
+    if len(keys) > MOST_ZONES:
+        raise InvalidValue(
+            "Has {count:,} zones; give at most {most:,}, or use a grid.",
+            count=len(keys),
+            most=MOST_ZONES,
+        )
+    shared = shapely.area(shapely.intersection(np.array(shapes), area.shape))
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"key": key, "name": key},
+                "geometry": json.loads(shapely.to_geojson(shapely.set_precision(shape, 1e-7))),
+            }
+            for key, shape, inside in zip(keys, shapes, shared, strict=True)
+            if inside > 0
+        ],
+    }

@@ -1,0 +1,42 @@
+"""Build of the wheel: what lies beside the package in the repository goes into `dpgeo/whole`.
+
+Settings find it there (`dpgeo.config.places`). The rest of the project is in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+
+BESIDE = ("manage.py", "locale", "fixtures", "frontend/dist")
+"""What a site needs beside the package: translations, the demo city, the map's build."""
+
+
+class BuildWhole(build_py):
+    """The usual build with the parts beside the package."""
+
+    def run(self) -> None:
+        """Copy the parts. Raises SystemExit if the map has not been built."""
+        super().run()
+        if not (ROOT / "frontend" / "dist" / "manifest.json").exists():
+            raise SystemExit("The map has not been built; `make wheel` builds it first.")
+        whole = Path(self.build_lib) / "dpgeo" / "whole"
+        for name in BESIDE:
+            source, target = ROOT / name, whole / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                unwanted = shutil.ignore_patterns("__pycache__", "*.po")
+                shutil.copytree(source, target, ignore=unwanted, dirs_exist_ok=True)
+            else:
+                shutil.copy2(source, target)
+
+
+# In a fresh folder, because files that were since deleted would stay in build/ and get into wheels.
+with tempfile.TemporaryDirectory(prefix="dpgeo-build-") as folder:
+    setup(cmdclass={"build_py": BuildWhole}, options={"build": {"build_base": folder}})

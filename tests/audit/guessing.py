@@ -1,0 +1,115 @@
+"""An attacker's guessing rule, chosen on draws of its own, and the game that judges it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.audit.bounds import Guesses, disproved
+
+Floats = NDArray[np.float64]
+Score = Callable[[Floats], Floats]
+"""Scores releases (n, columns): the higher the score, the likelier the second dataset."""
+
+DrawMany = Callable[[int, int], Floats]
+"""Draws releases (n, columns) of one dataset. The arguments are the dataset, 0 or 1, and n."""
+
+CAUTION = 3.0, 4.5
+"""Numbers of standard errors by which a rule's log-odds are lowered when rules are compared.
+
+The first is of the draws that choose the rule, as the best of many rules is too good by chance; the
+second is of the draws to come.
+"""
+
+TAILS = np.linspace(0.02, 0.98, 25)
+"""Quantiles of the scores that are tried as thresholds for guessing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that names the first dataset for scores up to `low`, and the second from `high` on."""
+
+    name: str
+    score: Score
+    low: float
+    high: float
+    promise: float
+    """Log-odds of right guesses less their likely error in the draws to come."""
+
+    def guesses(self, side: int, releases: Floats) -> Guesses:
+        """Return the guesses on releases (n, columns) of dataset `side`, 0 or 1."""
+        scores = self.score(releases)
+        first = int(np.sum(scores <= self.low))
+        second = int(np.sum(scores >= self.high))
+        right, wrong = (second, first) if side else (first, second)
+        return Guesses(right, wrong, len(scores) - first - second)
+
+    @property
+    def event(self) -> str:
+        """A description in words of the releases on which this rule guesses."""
+        return f"{self.name}: at most {self.low:.4g}, or at least {self.high:.4g}"
+
+
+def best_rule(scores: Mapping[str, Score], sides: list[Floats], draws: int) -> Rule:
+    """Return the rule that promises most for the given number of draws.
+
+    The rules are compared on releases (n, columns) of both datasets that trained none of the
+    scores.
+    """
+    rules = [
+        _thresholds(f"{name}{' reversed' if sign < 0 else ''}", _signed(score, sign), sides, draws)
+        for name, score in scores.items()
+        for sign in (1, -1)
+    ]
+    return max(rules, key=lambda rule: rule.promise)
+
+
+def _signed(score: Score, sign: int) -> Score:
+    return lambda releases: sign * score(releases)
+
+
+def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rule:
+    """Return the rule with a score's best two thresholds; one of them may exclude all scores."""
+    first, second = (score(side) for side in sides)
+    together = np.concatenate([first, second])
+    values = np.unique(np.quantile(together, TAILS, method="nearest"))
+    low, high = np.append(values, -np.inf), np.append(values, np.inf)
+    # Shares of right and of wrong guesses, as arrays (low thresholds, high thresholds).
+    right = _share(first, low)[:, None] + _share(-second, -high)[None, :]
+    wrong = _share(second, low)[:, None] + _share(-first, -high)[None, :]
+    # A wrong guess that never happened here may still happen: count it once.
+    wrong = np.maximum(wrong, 1 / len(first))
+    with np.errstate(divide="ignore"):
+        error = np.sqrt(1 / right + 1 / wrong)
+        lower = error * math.hypot(CAUTION[0] / len(first) ** 0.5, CAUTION[1] / (draws / 2) ** 0.5)
+        promise = np.where(low[:, None] < high, np.log(right / wrong) - lower, -np.inf)
+    row, column = np.unravel_index(np.argmax(promise), promise.shape)
+    return Rule(name, score, float(low[row]), float(high[column]), float(promise[row, column]))
+
+
+def _share(scores: Floats, thresholds: Floats) -> Floats:
+    """Return the share of scores at or below each threshold."""
+    return np.asarray(np.searchsorted(np.sort(scores), thresholds, side="right") / len(scores))
+
+
+def play(
+    draw: DrawMany, rule: Rule, *, claim: float, most: int, batch: int, chance: float, coin: int
+) -> Guesses:
+    """Play the game for at most `most` draws; end as soon as a batch of draws disproves the claim.
+
+    `coin` is the seed of the coin that chooses the dataset of each draw.
+    """
+    random = np.random.default_rng(coin)
+    total = Guesses()
+    while total.draws < most and not disproved(total, claim, chance):
+        size = min(batch, most - total.draws)
+        # The rule is fixed, so the order of the draws within a batch changes nothing.
+        second = int(random.binomial(size, 0.5))
+        for side, number in enumerate((size - second, second)):
+            if number:
+                total += rule.guesses(side, draw(side, number))
+    return total

@@ -1,0 +1,24 @@
+"""The words of pictures on margins are of the same unit as the map's."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpgeo.artefacts.preview import margin_words
+from dpgeo.artefacts.view import views
+from dpgeo.postprocess.layers import layers
+from tests.unit.artefacts.releases import grid_release, partition_release
+
+
+def test_a_map_of_squares_states_its_margin_per_square_of_the_legend() -> None:
+    [view] = views(layers(grid_release()))
+    assert view.layer.margin is not None
+    stated = float(margin_words(view).removeprefix(", each ± ").replace(",", ""))
+    assert stated == pytest.approx(float(view.layer.margin[0]) * view.factor, rel=0.01)
+    assert view.factor != 1
+
+
+def test_a_map_of_boxes_states_the_margin_of_a_count() -> None:
+    shown = [each for each in views(layers(partition_release())) if each.divisor]
+    assert all(margin_words(view).startswith(", each count ± ") for view in shown)
+    assert shown

@@ -1,0 +1,257 @@
+"""Styles that colour every feature as the site's map does, read by other programs."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
+
+import numpy as np
+import pandas
+import pmtiles.reader
+import pyogrio
+import pytest
+import rasterio
+
+from dpgeo.artefacts import class_image, geopackage, kepler, maplibre_style, vector_tiles
+from dpgeo.artefacts.qgis_style import style as qgis_style
+from dpgeo.artefacts.sld import OGC, SLD
+from dpgeo.artefacts.sld import style as sld_style
+from dpgeo.artefacts.table import columns
+from dpgeo.artefacts.view import NOISE, PLAIN, TIDE, TOO_FEW, View, hexadecimal, unit_words, views
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import layers
+from tests.unit.artefacts.releases import examples
+
+ROOT = Path(__file__).parents[3]
+
+DRAWN = [(released, view) for released in examples() for view in views(layers(released))]
+EVERY_VIEW = pytest.mark.parametrize(
+    ("released", "view"), DRAWN, ids=[f"{r.mechanism}-{v.layer.name}" for r, v in DRAWN]
+)
+
+ALONE = pytest.mark.parametrize(
+    "view", [view for _, view in DRAWN], ids=[f"{r.mechanism}-{v.layer.name}" for r, v in DRAWN]
+)
+
+Check = Callable[[pandas.DataFrame], Any]
+
+
+def frame_of(view: View) -> pandas.DataFrame:
+    """Return the columns of a view as files contain them."""
+    return pandas.DataFrame(columns(view.layer))
+
+
+def expected(view: View) -> list[str]:
+    """Return the colour of each feature on the site's map."""
+    return [hexadecimal((red, green, blue)) for red, green, blue in view.colours().tolist()]
+
+
+def test_colours_are_those_of_the_site() -> None:
+    tokens = (ROOT / "frontend/src/ui/tokens.css").read_text(encoding="utf-8")
+    light = tokens.partition("@media")[0]
+    for step, colour in enumerate(TIDE):
+        assert f"--tide-{step}: {hexadecimal(colour)};" in light
+
+
+def qgis_colours(text: str, table: pandas.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the colour of each row by the rules of a QGIS style, and the labels of the legend."""
+    root = fromstring(text.partition("\n")[2])  # noqa: S314 - our own file
+    symbols = {
+        each.get("name"): next(
+            option.get("value")
+            for option in each.iter("Option")
+            if option.get("name") in {"color", "line_color"}
+        )
+        for each in root.iterfind("renderer-v2/symbols/symbol")
+    }
+    found = pandas.Series([""] * len(table), dtype=object)
+    labels = []
+    for rule in root.iterfind("renderer-v2/rules//rule"):
+        labels.append(rule.get("label") or "")
+        if rule.get("symbol") is None:
+            continue
+        condition = rule.get("filter", "TRUE")
+        met: Any
+        if condition == "ELSE":
+            met = found == ""
+        elif condition == "TRUE":
+            met = pandas.Series([True] * len(table))
+        else:
+            words = re.sub(r'"(\w+)"', r"`\1`", condition).replace(" AND ", " and ")
+            met = table.eval(words, engine="python")
+            assert not (met & (found != "")).any(), "two rules hold for one feature"
+        red, green, blue, _ = map(int, str(symbols[rule.get("symbol")]).split(","))
+        found[met] = hexadecimal((red, green, blue))
+    return found.tolist(), labels
+
+
+@EVERY_VIEW
+def test_the_qgis_style_colours_every_feature_as_the_map_does(
+    released: Released, view: View
+) -> None:
+    found, labels = qgis_colours(qgis_style(released, view), frame_of(view))
+    assert found == expected(view)
+    assert [label for label in labels if label in view.labels] == list(view.labels)
+    assert (TOO_FEW in labels) == bool(view.least)
+
+
+def sld_condition(element: Element) -> Check:
+    """Return an SLD filter's condition as a function of a table."""
+    name = element.tag.removeprefix(f"{{{OGC}}}")
+    if name == "PropertyName":
+        return lambda table: table[element.text]
+    if name == "Literal":
+        return lambda table: float(str(element.text))
+    parts = [sld_condition(each) for each in element]
+    combined: dict[str, Callable[..., Any]] = {
+        "And": lambda *each: np.logical_and.reduce(each),
+        "Or": lambda *each: np.logical_or.reduce(each),
+        "Mul": lambda one, other: one * other,
+        "Div": lambda one, other: one / other,
+        "PropertyIsGreaterThan": lambda one, other: one > other,
+        "PropertyIsGreaterThanOrEqualTo": lambda one, other: one >= other,
+        "PropertyIsLessThan": lambda one, other: one < other,
+        "PropertyIsLessThanOrEqualTo": lambda one, other: one <= other,
+    }
+    return lambda table: combined[name](*(part(table) for part in parts))
+
+
+@EVERY_VIEW
+def test_the_sld_colours_every_feature_as_the_map_does(released: Released, view: View) -> None:
+    root = fromstring(sld_style(released, view))  # noqa: S314 - our own file
+    table = frame_of(view)
+    found = pandas.Series([""] * len(table), dtype=object)
+    for rule in root.iter(f"{{{SLD}}}Rule"):
+        wanted = rule.find(f"{{{OGC}}}Filter")
+        met = sld_condition(wanted[0])(table) if wanted is not None else [True] * len(table)
+        colour = next(
+            each.text
+            for each in rule.iter(f"{{{SLD}}}CssParameter")
+            if each.get("name") == ("stroke" if rule.find(f"{{{SLD}}}LineSymbolizer") else "fill")
+        )
+        assert not (np.array(met) & (found != "")).any()
+        found[met] = colour
+    assert found.tolist() == expected(view)
+
+
+@EVERY_VIEW
+def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Path) -> None:
+    path = tmp_path / "layer.gpkg"
+    geopackage.write(released, view.layer, path)
+    geopackage.add_style(released, view, path)
+    names = [name for name, _ in pyogrio.list_layers(path).tolist()]
+    assert names == [view.layer.name, "layer_styles"]
+    styles = pyogrio.read_dataframe(path, layer="layer_styles").iloc[0]
+    assert (styles.f_table_name, styles.f_geometry_column) == (view.layer.name, "geometry")
+    assert styles.useAsDefault
+    found, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
+    assert found == expected(view)
+    assert styles.styleSLD == sld_style(released, view)
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        described = database.execute("SELECT table_name, data_type FROM gpkg_contents").fetchall()
+    database.close()
+    assert described == [(view.layer.name, "features"), ("layer_styles", "attributes")]
+
+
+def maplibre(expression: Any, row: dict[str, Any]) -> Any:
+    """Return the value of a MapLibre expression for a feature with the properties `row`."""
+    if not isinstance(expression, list):
+        return expression
+    name, *parts = expression
+    if name == "get":
+        return row[parts[0]]
+    if name == "case":
+        return maplibre(parts[1] if maplibre(parts[0], row) else parts[2], row)
+    values = [maplibre(part, row) for part in parts]
+    if name == "step":
+        value, found, *stops = values
+        for edge, output in zip(stops[::2], stops[1::2], strict=True):
+            found = output if value >= edge else found
+        return found
+    computed: dict[str, Callable[[], Any]] = {
+        "all": lambda: all(values),
+        ">": lambda: values[0] > values[1],
+        ">=": lambda: values[0] >= values[1],
+        "/": lambda: values[0] / values[1],
+        "*": lambda: values[0] * values[1],
+    }
+    return computed[name]()
+
+
+@ALONE
+def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) -> None:
+    expression = maplibre_style.colours(view)
+    rows = frame_of(view).to_dict("records")
+    stored = vector_tiles._properties(view.layer).keys()
+    kept = [{name: row[name] for name in stored} for row in rows]
+    assert [maplibre(expression, row) for row in kept] == expected(view)
+
+
+@ALONE
+def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
+    """Colours that kepler.gl and QGIS derive from one column are those of the site's map."""
+    if view.stops is None:
+        return
+    values = frame_of(view)[view.field].to_numpy()
+    limits = [np.inf if limit is None else limit for limit, _, _ in view.stops]
+    if view.column:
+        limits[-1] = np.inf
+    place = np.searchsorted(limits, values, side="right")
+    assert [hexadecimal(view.stops[each][1]) for each in place] == expected(view)
+
+
+@EVERY_VIEW
+def test_kepler_is_given_columns_by_name_alone(released: Released, view: View) -> None:
+    """It reads whole numbers as integers, and loses the colours of a field of another type."""
+    if not kepler.FORMAT.holds(view):
+        return
+    document = kepler.configuration(released, view)["config"]["visState"]
+    for layer in document["layers"]:
+        for name, field in layer["visualChannels"].items():
+            assert not name.endswith("Field") or field.keys() == {"name"}
+    (shown,) = document["interactionConfig"]["tooltip"]["fieldsToShow"].values()
+    assert {each["name"] for each in shown} <= set(frame_of(view).columns)
+
+
+@EVERY_VIEW
+def test_an_image_of_classes_has_the_colours_of_the_map(
+    released: Released, view: View, tmp_path: Path
+) -> None:
+    if not class_image.FORMAT.holds(view):
+        return
+    class_image.write(released, view, path := tmp_path / "cells.classes.tif")
+    with rasterio.open(path) as image:
+        table, pixels = image.colormap(1), image.read(1)
+        assert (image.count, image.nodata, image.crs.to_epsg()) == (1, 0, 3857)
+        assert image.descriptions == (unit_words(released, view),)
+        assert image.tags()["epsilon"]
+    layer: Any = view.layer
+    found = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
+    assert [hexadecimal(table[each][:3]) for each in found] == expected(view)
+    assert np.count_nonzero(pixels) == len(layer)
+
+
+def test_an_archive_of_tiles_says_what_it_is(tmp_path: Path) -> None:
+    released, view = DRAWN[0]
+    vector_tiles.write(released, view.layer, path := tmp_path / "cells.pmtiles")
+    with path.open("rb") as file:
+        metadata = pmtiles.reader.Reader(pmtiles.reader.MmapSource(file)).metadata()
+    assert metadata["name"] == "Evening walks: Counts of cells"
+    assert metadata["attribution"] == "City of Example, invented data"
+    assert (metadata["license"], metadata["epsilon"]) == ("CC BY 4.0", "0.5")
+    assert metadata["vector_layers"][0]["fields"]["margin"] == "Number"
+
+
+def test_the_views_are_of_every_kind() -> None:
+    assert any(view.divisor for _, view in DRAWN)
+    assert any(view.factor != 1 for _, view in DRAWN)
+    assert any(view.least == "coloured_from" for _, view in DRAWN)
+    assert any(view.column for _, view in DRAWN)
+    colours = {colour for _, view in DRAWN for colour in expected(view)}
+    assert {hexadecimal(NOISE), hexadecimal(PLAIN)} <= colours
+    assert {hexadecimal(colour) for colour in TIDE} <= colours

@@ -1,0 +1,83 @@
+"""The declared format of a file, which none of its rows can change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.formats import FORMATS
+from dpgeo.ingest.forms import form_by_name, form_of
+from dpgeo.ingest.ingestion import ingest_here, ingest_parts
+from dpgeo.ingest.preview import preview, preview_here
+from dpgeo.ingest.schema import Columns
+from tests.unit.ingest.helpers import KEY, schema
+
+ROWS = ["anna,0.5,50.5", "ben,0.6,50.4"]
+TABLE = Columns(
+    longitude="column 2", latitude="column 3", person="column 1", unnamed="3", file_format="csv"
+)
+
+
+@pytest.mark.parametrize(
+    "first", ['{"trips": [', "{", "[", "<gpx>", "PAR1", "PK\x03\x04", "\x1f\x8b", "x" * (3 << 20)]
+)
+def test_an_odd_first_row_refuses_itself_alone(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([first, *ROWS]), encoding="latin-1")
+    report = ingest_here(path, "rows.csv", schema(TABLE), KEY, tmp_path / "out", lambda *_: None)
+    assert (report.read, report.accepted) == (3, 2)
+
+
+def test_an_odd_first_line_of_json_refuses_itself_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    row = '{"who": "anna", "lon": 0.5, "lat": 50.5}'
+    path.write_text("\n".join(['{"trips": [', row, row]))
+    columns = Columns("lon", "lat", "who", file_format="ndjson")
+    report = ingest_here(path, "rows.json", schema(columns), KEY, tmp_path / "out", lambda *_: None)
+    assert (report.read, report.accepted) == (3, 2)
+
+
+def test_a_table_is_suggested_for_a_tables_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["{,0.4,50.5", *ROWS]))
+    assert preview(path, "rows.csv").file_format == "csv"
+
+
+def test_a_name_tells_the_format() -> None:
+    names = {
+        "a.CSV": "csv",
+        "a.tsv.gz": "csv.gz",
+        "a.csv.zip": "csv.zip",
+        "a.zip": "",
+        "a": "",
+        "a.kmz": "kml.zip",
+        "a.json": "geojson",
+        "a.ndgeojson": "geojsonl",
+        "a.parquet": "parquet",
+    }
+    assert {name: form_by_name(name) for name in names} == names
+    assert {form_of(form.code).format for form in FORMATS} == set(FORMATS)
+    for code in ("", "cvs", "csv.", "csv.7z"):
+        with pytest.raises(InvalidInput) as refused:
+            form_of(code)
+        assert refused.value.field == "columns.file_format"
+
+
+@pytest.mark.parametrize(("header", "who"), [("file name", "anna"), ("driver", "one")])
+def test_a_column_called_file_name_stands_for_itself(tmp_path: Path, header: str, who: str) -> None:
+    parts = []
+    for name in ("one.csv", "two.csv"):
+        path = tmp_path / name
+        path.write_text(f"{header},lon,lat\nanna,0.5,50.5\n")
+        parts.append(Part(path, name))
+    seen = preview_here(parts)
+    assert seen.rows[0][seen.columns.index("file name")] == who
+    columns = Columns("lon", "lat", "file name", file_format="csv.zip")
+    ingest_parts(parts, schema(columns), KEY, tmp_path / "out", lambda *_: None)
+    import pyarrow.parquet as pq
+
+    people = pq.read_table(tmp_path / "out")["person_high"].to_pylist()
+    assert len(set(people)) == (1 if header == "file name" else 2)

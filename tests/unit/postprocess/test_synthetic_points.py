@@ -1,0 +1,128 @@
+"""Synthetic points: they add up to the counts, stay in the area and are the same every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.core.released import GridRelease, Released
+from dpgeo.postprocess.layers import BoxLayer, ShapeLayer, layers
+from dpgeo.postprocess.synthetic_points import (
+    SyntheticPoints,
+    counted_layers,
+    non_negative_counts,
+    synthetic_points,
+)
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.hilbert import hilbert_order
+from dpgeo.spatial.projection import to_mercator
+from tests.unit.artefacts.releases import examples, grid_release, slices_release, zones_release
+
+DIGEST = hashlib.sha256(b"a release").digest()
+
+
+def points_of(released: Released, most: int = 2_000_000) -> SyntheticPoints:
+    counted = counted_layers(released, layers(released))
+    return synthetic_points(counted, released.area, DIGEST, most)
+
+
+WITH_COUNTS = [
+    released
+    for released in examples()
+    if released.content.product == "Summary statistics"
+    and counted_layers(released, layers(released))
+]
+
+
+@pytest.mark.parametrize("released", WITH_COUNTS, ids=lambda each: str(each.mechanism))
+def test_points_add_up_to_the_counts_and_stay_in_the_area(released: Released) -> None:
+    points = points_of(released)
+    total = sum(float(non_negative_counts(layer).sum()) for layer in points.layers)
+    assert points.weight == 1
+    assert abs(len(points.longitude) - total) <= 0.5
+    assert released.area.covers(points.longitude, points.latitude).all()
+
+
+def test_releases_of_points_get_no_more_points() -> None:
+    kinds = {released.content.product for released in examples()}
+    assert kinds == {"Summary statistics", "Dataset", "Synthetic data"}
+    for released in examples():
+        if released.content.product != "Summary statistics":
+            assert counted_layers(released, layers(released)) == ()
+
+
+def test_the_same_release_gives_the_same_points_and_another_gives_others() -> None:
+    released = grid_release()
+    counted = counted_layers(released, layers(released))
+    one, again = points_of(released), points_of(released)
+    np.testing.assert_array_equal(one.longitude, again.longitude)
+    np.testing.assert_array_equal(one.latitude, again.latitude)
+    other = synthetic_points(counted, released.area, bytes(32))
+    assert len(other.longitude) == len(one.longitude)
+    assert not np.isin(other.longitude, one.longitude).all()
+
+
+def test_each_cell_holds_its_count_within_one_point() -> None:
+    released = grid_release(16, area=StudyArea.from_bounds(0, 0, 1, 1))
+    points = points_of(released)
+    [layer] = points.layers
+    assert isinstance(layer, BoxLayer)
+    cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
+    held = np.bincount(cells, minlength=layer.grid.size)
+    number = layer.boxes[:, 0] * layer.grid.columns + layer.boxes[:, 2]
+    assert np.abs(held[number] - non_negative_counts(layer)).max() < 1 + 1e-9
+
+
+def test_every_slice_has_its_points() -> None:
+    points = points_of(slices_release())
+    assert len(points.layers) == 2
+    sums = [float(non_negative_counts(layer).sum()) for layer in points.layers]
+    assert np.abs(np.bincount(points.layer) - sums).max() <= 1
+
+
+def test_points_of_a_zone_lie_in_it() -> None:
+    released = zones_release()
+    points = points_of(released)
+    [layer] = points.layers
+    assert isinstance(layer, ShapeLayer)
+    full = layer.shapes[np.argmax(non_negative_counts(layer))]
+    assert shapely.intersects_xy(full, points.longitude, points.latitude).all()
+
+
+def test_a_larger_crowd_gets_points_that_stand_for_several() -> None:
+    released = grid_release()
+    [layer] = points_of(released).layers
+    total = float(non_negative_counts(layer).sum())
+    points = points_of(released, most=1000)
+    assert points.weight == int(np.ceil(total / 1000))
+    assert abs(points.weight * len(points.longitude) - total) <= points.weight / 2
+    assert len(points.longitude) <= 1000
+
+
+def test_a_sliver_of_the_area_in_a_cell_still_gets_its_points() -> None:
+    sliver = shapely.Polygon([(0, 0), (1, 0), (1, 1), (0.999999, 1), (0.9, 0.00001), (0, 0.00001)])
+    released = grid_release(8, area=StudyArea(sliver))
+    points = points_of(released)
+    assert len(points.longitude) > 100
+    assert released.area.covers(points.longitude, points.latitude).all()
+
+
+def test_no_counts_give_no_points() -> None:
+    released = grid_release()
+    assert isinstance(released.content, GridRelease)
+    content = dataclasses.replace(released.content, counts=np.zeros_like(released.content.counts))
+    points = points_of(dataclasses.replace(released, content=content))
+    assert len(points.longitude) == 0
+
+
+def test_neighbours_in_hilbert_order_are_neighbours_on_the_map() -> None:
+    row, column = np.divmod(np.arange(64 * 64), 64)
+    # The middles of cells, so that a row of cells is a row of the curve.
+    order = hilbert_order(column * 1024.0, row * 1024.0)
+    steps = np.abs(np.diff(row[order])) + np.abs(np.diff(column[order]))
+    assert sorted(order.tolist()) == list(range(64 * 64))
+    assert (steps == 1).mean() > 0.9

@@ -1,0 +1,161 @@
+"""Totals of a whole dataset: what they cost, what one person adds, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpgeo.core.counted import Counted
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import InvalidInput, PrivacyError
+from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
+from dpgeo.core.totals import TotalsPlan
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.mechanisms import private_clusters, uniform_grid
+from dpgeo.privacy.bounding import PILOT, CountedRegions
+from dpgeo.privacy.mechanism import checked_plan, run
+from dpgeo.privacy.totals import WEIGHTS, split
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+from tests.randomness import SeededEntropy
+from tests.unit.engine.canonical import AREA, Row, located, wanderers, write
+
+PLAN = TotalsPlan(percent=10, sightings=5, visits=9)
+PARAMS = uniform_grid.Params(cells=4)
+
+
+def view_of(path: Path, *, unit: Unit = Unit.PERSON) -> DuckDBView:
+    return DuckDBView(
+        path,
+        domain=Domain(AREA, time_zone="UTC"),
+        unit=unit,
+        counting=Counting.PEOPLE,
+        bound=1,
+        salt=bytes(16),
+    )
+
+
+def totals_of(path: Path, regions: CountedRegions) -> list[int]:
+    """Return the exact totals, which only tests may read."""
+    private = view_of(path).totals(regions, sightings=PLAN.sightings, visits=PLAN.visits)
+    each = (private.people, private.sightings, private.visits)
+    assert [counts.sensitivity for counts in each] == [1, 5, 9]
+    return [int(counts._read_by_meter()[0]) for counts in each]
+
+
+def clipped(rows: list[tuple[int, int]]) -> list[int]:
+    """Return the clipped totals of rows, each of which is a pair of person and region."""
+    people = {person for person, _ in rows}
+    seen = [sum(person == other for other, _ in set(rows)) for person in people]
+    made = [sum(person == other for other, _ in rows) for person in people]
+    return [len(people), sum(min(each, 5) for each in seen), sum(min(each, 9) for each in made)]
+
+
+def test_weights_and_shares_add_up() -> None:
+    assert sum(WEIGHTS.values()) == 1
+    spends, rest = split(Fraction(1, 3), PLAN)
+    assert sum(spend.epsilon for spend in spends) + rest == Fraction(1, 3)
+    assert rest == Fraction(3, 10)
+    assert split(Fraction(1), None) == ([], Fraction(1))
+
+
+def test_a_plan_with_totals_costs_what_was_asked() -> None:
+    plan = checked_plan(uniform_grid.MECHANISM, PARAMS, Fraction(1), Bounding.POPULAR, PLAN)
+    assert [spend.label for spend in plan] == [*WEIGHTS, PILOT, "cell counts"]
+    assert sum(spend.epsilon for spend in plan) == 1
+    with pytest.raises(PrivacyError, match="does not count in public places"):
+        checked_plan(
+            private_clusters.MECHANISM, private_clusters.Params(), Fraction(1), totals=PLAN
+        )
+
+
+def test_everybody_is_clipped_alone(tmp_path: Path) -> None:
+    rows: list[Row] = wanderers(np.random.default_rng(1), 60, 500)
+    path = write(tmp_path / "rows.parquet", rows)
+    grid = Grid.over(AREA, 4)
+    cells = located(grid, rows).tolist()
+    of_rows = [(row[0], cell) for row, cell in zip(rows, cells, strict=True)]
+    assert totals_of(path, grid) == clipped(of_rows)
+
+    sliced = SlicedGrid(grid, TIME_SLICES["6 hours"], "UTC")
+    timed = [
+        (row[0], cell + grid.size * (row[3] % 86400 // 21600))
+        for row, cell in zip(rows, cells, strict=True)
+        if row[3] is not None
+    ]
+    assert totals_of(path, sliced) == clipped(timed)
+
+
+def test_one_person_adds_no_more_than_the_limits(tmp_path: Path) -> None:
+    rows = wanderers(np.random.default_rng(2), 30, 200)
+    busy = [(99, *row[1:]) for row in wanderers(np.random.default_rng(3), 1, 400)]
+    grid = Grid.over(AREA, 4)
+    without = totals_of(write(tmp_path / "a.parquet", rows), grid)
+    with_person = totals_of(write(tmp_path / "b.parquet", [*rows, *busy]), grid)
+    assert np.subtract(with_person, without).tolist() == [1, 5, 9]
+
+
+def test_no_rows_give_no_totals(tmp_path: Path) -> None:
+    path = write(tmp_path / "none.parquet", [])
+    assert totals_of(path, Grid.over(AREA, 4)) == [0, 0, 0]
+
+
+def test_rows_count_in_every_zone_that_contains_them(tmp_path: Path) -> None:
+    whole = AREA.to_geojson()
+    feature = {"type": "Feature", "geometry": whole, "properties": {"name": "a"}}
+    zones = Zones.from_geojson(
+        {
+            "type": "FeatureCollection",
+            "features": [feature, {**feature, "properties": {"name": "b"}}],
+        }
+    )
+    rows = wanderers(np.random.default_rng(4), 7, 20)
+    people = [row[0] for row in rows]
+    twice = [(person, zone) for person in people for zone in (0, 1)]
+    assert totals_of(write(tmp_path / "rows.parquet", rows), zones) == clipped(twice)
+
+
+def test_a_release_states_its_totals_and_counts_their_cost(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.parquet", wanderers(np.random.default_rng(5), 50, 300))
+    released = run(
+        uniform_grid.MECHANISM,
+        view_of(path),
+        PARAMS,
+        Fraction(1),
+        SeededEntropy(1),
+        {},
+        totals=PLAN,
+    )
+    assert sum(line.epsilon for line in released.trace) == released.guarantee.epsilon == 1
+    assert [line.label for line in released.trace] == [*WEIGHTS, "cell counts"]
+    assert released.totals is not None
+    assert released.totals.plan(Fraction(1)) == PLAN
+    assert released.totals.epsilon == Fraction(1, 10)
+    each = released.totals.each()
+    assert [each[name].noise.sensitivity for name in Counted] == [1, 5, 9]
+    assert [line.noise for line in released.trace[:3]] == [total.noise for total in each.values()]
+
+
+def test_single_records_have_no_totals(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.parquet", wanderers(np.random.default_rng(6), 5, 20))
+    with pytest.raises(PrivacyError, match="persons are the privacy unit"):
+        view_of(path, unit=Unit.RECORD).totals(Grid.over(AREA, 4), sightings=1, visits=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"percent": 0}, "totals"),
+        ({"percent": 51}, "totals"),
+        ({"sightings": 0}, "most_sightings"),
+        ({"visits": 2_000_000}, "most_visits"),
+    ],
+)
+def test_impossible_plans_are_refused(changes: dict[str, int], field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        TotalsPlan(**changes)
+    assert refusal.value.field == field

@@ -1,0 +1,47 @@
+"""The first request after a start, for which the process has prepared all that it can."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.requirements import need
+
+ROOT = Path(__file__).parents[2]
+
+MOST_SECONDS = 0.5
+"""Longest processor time for the first request; without preparations it takes about a second."""
+
+SCRIPT = """
+import time
+import dpgeo.config.wsgi
+from django.template.loader import get_template
+from django.urls import reverse
+from dpgeo.pages.basemap import basemap
+from dpgeo.spatial.land import land_polygons
+from dpgeo.spatial.area import StudyArea
+
+assert land_polygons.cache_info().currsize == 1, "The land is not read before the first request."
+start = time.process_time()
+reverse("catalogue")
+get_template("public/release.html")
+basemap(StudyArea.from_bounds(9.4, 47.0, 9.7, 47.3))
+print(time.process_time() - start)
+"""
+
+
+def test_the_first_map_takes_little_of_the_processor_and_no_database(tmp_path: Path) -> None:
+    need((ROOT / "frontend" / "dist" / "land.json").exists(), "the built frontend: make frontend")
+    printed = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env={**os.environ, "DPGEO_VAR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    assert float(printed) < MOST_SECONDS
+    assert not list(tmp_path.glob("*.sqlite3"))

@@ -1,0 +1,16 @@
+"""The fixed sample of tests from the suites that `.ci/run` does not run as a whole."""
+
+from tests.sampling import sample
+
+
+def test_a_sample_leaves_out_no_file() -> None:
+    names = [f"f.py::test_a[{number}]" for number in range(25)]
+    names += [
+        "f.py::test_b",
+        "g.py::test_a[0]",
+    ]
+    chosen = [name for name, kept in zip(names, sample(names, 10), strict=True) if kept]
+    assert chosen == [
+        *("f.py::test_a[0]", "f.py::test_a[10]", "f.py::test_a[20]"),
+        "g.py::test_a[0]",
+    ]

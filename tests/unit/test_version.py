@@ -1,0 +1,33 @@
+"""The version, which is the same wherever it is written."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import dpgeo
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def version_of(project: Path) -> str:
+    """Return the version in a pyproject.toml."""
+    return str(tomllib.loads(project.read_text())["project"]["version"])
+
+
+def test_package_citation_and_client_have_one_version() -> None:
+    version = version_of(ROOT / "pyproject.toml")
+    assert dpgeo.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert version_of(ROOT / "clients" / "python" / "pyproject.toml") == version
+
+
+def test_a_tag_of_this_commit_names_the_version() -> None:
+    words = ["git", "tag", "--points-at", "HEAD", "v[0-9]*"]
+    try:
+        listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:  # no git, so no tag is known here
+        return
+    version = version_of(ROOT / "pyproject.toml")
+    assert set(listed.stdout.split()) <= {f"v{version}"}

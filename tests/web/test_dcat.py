@@ -1,0 +1,220 @@
+"""The catalogue as portals read it: DCAT-AP 3 in three syntaxes, validated and harvested."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from dpgeo.api.rdf import SYNTAXES
+from dpgeo.releases.models import Release
+from tests.requirements import need
+from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.web.published import install, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+HOST = "http://testserver"
+SHAPES = settings.BASE_DIR / "tests/dcat-ap/dcat-ap_3_shacl_shapes.ttl"
+PARSERS = {"json-ld": "json-ld", "turtle": "turtle", "rdf-xml": "xml"}
+HYDRA = "http://www.w3.org/ns/hydra/core#"
+CC_BY = "https://creativecommons.org/licenses/by/4.0/"
+
+DECLARED: dict[str, Any] = {
+    "title": "Walks",
+    "description": "Walks of volunteers, recorded by their telephones.",
+    "contact": "walks@example.org",
+    "keywords": ["walking", 'spring "26" \\ <ü>'],
+    "themes": ["TRAN", "SOCI"],
+    "covers_from": "2026-03-01",
+    "covers_until": "2026-05-31",
+    "attribution": "City & Partners",
+}
+
+
+def rdflib() -> Any:
+    need(importlib.util.find_spec("rdflib"), "rdflib: make packages-full")
+    import rdflib
+
+    return rdflib
+
+
+@pytest.fixture
+def release() -> Release:
+    return install(make_dataset(**DECLARED), partition_release())
+
+
+def page(syntax: str, address: str = f"{HOST}/api/v1/catalogue") -> bytes:
+    joined = "&" if "?" in address else "?"
+    answer = Client().get(f"{address.removeprefix(HOST)}{joined}syntax={syntax}")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == SYNTAXES[syntax].media_type
+    return answer.content
+
+
+def graph(syntax: str) -> Any:
+    return rdflib().Graph().parse(data=page(syntax), format=PARSERS[syntax])
+
+
+def test_all_syntaxes_say_the_same(release: Release) -> None:
+    lib = rdflib()
+    from rdflib.compare import isomorphic
+
+    other = install(make_dataset(title="Own terms", licence="Ask us\nfirst"), grid_release())
+    graphs = []
+    for syntax in SYNTAXES:
+        read = graph(syntax)
+        for view in list(read.subjects(lib.RDF.type, lib.URIRef(f"{HYDRA}PartialCollectionView"))):
+            read.remove((None, None, view))  # its address names the syntax
+            read.remove((view, None, None))
+        graphs.append(read)
+    assert len(graphs[0]) > 100
+    assert lib.URIRef(f"{HOST}/maps/{other.pk}/") in set(graphs[0].subjects())
+    for each in graphs[1:]:
+        assert isomorphic(graphs[0], each)
+
+
+def test_an_empty_catalogue_is_still_one() -> None:
+    for syntax in SYNTAXES:
+        assert len(graph(syntax)) > 5
+
+
+def test_an_unknown_syntax_is_named() -> None:
+    answer = Client().get("/api/v1/catalogue?syntax=n3")
+    assert answer.status_code == 400
+    assert "turtle" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("licence", ["CC BY 4.0", "Ask us first"])
+def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> None:
+    need(importlib.util.find_spec("pyshacl"), "pyshacl: make packages-full")
+    import pyshacl
+
+    type(release.dataset).objects.update(licence=licence)
+    shapes = rdflib().Graph().parse(SHAPES)
+    read = graph("turtle")
+    conforms, _, words = pyshacl.validate(read, shacl_graph=shapes, inference="rdfs")
+    assert conforms, words
+    [title] = read.objects(rdflib().URIRef(f"{HOST}/maps/{release.pk}/"), rdflib().DCTERMS.title)
+    read.remove((None, rdflib().DCTERMS.title, title))
+    assert not pyshacl.validate(read, shacl_graph=shapes, inference="rdfs")[0]
+
+
+@pytest.fixture
+def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Yield ckanext-dcat's parser, with the few functions of CKAN that it imports replaced.
+
+    The parser and its profiles are the extension's own. CKAN itself would need a database, Solr and
+    certain versions of Flask and others.
+    """
+    need(importlib.util.find_spec("ckanext"), "ckanext-dcat: make packages-full")
+
+    class Register(dict[str, Any]):
+        def __init__(self) -> None:
+            super().__init__({"CC-BY-4.0": types.SimpleNamespace(url=CC_BY, title="CC BY 4.0")})
+
+    def nothing(*_: Any, **__: Any) -> Any:
+        return None
+
+    def no_scheme(name: str) -> Any:
+        raise KeyError(name)  # as if ckanext-scheming were not installed
+
+    def truth(value: Any) -> bool:
+        return str(value).lower() in {"true", "1", "yes"}
+
+    toolkit = module(
+        monkeypatch,
+        "ckan.plugins.toolkit",
+        **dict.fromkeys(("url_for", "h", "missing"), nothing),
+        get_action=no_scheme,
+        **dict.fromkeys(("ObjectNotFound", "StopOnError", "Invalid"), Exception),
+        config={},
+        asbool=truth,
+        aslist=lambda value, *_: value or [],
+        _=str,
+    )
+    plugins = module(
+        monkeypatch, "ckan.plugins", toolkit=toolkit, PluginImplementations=lambda _: []
+    )
+    model = module(monkeypatch, "ckan.model")
+    module(monkeypatch, "ckan", plugins=plugins, model=model, __path__=[])
+    module(monkeypatch, "ckan.plugins.interfaces", Interface=object)
+    module(monkeypatch, "ckan.model.license", LicenseRegister=Register)
+    module(monkeypatch, "ckan.exceptions", HelperError=Exception)
+    module(monkeypatch, "ckan.lib")
+    module(monkeypatch, "ckan.lib.munge", munge_tag=str)
+    module(monkeypatch, "ckan.lib.helpers", resource_formats=dict)
+    module(monkeypatch, "ckan.views")
+    module(monkeypatch, "ckan.views.home", index=nothing)
+    module(monkeypatch, "ckan.views.dataset", read=nothing)
+    monkeypatch.setitem(sys.modules, "simplejson", json)
+    from ckanext.dcat.processors import RDFParser
+
+    yield RDFParser
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"ckanext", "ckan"}]:
+        del sys.modules[name]
+
+
+def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> types.ModuleType:
+    made = types.ModuleType(name)
+    vars(made).update(members)
+    monkeypatch.setitem(sys.modules, name, made)
+    return made
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_ckan_harvests_everything(ckan: Any, release: Release, syntax: str) -> None:
+    parser = ckan(profiles=["euro_dcat_ap_3"])
+    parser.parse(page(syntax), _format=PARSERS[syntax])
+    [found] = parser.datasets()
+    assert parser.next_page() is None
+    said = {each["key"]: each["value"] for each in found["extras"]}
+    assert (found["title"], found["notes"]) == (release.title, release.description)
+    assert found["url"] == said["uri"] == f"{HOST}/maps/{release.pk}/"
+    assert {each["name"] for each in found["tags"]} == set(DECLARED["keywords"])
+    assert {each.rpartition("/")[2] for each in json.loads(said["theme"])} == {"TRAN", "SOCI"}
+    assert (said["contact_email"], said["contact_name"]) == ("walks@example.org", "Example City")
+    assert said["publisher_name"] == "Example City"
+    assert (said["temporal_start"], said["temporal_end"]) == ("2026-03-01", "2026-05-31")
+    assert said["access_rights"].endswith("/PUBLIC")
+    assert said["issued"] == datetime.datetime.now(datetime.UTC).date().isoformat()
+    assert said["identifier"] == release.pk
+    assert len(json.loads(said["documentation"])) == 2
+    assert json.loads(said["spatial_bbox"])["type"] == "Polygon"
+    assert found["license_id"] == "CC-BY-4.0"
+    data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
+    files = {file.name: file for file in data}
+    assert {each["url"].rpartition("/")[2] for each in found["resources"]} == set(files)
+    for each in found["resources"]:
+        file = files[each["url"].rpartition("/")[2]]
+        assert (int(each["size"]), each["hash"]) == (file.size, file.sha256)
+        assert each["mimetype"].endswith(file.media_type.partition(";")[0])
+        assert (each["license"], each["rights"]) == (CC_BY, "City & Partners")
+        assert each["hash_algorithm"].endswith("sha256")
+        assert each["name"].startswith(file.kind.title)
+        assert each["format"]
+
+
+def test_ckan_follows_the_pages(ckan: Any) -> None:
+    shown = {install(make_dataset(title=f"Map {number}")).pk for number in range(3)}
+    address, seen = f"{HOST}/api/v1/catalogue?limit=2&syntax=turtle", set()
+    while address:
+        answer = Client().get(address.removeprefix(HOST))
+        parser = ckan(profiles=["euro_dcat_ap_3"])
+        parser.parse(answer.content, _format="turtle")
+        seen |= {each["url"].split("/")[-2] for each in parser.datasets()}
+        address = parser.next_page()
+    assert seen == shown
+
+
+def test_the_credit_of_the_shapes_stands_beside_them() -> None:
+    assert "CC BY 4.0" in Path(SHAPES.parent, "README.md").read_text()
