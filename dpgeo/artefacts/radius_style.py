@@ -35,7 +35,7 @@ def radius_styles(drawn: RadiusMap) -> dict[str, TableStyle]:
     """Return the style of each table of a radius map, by the table's name."""
     bands = [
         _Class(
-            label=f"{band.from_metres:g} to {band.to_metres:g}",
+            label=f"{band.from_metres:g} to {band.to_metres:g} m",
             column="from_metres",
             value=band.from_metres,
             colour=_colour(len(drawn.bands) - 1 - index, len(drawn.bands)),
