@@ -89,6 +89,7 @@ DPGEO_DEVICE_COOKIE = f"{COOKIE_PREFIX}dpgeo_device"
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
+    "dpgeo.audit",
     "dpgeo.accounts",
     "dpgeo.budgets",
     "dpgeo.jobs",
@@ -119,6 +120,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dpgeo.config.languages.page_language",
+    "dpgeo.audit.origin.audited_request",
     "django.middleware.common.CommonMiddleware",
     # This stands before anything that reads a body, since reading a body stores its files.
     "dpgeo.api.outages.OutageMiddleware",
@@ -257,6 +259,9 @@ CACHES = {
         "DPGEO_THROTTLE_CACHE", default=f"filecache://{VAR_DIR / 'throttle'}"
     ),
 }
+DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
+"""UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
+
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 """Most API requests per minute from one IP address, not counting files; 0 means no limit."""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)

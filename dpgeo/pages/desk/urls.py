@@ -5,6 +5,7 @@ from django.urls import path
 
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
+    audit,
     campaigns,
     check,
     cost,
@@ -47,6 +48,8 @@ urlpatterns = [
     ),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/audit/", audit.audit, name="desk-audit"),
+    path("desk/audit/export.<str:suffix>", audit.audit_export, name="desk-audit-export"),
     path("desk/campaigns/", campaigns.campaigns, name="desk-campaigns"),
     path("desk/campaigns/<str:campaign_id>/change/", campaigns.change, name="desk-campaign-change"),
     path("desk/campaigns/<str:campaign_id>/delete/", campaigns.delete, name="desk-campaign-delete"),
