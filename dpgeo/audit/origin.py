@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from rest_framework.throttling import BaseThrottle
@@ -40,7 +40,11 @@ def audited_request(
 def current_origin() -> str:
     """Return the network of the current request's client, or CONSOLE outside a request."""
     request = _request.get()
-    return CONSOLE if request is None else network_of(str(BaseThrottle().get_ident(request)))
+    return (
+        CONSOLE
+        if request is None
+        else network_of(str(BaseThrottle().get_ident(cast(Any, request))))
+    )
 
 
 def current_user() -> Any:
