@@ -54,6 +54,9 @@ DOT = 2.5
 LAND: Colour = (251, 251, 248)
 """The colour of the ground, in which outlines between zones are drawn."""
 
+INK: Colour = (20, 32, 42)
+"""The colour of labels and of plain lines."""
+
 HATCH: Colour = (134, 147, 146)
 """The colour of anything uncertain: outlines of hollow circles, and areas of influence."""
 
