@@ -13,18 +13,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {
-    "PIL",
-    "duckdb",
-    "geopandas",
-    "h3",
-    "pandas",
-    "prometheus_client",
-    "pyarrow",
-    "pyogrio",
-    "pyproj",
-}
-"""Packages that only functions import: they take long to load, or most sites never use them."""
+SELDOM = {"prometheus_client", "pyrage"}
+"""Packages that only some installations or commands use."""
+
+HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
+"""Packages that take too long to load when the site starts, so only functions import them."""
 
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
