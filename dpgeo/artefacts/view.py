@@ -205,8 +205,8 @@ class View:
 
     def classes(self) -> NDArray[np.int64]:
         """Return an array (n,) of the features' classes, counted from 0; -1 means grey."""
-        found = np.searchsorted(self.edges, self.values, side="right") - 1
-        return np.where(self.coloured, found, -1)
+        classes = np.searchsorted(self.edges, self.values, side="right") - 1
+        return np.where(self.coloured, classes, -1)
 
     def colours(self) -> NDArray[np.uint8]:
         """Return an array (n, 3) with the colour of every feature."""
