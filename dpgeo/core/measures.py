@@ -73,17 +73,38 @@ class Measure:
         """Whether the column holds answers of yes or no, of which shares are published."""
         return self.steps == ANSWER_STEPS
 
+    @property
+    def shown_unit(self) -> str:
+        """The unit behind values as they are shown: shares of yes are percentages."""
+        return "%" if self.is_answer else self.unit
+
+    @property
+    def heading(self) -> str:
+        """The title with its unit, such as "Speed, km/h"."""
+        return ", ".join(filter(None, (self.title, self.shown_unit)))
+
+    def to_values(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values (n,) in the shown unit at these shares (n,) of the range; NaN stays."""
+        if self.is_answer:
+            return 100 * shares
+        return self.low + (self.high - self.low) * shares
+
     def to_steps(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return the steps k, int32 (n,), from 0 to K, of finite values (n,)."""
         share = (np.clip(values, self.low, self.high) - self.low) / (self.high - self.low)
         return np.asarray(np.rint(self.steps * share), dtype=np.int32)
 
 
+def measure_column(index: int) -> str:
+    """Return the name of the column with the steps of the measure at this index of a dataset."""
+    return f"measure_{index}"
+
+
 def find_measure(measures: Sequence[Measure], column: str) -> Measure:
-    """Return the measure of a column, or the only measure for "". Raises InvalidInput."""
-    found = [each for each in measures if column in ("", each.column)]
-    if len(found) == 1:
-        return found[0]
+    """Return the measure of a column, or the first measure for "". Raises InvalidInput."""
+    for each in measures:
+        if column in ("", each.column):
+            return each
     if not measures:
         raise InvalidInput(
             "This dataset declares no column to average; declare one before its first file is "

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpgeo.core.measures import Measure
+from dpgeo.core.measures import Measure, measure_column
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.coordinates import NUMBER
 from dpgeo.ingest.position_formats import decimals
@@ -35,11 +35,6 @@ numbers are then read, too.
 def measure_field(index: int) -> pa.Field:
     """Return the field of the canonical file with the steps of the measure at this index."""
     return pa.field(measure_column(index), pa.int32())
-
-
-def measure_column(index: int) -> str:
-    """Return the name of a measure's column in the canonical file."""
-    return f"measure_{index}"
 
 
 def measure_steps(batch: Batch, schema: Schema) -> list[Any]:

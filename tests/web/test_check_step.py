@@ -8,8 +8,9 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_discard
+from dpgeo.datasets.services import dataset_create, dataset_discard, dataset_update
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk

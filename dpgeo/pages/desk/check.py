@@ -155,9 +155,9 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
 
 def exchanged(data: QueryDict) -> dict[str, str]:
     """Return the form's data with longitude and latitude swapped."""
-    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
+    values: dict[str, str] = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
-    return values | {name: data[name] for name in ("unit", "measures") if name in data}
+    return values | {name: data.get(name, "") for name in ("unit", "measures") if name in data}
 
 
 def declare(upload: Upload, form: ColumnsForm) -> None:
