@@ -19,6 +19,8 @@ from django.db import transaction
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
@@ -72,6 +74,9 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
             created_by=by,
             invented=current.invented,
         )
+        event_record(
+            EventKind.ERASED, by=by, organisation=dataset.organisation_id, subject=dataset.slug
+        )
         job_wake(job=job)
     return version
 
@@ -85,7 +90,11 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
     suppressions = dataset.suppressions.filter(person=_digest(dataset, person))
-    return bool(suppressions.delete()[0])
+    with transaction.atomic():
+        event_record(
+            EventKind.READMITTED, by=by, organisation=dataset.organisation_id, subject=dataset.slug
+        )
+        return bool(suppressions.delete()[0])
 
 
 def erase(upload: Upload, lease: JobLease) -> None:

@@ -102,8 +102,8 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     unread = Q(job=None) if key else Q(state=UploadState.RECEIVED)
     waiting = dataset.uploads.filter(announced, unread).order_by("-created_at")[:MOST_LISTED]
     shown = [each for each in waiting if each.raw_name or is_erasure_hidden(each)]
-    found: list[Transfer | Upload] = [*arriving, *shown]
-    return found[:MOST_LISTED]
+    files: list[Transfer | Upload] = [*arriving, *shown]
+    return files[:MOST_LISTED]
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:

@@ -19,6 +19,8 @@ from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import may_administer, may_grant_budget
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
@@ -152,7 +154,7 @@ def dataset_create(
             )
             if points_budget is not None:
                 ledger_create_for_points(beside=own, total=points_budget)
-            return Dataset.objects.create(
+            dataset = Dataset.objects.create(
                 **facts,
                 organisation=organisation,
                 slug=address,
@@ -163,6 +165,14 @@ def dataset_create(
                 area_choice=dict(area_choice or {}),
                 area_seen=seen_before(organisation.pk, facts["study_area"]),
             )
+            event_record(
+                EventKind.DATASET,
+                by=created_by,
+                organisation=organisation.pk,
+                subject=dataset.slug,
+                detail=own.words(own.total_units),
+            )
+            return dataset
     except IntegrityError:
         raise InvalidInput(
             "The address {address!r} was taken a moment ago; choose another.",
@@ -301,6 +311,9 @@ def dataset_discard(*, dataset: Dataset) -> None:
         _pass_on_first_upload(dataset)
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload has been confirmed, so the dataset stays on record.")
+        event_record(
+            EventKind.DISCARDED, organisation=dataset.organisation_id, subject=dataset.slug
+        )
         Ledger.objects.filter(
             pk=dataset.ledger_id,
             datasets__isnull=True,
@@ -342,6 +355,12 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
             raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
         _check_unit(shared, dataset.unit, field="ledger", but=dataset)
         Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
+        event_record(
+            EventKind.BUDGET,
+            organisation=dataset.organisation_id,
+            subject=dataset.slug,
+            detail=f"shares {shared.name}",
+        )
         if not own.datasets.exists():
             own.delete()
     dataset.refresh_from_db()
@@ -372,6 +391,13 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
             _check_unit(dataset.ledger, other.unit, field="ledger")
         merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
         others.update(ledger=merged)
+        event_record(
+            EventKind.BUDGET,
+            by=by,
+            organisation=organisation.pk,
+            subject=merged.name,
+            detail=f"merged with {ledger.name}",
+        )
     dataset.refresh_from_db()
     logger.info("ledger %s was merged into ledger %s", ledger.pk, merged.pk)
     return merged

@@ -17,7 +17,7 @@ import numpy as np
 import shapely
 
 from dpgeo.ground.archives import layers_of, metadata, tile_at
-from dpgeo.ground.regions import TILES, Bounds, Region
+from dpgeo.ground.regions import Bounds, Region
 from dpgeo.spatial.area import StudyArea, ground_square_kilometres
 from dpgeo.spatial.projection import (
     MERCATOR_RADIUS_METRES,
@@ -103,7 +103,7 @@ def _surroundings(whole: shapely.Geometry) -> shapely.Geometry:
 
 
 def _water_layers(folder: Path, region: Region) -> list[str]:
-    there = layers_of(metadata(folder / f"{region.tiles}{TILES}"))
+    there = layers_of(metadata(region.tiles_file(folder)))
     return [each for each in ("ocean", "water_polygons") if each in there]
 
 
@@ -114,7 +114,7 @@ def _water_of(
     import pyogrio
 
     zoom = _zoom(region, part)
-    path = folder / f"{region.tiles}{TILES}"
+    path = region.tiles_file(folder)
     shapes = []
     for layer in layers:
         _, _, encoded, values = pyogrio.raw.read(
