@@ -24,6 +24,7 @@ References. Dwork, McSherry, Nissim and Smith 2006; Fieller 1954 (intervals of r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -97,7 +98,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise, in records, of each of a region's two sums. Raises InvalidInput."""
+    """Forecast the noise of each of a region's two sums, in steps. Raises InvalidInput."""
     measure = find_measure(domain.measures, params.measure)
     regions = _regions(params, domain)
     if isinstance(regions, Zones):
@@ -105,12 +106,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     else:
         region, metres = "cell", regions.ground_cell_metres
         count = int(np.count_nonzero(regions.inside(domain.area)))
+    noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
     return Forecast(
         region=region,
         regions=count,
-        noise=DiscreteLaplace(epsilon, bound),
+        noise=noise.noise,
         ground_metres=metres,
-        facts=_facts(measure, epsilon, bound, count),
+        facts=_facts(measure, noise, count),
+        records=(math.ceil(noise.records_margin), math.ceil(noise.least_records(count))),
     )
 
 
@@ -121,8 +124,7 @@ def _regions(params: Params, domain: Domain) -> Grid | Zones:
     return Grid.over(domain.area, params.cells)
 
 
-def _facts(measure: Measure, epsilon: Fraction, bound: int, count: int) -> tuple[Phrase, ...]:
-    noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
+def _facts(measure: Measure, noise: ShareNoise, count: int) -> tuple[Phrase, ...]:
     least = noise.least_records(count)
     half = noise.half_width(2 * least) * (measure.high - measure.low)
     width = Phrase("{half:.3g} {unit}", half=half, unit=measure.unit)

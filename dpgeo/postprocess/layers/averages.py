@@ -63,7 +63,7 @@ def _layer(
         name=NAME,
         title=measure.heading,
         unit=measure.shown_unit,
-        kind="measured",
+        kind="inferred",
         margin_label=EXACT_NOISE,
         note=NOTE,
         features=AVERAGES,
