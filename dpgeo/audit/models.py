@@ -41,6 +41,8 @@ class EventKind(models.TextChoices):
     WITHDRAWN = "withdrawn", "Withdrew a release"
     ERASED = "erased", "Erased a person"
     READMITTED = "readmitted", "Readmitted a person"
+    BACKED_UP = "backed-up", "Made a backup"
+    RESTORED = "restored", "Restored a backup"
     EXPORTED = "exported", "Exported the audit list"
 
 

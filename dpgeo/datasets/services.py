@@ -29,6 +29,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration, dry_land, measure_declaration
+from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.person_keys import new_sealed_key
@@ -216,6 +217,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
             stored.uploads.update(preview="")  # previews hold trials of the old declaration
+        if {*BUDGETS} & set(changes):
+            _record_totals(stored)
     dataset.refresh_from_db()
     return dataset
 
@@ -290,6 +293,18 @@ def _exchange_area(
     on = timezone.now().astimezone(datetime.UTC).date().isoformat()
     exchange = {"place": named, "source": source, "on": on, "times": times}
     return {"area_exchange": {**stored.area_exchange, **exchange}}
+
+
+def _record_totals(dataset: Dataset) -> None:
+    """Record the totals of a dataset's budgets, which a restored database must not exceed."""
+    ledger = Ledger.objects.get(pk=dataset.ledger_id)
+    points = points_ledger(ledger)
+    decision_record(
+        TOTAL,
+        dataset=dataset.slug,
+        units=ledger.total_units,
+        points=points.total_units if points else None,
+    )
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:
@@ -390,6 +405,7 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
         if other:
             _check_unit(dataset.ledger, other.unit, field="ledger")
         merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
+        slugs = [*others.values_list("slug", flat=True)]
         others.update(ledger=merged)
         event_record(
             EventKind.BUDGET,
@@ -398,6 +414,7 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
             subject=merged.name,
             detail=f"merged with {ledger.name}",
         )
+        decision_record(MERGED, datasets=[dataset.slug, *slugs])
     dataset.refresh_from_db()
     logger.info("ledger %s was merged into ledger %s", ledger.pk, merged.pk)
     return merged

@@ -16,6 +16,7 @@ from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.decisions import REJECTED, WITHDRAWN, decision_record
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
@@ -27,6 +28,10 @@ RECORDED = {
     "withdraw": EventKind.WITHDRAWN,
 }
 """The kinds of events of the actions that move a release to another state."""
+
+
+REMEMBERED = {"reject": REJECTED, "withdraw": WITHDRAWN}
+"""Actions that a restored database must not forget."""
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
@@ -48,6 +53,8 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
         if not fitting.exclude(blob_name="").update(**facts):
             raise Conflict(action.untimely)
         release_record(release, RECORDED[name], by)
+        if name in REMEMBERED:
+            decision_record(REMEMBERED[name], release=release.pk)
     release.refresh_from_db()
 
 
