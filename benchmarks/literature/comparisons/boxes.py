@@ -27,7 +27,7 @@ PEOPLE = 10_000
 LEVELS = 8
 """Number of the kd-tree's levels below the root."""
 
-ROUNDS = 20
+ROUNDS = 10
 """Number of MWEM's rounds."""
 
 SEEN = 500

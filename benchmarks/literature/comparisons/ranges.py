@@ -30,7 +30,7 @@ PARTS = 16
 MOST = 200.0
 """Public limit on a bin for StructureFirst."""
 
-ROUNDS = 20
+ROUNDS = 10
 """Number of rounds of MWEM and of updates of PMW."""
 
 

@@ -37,4 +37,4 @@ class WithoutNoise(WithoutLaplace):
 
 def rare(happened: int, draws: int, chance: float) -> bool:
     """Return whether a number of events is further than five standard deviations from expected."""
-    return abs(happened - draws * chance) > 5 * (draws * chance * (1 - chance)) ** 0.5
+    return bool(abs(happened - draws * chance) > 5 * (draws * chance * (1 - chance)) ** 0.5)

@@ -29,7 +29,7 @@ def test_privelet_is_the_matrix_mechanism_with_haars_strategy() -> None:
 
 
 def test_privelet_in_two_dimensions_has_the_product_of_both_sensitivities() -> None:
-    haar = np.kron(strategies.haar(4), strategies.haar(4))
+    haar = np.kron(strategies.haar(4), strategies.haar(4)).astype(np.float64)
     assert strategies.sensitivity(haar) == 9
     random = np.random.default_rng(5)
     errors = [privelet(np.zeros((4, 4)), 1.0, random) for _ in range(4000)]
