@@ -75,9 +75,8 @@ def clustered(counts: Floats, epsilon: float, random: Generator) -> Floats:
 
     Half of epsilon buys noisy bins. Those below sqrt(ln n)/(epsilon/2) become 0; then bins are
     sorted, and neighbours in this order are joined as long as their distance from the cluster's
-    mean costs less than the noise of a bin of its own (a simple form of the authors' greedy rule). This
-    reads noisy bins alone, so it is free.
-    The other half buys one sum a cluster.
+    mean costs less than the noise of a bin of its own, a simple form of the authors' greedy rule.
+    This reads noisy bins alone, so it is free. The other half buys one sum a cluster.
     """
     half = epsilon / 2
     noisy = identity(counts, half, random)
