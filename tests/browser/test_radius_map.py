@@ -127,7 +127,7 @@ def test_the_file_has_the_bands_that_are_drawn(
     taken.value.save_as(path)
     assert path.name == "radius.gpkg"
     tables = {name for name, _ in pyogrio.list_layers(path)}
-    assert tables == {"radius_bands", "radius_lines", "radius_out_of_reach"}
+    assert tables == {"radius_bands", "radius_lines", "radius_out_of_reach", "layer_styles"}
     classes = page.locator("#map .legend .ramp i").count()
     assert len(pyogrio.read_dataframe(path, layer="radius_bands")) == classes
 
