@@ -162,7 +162,7 @@ export class RadiusLayer implements MapLayer {
       name: "",
       figure: formatMetres(value.metres),
       margin: t("around"),
-      note: t("{count} people notified", { count: formatNumber(value.notified) }),
+      note: t("{count} people asked", { count: formatNumber(value.notified) }),
       middle,
       outline: { type: "Polygon", coordinates: [ring] },
     };
