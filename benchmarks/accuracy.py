@@ -173,7 +173,7 @@ def _points_errors(
     [layer] = [layer for layer in counted if isinstance(layer, BoxLayer)]
     points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())
     cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
-    placed = points.weight * np.bincount(cells, minlength=layer.grid.size)
+    placed = np.bincount(cells, weights=points.weight, minlength=layer.grid.size)
     followed = spread(dataclasses.replace(layer, value=non_negative_counts(layer)))
     return {
         "mae_followed": mean_absolute_error(range_counts(followed, boxes), truth),

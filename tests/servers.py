@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -197,11 +197,16 @@ def _wait(condition: Callable[[], bool], folder: Path) -> None:
 
 
 def free_port() -> int:
-    """Return a free port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
+    """Return a free port of 127.0.0.1 that no outgoing connection takes.
+
+    Linux gives outgoing connections ports from 32,768 on. A server that restarts on one of those
+    could find it in use by another test's connection.
+    """
+    while True:
+        number = secrets.choice(range(15_000, 32_768))
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", number))
+            return number
 
 
 def _version(path: Path) -> float:

@@ -7,8 +7,10 @@ class AccountsConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from dpgeo.accounts import mail  # noqa: F401
+        """Register the system checks and connect the receivers of signals."""
+        from dpgeo.accounts import mail, receivers  # noqa: F401
+
+        receivers.connect()
 
 
 class AdministrationConfig(apps.AdminConfig):

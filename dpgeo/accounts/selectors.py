@@ -6,9 +6,10 @@ import hashlib
 from typing import Protocol, TypeAlias
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
+from dpgeo.audit.models import Event
 
 Visitor: TypeAlias = User | AnonymousUser
 """The user who sent a request, signed in or anonymous."""
@@ -128,6 +129,34 @@ def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
         return False
     scope = NEEDED_SCOPE[action]
     return scope is None or scope in key.scopes
+
+
+def events_visible_to(user: Visitor) -> QuerySet[Event]:
+    """Return the events of the audit list that a user may see.
+
+    Superusers see all. Administrators of an organisation, and members with the permission
+    `audit.view_event` (privacy officers), see the events of the organisation and what its members
+    did outside of any, such as signing in. API keys see none.
+    """
+    if not isinstance(user, User) or not user.is_active or user.acting_key:
+        return Event.objects.none()
+    if user.is_superuser:
+        return Event.objects.all()
+    officer = user.has_perm("audit.view_event")
+    seen = [each.pk for each in organisations_of(user) if officer or may_administer(user, each)]
+    members = Membership.objects.filter(organisation__in=seen).values("user")
+    return Event.objects.filter(
+        Q(organisation__in=seen) | Q(organisation=None, account__in=members)
+    )
+
+
+def may_see_events(user: Visitor) -> bool:
+    """Return whether a user may open the audit list."""
+    if not isinstance(user, User) or not user.is_active or user.acting_key:
+        return False
+    if user.is_superuser or user.has_perm("audit.view_event"):
+        return True
+    return Membership.objects.filter(user=user, role=Role.ADMINISTRATOR).exists()
 
 
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:

@@ -13,6 +13,8 @@ from django.utils.text import slugify
 
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
 from dpgeo.accounts.selectors import digest_of, may_administer
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.core.errors import InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"
@@ -71,6 +73,7 @@ def _free_slug(name: str) -> str:
     return base if base not in taken else next(slug for slug in numbered if slug not in taken)
 
 
+@transaction.atomic
 def membership_set(*, organisation: Organisation, user: User, role: Role) -> Membership:
     """Set a user's role in an organisation, replacing any earlier role."""
     membership, _ = Membership.objects.update_or_create(
@@ -79,6 +82,7 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
     return membership
 
 
+@transaction.atomic
 def key_create(
     *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
 ) -> tuple[ApiKey, str]:
@@ -119,7 +123,13 @@ def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
     Raises NotAllowed if the user does not administer the key's organisation.
     """
     _check_administers(by, key.organisation)
-    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    with transaction.atomic():
+        valid = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+        if valid.update(revoked_at=timezone.now()):
+            subject = f"{key.name} ({key.prefix})"
+            event_record(
+                EventKind.KEY_REVOKED, by=by, organisation=key.organisation_id, subject=subject
+            )
     key.refresh_from_db()
     return key
 

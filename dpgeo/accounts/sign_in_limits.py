@@ -25,6 +25,8 @@ from django.http import HttpRequest, HttpResponse
 from dpgeo.accounts.devices import device_of, remember_device
 from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.receivers import record_attempt
+from dpgeo.audit.models import EventKind
 
 WINDOW = 15 * 60
 """Length in seconds of the window in which failed attempts are counted."""
@@ -51,6 +53,9 @@ class CountedForm(AuthenticationForm):
         for caller, limit in limits.items():
             self.wait = count(caller, limit, window=WINDOW)
             if self.wait is not None:
+                # Only the first refusal of a window is recorded, or refusals would fill the list.
+                if count(f"told of {caller}", 1, window=WINDOW) is None:
+                    record_attempt(EventKind.LOCKED_OUT, name)
                 minutes = math.ceil(self.wait / 60)
                 raise ValidationError(
                     f"Too many attempts to sign in from here or with this name; try again in "

@@ -108,28 +108,28 @@ def dataset(request: AnyRequest, release: Release) -> Node:
 
 def _found_by(declared: Dataset) -> Node:
     """Return what the publisher declared for data portals: contact, keywords, themes, period."""
-    found: Node = {}
+    node: Node = {}
     if address := declared.contact_address:
-        found["dcat:contactPoint"] = {
+        node["dcat:contactPoint"] = {
             "@type": "vcard:Kind",
             "vcard:fn": declared.organisation.name,
             "vcard:hasEmail": {"@id": f"mailto:{address}"},
         }
     if declared.keywords:
-        found["dcat:keyword"] = declared.keywords
+        node["dcat:keyword"] = declared.keywords
     if declared.themes:
-        found["dcat:theme"] = [
+        node["dcat:theme"] = [
             {"@id": theme_url(code), "@type": "skos:Concept", "skos:prefLabel": THEMES[code]}
             for code in declared.themes
         ]
     first, last = declared.covers_from, declared.covers_until
     if first or last:
         days = {"dcat:startDate": first, "dcat:endDate": last}
-        found["dcterms:temporal"] = {
+        node["dcterms:temporal"] = {
             "@type": "dcterms:PeriodOfTime",
             **{name: _day(day.isoformat()) for name, day in days.items() if day},
         }
-    return found
+    return node
 
 
 def _licence(declared: Dataset) -> Node:

@@ -89,8 +89,8 @@ class FeatureFile:
         only features for which that condition is true.
         """
         features: list[Feature] = []
-        for group, found in self._found(start, boxes):
-            rows = found if where is None else found[self._true(group, where)[found]]
+        for group, near in self._found(start, boxes):
+            rows = near if where is None else near[self._true(group, where)[near]]
             if not rows.size:
                 continue
             wanted = rows[: limit + 1 - len(features)]
@@ -159,9 +159,9 @@ class FeatureFile:
         # A condition that reads no column still needs the number of rows.
         table = self._parquet.read_row_group(group, columns=[*where.columns] or ["bbox"])
         numbered = table.append_column("row number", pa.array(np.arange(len(table))))
-        found = np.zeros(len(table), dtype=np.bool_)
-        found[numbered.filter(where.expression)["row number"].to_numpy()] = True
-        return found
+        mask = np.zeros(len(table), dtype=np.bool_)
+        mask[numbered.filter(where.expression)["row number"].to_numpy()] = True
+        return mask
 
     def _features(self, group: int, rows: NDArray[np.int64]) -> list[Feature]:
         if not rows.size:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import shapely
@@ -36,6 +37,9 @@ CREATE TABLE layer_styles (
 """
 """SQL of the table in which QGIS looks for the style of a layer that it opens."""
 
+GEOMETRY = "geom"
+"""Name of the column of geometries. QGIS takes a style only if it names this column."""
+
 
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer as a GeoPackage. A feature's id is its row in other formats, from 1."""
@@ -59,6 +63,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
             geometry_type=kinds[0] if len(kinds) == 1 else "Unknown",
             crs="EPSG:4326",
             layer_options={
+                "GEOMETRY_NAME": GEOMETRY,
                 "IDENTIFIER": layer.title,
                 "DESCRIPTION": json.dumps(summary(released, layer), sort_keys=True),
             },
@@ -86,25 +91,46 @@ def _promoted(layer: Layer) -> Layer:
     return dataclasses.replace(layer, shapes=shapes)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TableStyle:
+    """How QGIS draws a table: its style as QML and as SLD, and what the colours mean."""
+
+    table: str
+    qml: str
+    sld: str
+    description: str
+
+
 def add_style(released: Released, view: View, path: Path) -> None:
     """Add the map's colours to a file, in the table from which QGIS reads styles."""
-    name = view.layer.name
-    words = unit_words(released, view)
-    drawn = (name, "geometry", "map", qgis_style.style(released, view), sld.style(released, view))
+    style = TableStyle(
+        table=view.layer.name,
+        qml=qgis_style.style(released, view),
+        sld=sld.style(released, view),
+        description=unit_words(released, view),
+    )
+    add_styles(path, [style])
+
+
+def add_styles(path: Path, styles: Sequence[TableStyle]) -> None:
+    """Add the styles of a file's tables, which QGIS applies when it opens them."""
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         database.execute(STYLES)
-        database.execute(
+        database.executemany(
             "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "
             "f_geometry_column, styleName, styleQML, styleSLD, useAsDefault, description, owner, "
-            "update_time) VALUES ('', '', ?, ?, ?, ?, ?, 1, ?, '', ?)",
-            (*drawn, words, NO_TIME),
+            "update_time) VALUES ('', '', ?, ?, 'map', ?, ?, 1, ?, '', ?)",
+            [
+                (each.table, GEOMETRY, each.qml, each.sld, each.description, NO_TIME)
+                for each in styles
+            ],
         )
         database.execute(
             "INSERT INTO gpkg_contents (table_name, data_type, identifier, description, "
             "last_change) VALUES ('layer_styles', 'attributes', 'layer_styles', '', ?)",
             (NO_TIME,),
         )
-        database.execute("INSERT INTO gpkg_ogr_contents VALUES ('layer_styles', 1)")
+        database.execute("INSERT INTO gpkg_ogr_contents VALUES ('layer_styles', ?)", (len(styles),))
 
 
 FORMAT = LayerFormat(

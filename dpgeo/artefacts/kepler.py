@@ -8,6 +8,7 @@ class: all features have one size and one threshold.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.view import DOT, PLAIN, View, hexadecimal, unit_words
 from dpgeo.core.released import Released
+from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
+
+TILE = 512
+"""Width of the world in pixels at zoom 0."""
+
+WINDOW = (700, 500)
+"""Pixels that the map fills: a laptop's window without its panels."""
+
+MOST_ZOOM = 16
 
 
 def write(released: Released, view: View, path: Path) -> None:
@@ -68,8 +78,21 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
             "tooltip": {"fieldsToShow": {shown["dataId"]: fields}, "enabled": True}
         },
     }
-    place = {"longitude": (west + east) / 2, "latitude": (south + north) / 2, "zoom": 9}
+    place = {
+        "longitude": (west + east) / 2,
+        "latitude": (south + north) / 2,
+        "zoom": _zoom(west, south, east, north),
+    }
     return {"version": "v1", "config": {"visState": state, "mapState": place}}
+
+
+def _zoom(west: float, south: float, east: float, north: float) -> float:
+    """Return the zoom at which a box in degrees fills most of a window of usual size."""
+    x, y = to_mercator([west, east], [south, north])
+    world = 2 * math.pi * MERCATOR_RADIUS_METRES
+    sides = (float(x[1] - x[0]) / WINDOW[0], float(y[1] - y[0]) / WINDOW[1])
+    metres_per_pixel = max(*sides, world / TILE / 2**MOST_ZOOM)
+    return round(math.log2(world / TILE / metres_per_pixel), 2)
 
 
 FORMAT = StyleFormat(

@@ -20,6 +20,7 @@ from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
     DOT,
     HATCH,
+    INK,
     LAND,
     LARGEST,
     NOISE,
@@ -163,30 +164,30 @@ def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
         cells = isinstance(view.layer, BoxLayer)
         # An outline in the cell's own colour closes the hairline gap that smoothing leaves.
         options = {
-            "color": _rgba(filled),
-            "outline_color": _rgba(filled if cells else LAND),
+            "color": rgba(filled),
+            "outline_color": rgba(filled if cells else LAND),
             "outline_style": "solid",
             "outline_width": "0.1" if cells else "0.26",
             "outline_width_unit": "MM",
             "style": "solid",
         }
-        _layer(symbol, "SimpleFill", options)
+        symbol_layer(symbol, "SimpleFill", options)
     elif shape == "line":
-        options = {"line_color": _rgba(filled), "line_width": "0.5", "line_width_unit": "MM"}
-        _layer(symbol, "SimpleLine", options)
+        options = {"line_color": rgba(filled), "line_width": "0.5", "line_width_unit": "MM"}
+        symbol_layer(symbol, "SimpleLine", options)
     else:
         valued = view.layer.value is not None
         hollow = colour is None
         options = {
             "name": "circle",
-            "color": _rgba(filled, 0 if hollow else 255),
-            "outline_color": _rgba(HATCH if hollow else LAND),
+            "color": rgba(filled, 0 if hollow else 255),
+            "outline_color": rgba(HATCH if hollow else LAND),
             "outline_style": "solid" if valued else "no",
             "outline_width": "0.3",
             "size": f"{2 * (10 if valued else DOT) * MILLIMETRES:.3g}",
             "size_unit": "MM",
         }
-        element = _layer(symbol, "SimpleMarker", options)
+        element = symbol_layer(symbol, "SimpleMarker", options)
         if valued:
             _sized(element, view)
     return symbol
@@ -208,7 +209,8 @@ def _sized(element: ET.Element, view: View) -> None:
     ET.SubElement(properties, "Option", name="type", type="QString", value="collection")
 
 
-def _layer(symbol: ET.Element, kind: str, options: dict[str, str]) -> ET.Element:
+def symbol_layer(symbol: ET.Element, kind: str, options: dict[str, str]) -> ET.Element:
+    """Add a layer of a kind such as "SimpleFill" to a symbol."""
     layer = ET.SubElement(
         symbol, "layer", {"class": kind, "enabled": "1", "locked": "0", "pass": "0"}
     )
@@ -228,6 +230,11 @@ def _labels(root: ET.Element, view: View) -> None:
         text = f'if({shown}, format_number("estimate", 0), NULL)'
     else:
         return
+    add_labels(root, text, along_lines=shape == "line")
+
+
+def add_labels(root: ET.Element, text: str, along_lines: bool) -> None:
+    """Label features with the value of the expression `text`, on or beside them."""
     settings = ET.SubElement(ET.SubElement(root, "labeling", type="simple"), "settings")
     written = ET.SubElement(
         settings,
@@ -235,7 +242,7 @@ def _labels(root: ET.Element, view: View) -> None:
         fieldName=text,
         isExpression="1",
         fontSize="8",
-        textColor="20,32,42,255",
+        textColor=rgba(INK),
     )
     ET.SubElement(
         written,
@@ -248,14 +255,15 @@ def _labels(root: ET.Element, view: View) -> None:
     # Labels run along lines (2), or stand around points (6) at the smallest distance.
     placement = (
         {"placement": "2", "placementFlags": "9"}
-        if shape == "line"
+        if along_lines
         else {"placement": "6", "dist": "0", "offsetType": "1"}
     )
     ET.SubElement(settings, "placement", placement)
     ET.SubElement(settings, "rendering", drawLabels="1", obstacle="1")
 
 
-def _rgba(colour: Colour, alpha: int = 255) -> str:
+def rgba(colour: Colour, alpha: int = 255) -> str:
+    """Return a colour as QGIS writes it."""
     return ",".join(map(str, (*colour, alpha)))
 
 

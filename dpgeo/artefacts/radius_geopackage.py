@@ -10,7 +10,8 @@ from typing import Any
 
 import shapely
 
-from dpgeo.artefacts.geopackage import NO_TIME
+from dpgeo.artefacts.geopackage import GEOMETRY, NO_TIME, add_styles
+from dpgeo.artefacts.radius_style import BANDS, LINES, OUT_OF_REACH, radius_styles
 from dpgeo.postprocess.tasks.radius_map import RadiusMap
 
 MEDIA_TYPE = "application/geopackage+sqlite3"
@@ -21,13 +22,16 @@ NAME = "radius.gpkg"
 def radius_geopackage(drawn: RadiusMap, facts: Mapping[str, Any]) -> bytes:
     """Return a radius map as a file in EPSG:4326; `facts` describe each table, as JSON.
 
-    Tables without a feature are left out. The same map gives the same bytes.
+    Tables without a feature are left out; QGIS opens the others in the colours of the planner's
+    map. The same map gives the same bytes.
     """
+    styles = radius_styles(drawn)
     with tempfile.TemporaryDirectory(prefix="dpgeo-radius-") as folder:
         path = Path(folder, NAME)
-        for name, title, kind, columns, shapes in _tables(drawn):
-            if shapes:
-                _add_table(path, name, title, kind, columns, shapes, facts)
+        tables = [table for table in _tables(drawn) if table[-1]]
+        for name, title, kind, columns, shapes in tables:
+            _add_table(path, name, title, kind, columns, shapes, facts)
+        add_styles(path, [styles[name] for name, *_ in tables])
         return path.read_bytes()
 
 
@@ -38,7 +42,7 @@ def _tables(
     rest = [] if drawn.out_of_reach.is_empty else [drawn.out_of_reach]
     return [
         (
-            "radius_bands",
+            BANDS,
             "Notification radius, bands in metres",
             "MultiPolygon",
             {
@@ -48,13 +52,13 @@ def _tables(
             [band.shape for band in drawn.bands],
         ),
         (
-            "radius_lines",
+            LINES,
             "Notification radius, lines in metres",
             "MultiLineString",
             {"metres": [line.metres for line in drawn.lines]},
             [line.shape for line in drawn.lines],
         ),
-        ("radius_out_of_reach", "Out of reach", "MultiPolygon", {}, rest),
+        (OUT_OF_REACH, "Out of reach", "MultiPolygon", {}, rest),
     ]
 
 
@@ -83,6 +87,7 @@ def _add_table(
             geometry_type=kind,
             crs="EPSG:4326",
             layer_options={
+                "GEOMETRY_NAME": GEOMETRY,
                 "IDENTIFIER": title,
                 "DESCRIPTION": json.dumps(facts, sort_keys=True),
             },

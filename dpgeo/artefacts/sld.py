@@ -42,20 +42,30 @@ def write(released: Released, view: View, path: Path) -> None:
 
 def style(released: Released, view: View) -> str:
     """Return the SLD style for a layer as XML."""
-    root = ET.Element("StyledLayerDescriptor", {"version": "1.0.0", "xmlns": SLD, "xmlns:ogc": OGC})
-    named = ET.SubElement(root, "NamedLayer")
-    ET.SubElement(named, "Name").text = view.layer.name
-    user = ET.SubElement(named, "UserStyle")
-    ET.SubElement(user, "Name").text = view.layer.name
     unit = unit_words(released, view)
-    ET.SubElement(user, "Title").text = unit
-    rules = ET.SubElement(user, "FeatureTypeStyle")
+    root, rules = document(view.layer.name, unit)
     if not view.field:
         _rule(rules, view, view.layer.title, PLAIN, [])
     for rule in view.rules:
         _rule(rules, view, f"{rule.label} ({_lowered(unit)})", rule.colour, _terms(view, rule))
     if view.least:
         _rule(rules, view, TOO_FEW, None, [_too_few(view)])
+    return text_of(root)
+
+
+def document(layer: str, title: str) -> tuple[ET.Element, ET.Element]:
+    """Return an empty style for the layer of this name, and the element that takes its rules."""
+    root = ET.Element("StyledLayerDescriptor", {"version": "1.0.0", "xmlns": SLD, "xmlns:ogc": OGC})
+    named = ET.SubElement(root, "NamedLayer")
+    ET.SubElement(named, "Name").text = layer
+    user = ET.SubElement(named, "UserStyle")
+    ET.SubElement(user, "Name").text = layer
+    ET.SubElement(user, "Title").text = title
+    return root, ET.SubElement(user, "FeatureTypeStyle")
+
+
+def text_of(root: ET.Element) -> str:
+    """Return a style as the text of a file."""
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
@@ -77,26 +87,27 @@ def _rule(
     shape = shape_of(view.layer)
     if shape == "polygon":
         drawn = ET.SubElement(rule, "PolygonSymbolizer")
-        _parameters(ET.SubElement(drawn, "Fill"), fill=filled)
+        parameters(ET.SubElement(drawn, "Fill"), fill=filled)
         if not isinstance(view.layer, BoxLayer):
-            _parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(LAND), stroke_width="1")
+            parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(LAND), stroke_width="1")
     elif shape == "line":
         drawn = ET.SubElement(rule, "LineSymbolizer")
-        _parameters(ET.SubElement(drawn, "Stroke"), stroke=filled, stroke_width="2")
+        parameters(ET.SubElement(drawn, "Stroke"), stroke=filled, stroke_width="2")
     else:
         graphic = ET.SubElement(ET.SubElement(rule, "PointSymbolizer"), "Graphic")
         mark = ET.SubElement(graphic, "Mark")
         ET.SubElement(mark, "WellKnownName").text = "circle"
         seen = "0" if colour is None else f"{opacity(view):g}"
-        _parameters(ET.SubElement(mark, "Fill"), fill=filled, fill_opacity=seen)
+        parameters(ET.SubElement(mark, "Fill"), fill=filled, fill_opacity=seen)
         if view.layer.value is not None:
             edge = hexadecimal(HATCH if colour is None else LAND)
-            _parameters(ET.SubElement(mark, "Stroke"), stroke=edge, stroke_width="1")
+            parameters(ET.SubElement(mark, "Stroke"), stroke=edge, stroke_width="1")
         size = 2 * DOT if view.layer.value is None else CIRCLE
         ET.SubElement(graphic, "Size").text = f"{size:g}"
 
 
-def _parameters(parent: ET.Element, **values: str) -> None:
+def parameters(parent: ET.Element, **values: str) -> None:
+    """Add parameters; their names have underscores for hyphens."""
     for name, value in values.items():
         ET.SubElement(parent, "CssParameter", name=name.replace("_", "-")).text = value
 
@@ -124,6 +135,11 @@ def _too_few(view: View) -> ET.Element:
     either.append(_compared("LessThanOrEqualTo", _name(view.field), _number(0)))
     either.append(_compared("LessThan", _name(view.field), _name(view.least)))
     return either
+
+
+def equals(column: str, value: float) -> ET.Element:
+    """Return the condition that a column has a value."""
+    return _compared("EqualTo", _name(column), _number(value))
 
 
 def _compared(how: str, left: ET.Element, right: ET.Element) -> ET.Element:

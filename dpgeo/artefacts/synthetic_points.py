@@ -29,9 +29,10 @@ FORMATS = (geoparquet.FORMAT, geojson.FORMAT, geopackage.FORMAT, csv.FORMAT)
 RULE = (
     "Made up; nobody was here. The files {name}.* contain points that are a function of the "
     "layers {layers}, for tools that read points: counts are rounded so that running sums in "
-    "Hilbert order are right within half a point, and each region's points lie anywhere in its "
-    "part of the study area, at places that follow from this release alone. Noise in empty regions "
-    "becomes points, too."
+    "Hilbert order are right within one half, and each region's points lie anywhere in its part of "
+    "the study area, at places that follow from this release alone. In large crowds points stand "
+    "for several of their region; their weights say for how many. Noise in empty regions becomes "
+    "points, too."
 )
 
 
@@ -54,7 +55,7 @@ def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer | Non
     columns: dict[str, NDArray[Any]] = {
         "longitude": points.longitude,
         "latitude": points.latitude,
-        "weight": np.full(size, points.weight, dtype=np.int32),
+        "weight": points.weight,
     }
     if len(counted) > 1:
         columns["slice"] = np.array([each.title for each in counted], dtype=object)[points.layer]

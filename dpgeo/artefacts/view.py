@@ -54,6 +54,9 @@ DOT = 2.5
 LAND: Colour = (251, 251, 248)
 """The colour of the ground, in which outlines between zones are drawn."""
 
+INK: Colour = (20, 32, 42)
+"""The colour of labels and of plain lines."""
+
 HATCH: Colour = (134, 147, 146)
 """The colour of anything uncertain: outlines of hollow circles, and areas of influence."""
 
@@ -202,8 +205,8 @@ class View:
 
     def classes(self) -> NDArray[np.int64]:
         """Return an array (n,) of the features' classes, counted from 0; -1 means grey."""
-        found = np.searchsorted(self.edges, self.values, side="right") - 1
-        return np.where(self.coloured, found, -1)
+        classes = np.searchsorted(self.edges, self.values, side="right") - 1
+        return np.where(self.coloured, classes, -1)
 
     def colours(self) -> NDArray[np.uint8]:
         """Return an array (n, 3) with the colour of every feature."""

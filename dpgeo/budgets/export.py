@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from typing import Protocol
 
+from dpgeo.audit.export import as_text
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
@@ -32,8 +33,3 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
         texts = [as_text(text) for text in (entry.what, entry.who)]
         notion = entry.ledger.notion
         writer.writerow([entry.at.isoformat(), entry.kind, notion, epsilon, *texts, entry.job])
-
-
-def as_text(value: str) -> str:
-    """Return a CSV cell's text, escaped so that spreadsheets do not read it as a formula."""
-    return f"'{value}" if value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value

@@ -40,6 +40,17 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
     return Ledger.objects.filter(beside=ledger).first()
 
 
+def organisation_of(ledger: Ledger) -> int | None:
+    """Return the id of the organisation whose datasets draw on a ledger; None without datasets."""
+    counts_ledger = ledger.beside or ledger
+    # The reverse name keeps this room free of imports from the room of datasets.
+    owners: Any = Ledger.objects.filter(pk=counts_ledger.pk).values_list(
+        "datasets__organisation", flat=True
+    )
+    first: int | None = owners.first()
+    return first
+
+
 def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
     """Return the ledger that pays for releases under a notion of privacy.
 

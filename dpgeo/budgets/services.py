@@ -14,8 +14,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import current_ledger, left_units
+from dpgeo.budgets.selectors import current_ledger, left_units, organisation_of
 from dpgeo.core.epsilon import parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
@@ -51,7 +53,7 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
             )
         try:
             with transaction.atomic():
-                return Ledger.objects.create(
+                points = Ledger.objects.create(
                     name=f"{counts_ledger.name}: points"[:200],
                     notion=Notion.GEO_IND.value,
                     beside=counts_ledger,
@@ -63,6 +65,8 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
             raise Conflict(
                 "These people's data have a budget for points already.", field="points_budget"
             ) from None
+        _record_total(points, points.words(points.total_units))
+        return points
 
 
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
@@ -74,10 +78,14 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
     changeable = Ledger.objects.filter(pk=ledger.pk, spent_units__lte=units)
-    changed = (
-        changeable.filter(promised_at__isnull=True, merged__isnull=True)
-        | changeable.filter(total_units__gte=units)
-    ).update(total_units=units)
+    with transaction.atomic():
+        stored = Ledger.objects.select_for_update().get(pk=ledger.pk)
+        changed = (
+            changeable.filter(promised_at__isnull=True, merged__isnull=True)
+            | changeable.filter(total_units__gte=units)
+        ).update(total_units=units)
+        if changed and stored.total_units != units:
+            _record_total(stored, f"{stored.words(stored.total_units)} > {stored.words(units)}")
     ledger.refresh_from_db()
     if changed or ledger.total_units == units:
         return ledger
@@ -92,6 +100,15 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
         "budget can be lowered, not raised.",
         promised=promised,
         field=field,
+    )
+
+
+def _record_total(ledger: Ledger, detail: str) -> None:
+    event_record(
+        EventKind.BUDGET,
+        organisation=organisation_of(ledger),
+        subject=ledger.name,
+        detail=detail,
     )
 
 

@@ -6,7 +6,7 @@ import os
 from logging.config import dictConfig
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_init, worker_process_init
 from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
@@ -22,8 +22,29 @@ app.set_default()  # also for the other threads of a web server
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
+_worker = 0
+"""Process id of the worker's main process."""
+
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def log_as_the_settings_say(**_: object) -> None:
     """Replace Celery's own logging, which would print the arguments of tasks."""
     dictConfig(settings.LOGGING)
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def remember_worker(**_: object) -> None:
+    """Remember the id of the worker's main process, before it starts its pool."""
+    global _worker
+    _worker = os.getpid()
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def check_that_the_worker_runs(**_: object) -> None:
+    """End this new pool process if the worker's main process has been killed already.
+
+    Celery asks the kernel to kill pool processes with the main process, but a pool process that
+    had not asked yet would wait for jobs for ever.
+    """
+    if os.getppid() != _worker:
+        os._exit(1)

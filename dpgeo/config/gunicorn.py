@@ -1,9 +1,12 @@
 """Gunicorn settings (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
 
+import os
 import resource
+from pathlib import Path
 from typing import Any
 
 from dpgeo.config.logs import logging_settings
+from dpgeo.config.places import usual_var
 
 worker_class = "dpgeo.config.worker.SharingWorker"
 workers = 2
@@ -26,6 +29,13 @@ def on_starting(server: Any) -> None:
     most = 8 * worker_connections
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    forget_counts()
+
+
+def forget_counts() -> None:
+    """Delete the counts of requests (`api.metrics`) that the last server's processes left."""
+    for path in (Path(os.environ.get("DPGEO_VAR") or usual_var()) / "metrics").glob("*.db"):
+        path.unlink(missing_ok=True)
 
 
 logconfig_dict = logging_settings()

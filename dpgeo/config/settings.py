@@ -72,7 +72,7 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is reached by https, through a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # health checks do not come through the proxy
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # not through the proxy
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -89,6 +89,7 @@ DPGEO_DEVICE_COOKIE = f"{COOKIE_PREFIX}dpgeo_device"
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
+    "dpgeo.audit",
     "dpgeo.accounts",
     "dpgeo.budgets",
     "dpgeo.jobs",
@@ -112,6 +113,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "dpgeo.config.request_ids.request_id",
+    "dpgeo.api.metrics.counted_requests",
     "django.middleware.security.SecurityMiddleware",
     "dpgeo.config.security.content_security_policy",
     "dpgeo.api.problems.ProblemMiddleware",
@@ -119,6 +121,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dpgeo.config.languages.page_language",
+    "dpgeo.audit.origin.audited_request",
     "django.middleware.common.CommonMiddleware",
     # This stands before anything that reads a body, since reading a body stores its files.
     "dpgeo.api.outages.OutageMiddleware",
@@ -257,6 +260,22 @@ CACHES = {
         "DPGEO_THROTTLE_CACHE", default=f"filecache://{VAR_DIR / 'throttle'}"
     ),
 }
+DPGEO_METRICS_TOKEN = env.str("DPGEO_METRICS_TOKEN", default="")
+"""Token for `/metrics`; if it is empty, there are no metrics."""
+DPGEO_METRICS_DIR = VAR_DIR / "metrics"
+"""Folder in which the web processes of this machine count requests."""
+if DPGEO_METRICS_TOKEN:
+    DPGEO_METRICS_DIR.mkdir(mode=0o700, exist_ok=True)
+    # prometheus_client reads this when it is imported.
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(DPGEO_METRICS_DIR)
+
+DPGEO_ALERT_MAIL = env.list("DPGEO_ALERT_MAIL", default=[])
+DPGEO_ALERT_URL = env.str("DPGEO_ALERT_URL", default="")
+"""Mailboxes and webhook that get a message when jobs fail, space is short or drafts wait."""
+
+DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
+"""UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
+
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 """Most API requests per minute from one IP address, not counting files; 0 means no limit."""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)

@@ -4,12 +4,14 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from dpgeo.api.health import healthz, readyz
+from dpgeo.api.metrics import metrics
 from dpgeo.pages import feed, ground, oembed, seo
 
 SERVICES: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("api/", include("dpgeo.api.urls")),
     path("ogc/", include("dpgeo.api.ogc.urls")),
     path("ground/<str:key>/outlines/<int:number>", ground.outline, name="ground-outline"),

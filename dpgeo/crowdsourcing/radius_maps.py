@@ -128,8 +128,8 @@ def _points(drawn: RadiusMap) -> dict[str, Any]:
 
 
 def _rows(values: NDArray[np.float64], decimals: int) -> list[list[Any]]:
-    kept = rounded(values.ravel(), decimals)
+    flat = rounded(values.ravel(), decimals)
     if decimals == 0:
-        kept = [None if each is None else int(each) for each in kept]
+        flat = [None if each is None else int(each) for each in flat]
     width = values.shape[1]
-    return [kept[start : start + width] for start in range(0, len(kept), width)]
+    return [flat[start : start + width] for start in range(0, len(flat), width)]

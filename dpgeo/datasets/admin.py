@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
@@ -23,7 +22,7 @@ from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.core.errors import DpgeoError
+from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.admin_forms import DatasetAddForm, ServiceForm, UploadAddForm
 from dpgeo.datasets.erasure import person_erase
@@ -32,6 +31,7 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import upload_look
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import PERIOD, dataset_create, dataset_update
+from dpgeo.datasets.size_limit import check_size
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.ingest.formats import SUFFIXES
 
@@ -209,11 +209,11 @@ class UploadAdmin(OrganisationScoped):
             raise PermissionDenied
         if chosen := request.GET.get("dataset"):
             _may_upload(request, chosen)
-        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DPGEO_MAX_UPLOAD_BYTES:
+        try:
+            check_size(int(request.META.get("CONTENT_LENGTH") or 0))
+        except InvalidInput as refusal:
             form = self._form(request)
-            gigabytes = f"{settings.DPGEO_MAX_UPLOAD_BYTES / 1024**3:.1f}"
-            words = gettext("The file is larger than {size} GiB; split it, or send Parquet.")
-            form.add_error("file", words.format(size=gigabytes))
+            form.add_error("file", refusal.phrase.render(gettext))
             return self._refuse(request, form, 413)
         return self._received(request)
 

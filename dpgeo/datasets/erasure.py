@@ -19,8 +19,11 @@ from django.db import transaction
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.decisions import ERASED, READMITTED, decision_record
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.selectors import canonical_path, ready_upload
@@ -59,20 +62,30 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
             raise Conflict("This dataset has no data.")
         if dataset.uploads.filter(state=UploadState.QUEUED).exists():
             raise Conflict("A file is being read; try again when that is done.")
-        Suppression.objects.get_or_create(dataset=dataset, person=digest)
-        job = job_create(task=INGEST_TASK)
-        version = Upload.objects.create(
-            dataset=dataset,
-            file_name=current.file_name,
-            size=current.size,
-            raw_name="",
-            state=UploadState.QUEUED,
-            job=job,
-            erasing=digest,
-            created_by=by,
-            invented=current.invented,
+        version = digest_erase(dataset=dataset, current=current, digest=digest, by=by)
+        event_record(
+            EventKind.ERASED, by=by, organisation=dataset.organisation_id, subject=dataset.slug
         )
-        job_wake(job=job)
+        decision_record(ERASED, dataset=dataset.slug, person=digest.hex())
+    return version
+
+
+def digest_erase(*, dataset: Dataset, current: Upload, digest: bytes, by: User | None) -> Upload:
+    """Queue a new version of the data, `current`, without the person with this keyed hash."""
+    Suppression.objects.get_or_create(dataset=dataset, person=digest)
+    job = job_create(task=INGEST_TASK)
+    version = Upload.objects.create(
+        dataset=dataset,
+        file_name=current.file_name,
+        size=current.size,
+        raw_name="",
+        state=UploadState.QUEUED,
+        job=job,
+        erasing=digest,
+        created_by=by,
+        invented=current.invented,
+    )
+    job_wake(job=job)
     return version
 
 
@@ -84,8 +97,14 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
-    suppressions = dataset.suppressions.filter(person=_digest(dataset, person))
-    return bool(suppressions.delete()[0])
+    digest = _digest(dataset, person)
+    with transaction.atomic():
+        event_record(
+            EventKind.READMITTED, by=by, organisation=dataset.organisation_id, subject=dataset.slug
+        )
+        readmitted = bool(dataset.suppressions.filter(person=digest).delete()[0])
+        decision_record(READMITTED, dataset=dataset.slug, person=digest.hex())
+    return readmitted
 
 
 def erase(upload: Upload, lease: JobLease) -> None:

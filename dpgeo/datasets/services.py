@@ -19,6 +19,8 @@ from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import may_administer, may_grant_budget
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
@@ -27,6 +29,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration, dry_land
+from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.person_keys import new_sealed_key
@@ -150,7 +153,7 @@ def dataset_create(
             )
             if points_budget is not None:
                 ledger_create_for_points(beside=own, total=points_budget)
-            return Dataset.objects.create(
+            dataset = Dataset.objects.create(
                 **facts,
                 organisation=organisation,
                 slug=address,
@@ -161,6 +164,14 @@ def dataset_create(
                 area_choice=dict(area_choice or {}),
                 area_seen=seen_before(organisation.pk, facts["study_area"]),
             )
+            event_record(
+                EventKind.DATASET,
+                by=created_by,
+                organisation=organisation.pk,
+                subject=dataset.slug,
+                detail=own.words(own.total_units),
+            )
+            return dataset
     except IntegrityError:
         raise InvalidInput(
             "The address {address!r} was taken a moment ago; choose another.",
@@ -204,6 +215,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
             stored.uploads.update(preview="")  # previews hold trials of the old declaration
+        if {*BUDGETS} & set(changes):
+            _record_totals(stored)
     dataset.refresh_from_db()
     return dataset
 
@@ -280,6 +293,18 @@ def _exchange_area(
     return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 
+def _record_totals(dataset: Dataset) -> None:
+    """Record the totals of a dataset's budgets, which a restored database must not exceed."""
+    ledger = Ledger.objects.get(pk=dataset.ledger_id)
+    points = points_ledger(ledger)
+    decision_record(
+        TOTAL,
+        dataset=dataset.slug,
+        units=ledger.total_units,
+        points=points.total_units if points else None,
+    )
+
+
 def _set_points_budget(ledger: Ledger, total: Level) -> None:
     points = points_ledger(ledger)
     if points is None:
@@ -299,6 +324,9 @@ def dataset_discard(*, dataset: Dataset) -> None:
         _pass_on_first_upload(dataset)
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload has been confirmed, so the dataset stays on record.")
+        event_record(
+            EventKind.DISCARDED, organisation=dataset.organisation_id, subject=dataset.slug
+        )
         Ledger.objects.filter(
             pk=dataset.ledger_id,
             datasets__isnull=True,
@@ -340,6 +368,12 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
             raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
         _check_unit(shared, dataset.unit, field="ledger", but=dataset)
         Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
+        event_record(
+            EventKind.BUDGET,
+            organisation=dataset.organisation_id,
+            subject=dataset.slug,
+            detail=f"shares {shared.name}",
+        )
         if not own.datasets.exists():
             own.delete()
     dataset.refresh_from_db()
@@ -369,7 +403,16 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
         if other:
             _check_unit(dataset.ledger, other.unit, field="ledger")
         merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
+        slugs = [*others.values_list("slug", flat=True)]
         others.update(ledger=merged)
+        event_record(
+            EventKind.BUDGET,
+            by=by,
+            organisation=organisation.pk,
+            subject=merged.name,
+            detail=f"merged with {ledger.name}",
+        )
+        decision_record(MERGED, datasets=[dataset.slug, *slugs])
     dataset.refresh_from_db()
     logger.info("ledger %s was merged into ledger %s", ledger.pk, merged.pk)
     return merged

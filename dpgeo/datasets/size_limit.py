@@ -16,18 +16,18 @@ def within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
     """Return a file that limits the bytes read; of a file on disk, check the size."""
     if not isinstance(file, TemporaryUploadedFile):
         return _Limited(file, name=name)
-    _check_size(file.size or 0)
+    check_size(file.size or 0)
     return file
 
 
-def _check_size(size: int) -> None:
+def check_size(size: int) -> None:
     """Raise InvalidInput if a file is larger than the largest upload."""
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise InvalidInput(
-            "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
+            "The file is larger than the {size:.3g} GiB allowed here; split it, or compress it as "
             "Parquet.",
-            size=limit / 1e9,
+            size=limit / 1024**3,
             field="file",
         )
 
@@ -48,7 +48,7 @@ class _Limited(File):  # type: ignore[type-arg]
         """Read the next bytes, for an object store. Raises InvalidInput beyond the limit."""
         chunk: bytes = self._file.read(size)
         self._seen += len(chunk)
-        _check_size(self._seen)
+        check_size(self._seen)
         return chunk
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:

@@ -50,9 +50,9 @@ def ground_add(
     given = ""
     with new_file(folder, TILES) as tiles:
         if file.name.endswith(EXTRACT):
-            kept = osm_tiles.build_tiles(file, tiles, bounds)
+            covered = osm_tiles.build_tiles(file, tiles, bounds)
         else:
-            kept, metadata = archives.convert(file, tiles, bounds)
+            covered, metadata = archives.convert(file, tiles, bounds)
             given = str(metadata.get("attribution") or "")
         zooms = archives.zooms(tiles)
         extract = file if file.name.endswith(EXTRACT) else extract
@@ -63,7 +63,7 @@ def ground_add(
         attribution=attribution or given or ATTRIBUTION,
         tiles=key,
         names="",
-        bounds=kept,
+        bounds=covered,
         zooms=zooms,
         date=date,
     )
@@ -83,7 +83,7 @@ def search_build(folder: Path, name: str, extract: Path | None = None) -> Region
 
 def _named(folder: Path, region: Region, extract: Path | None) -> Region:
     """Return the region with a newly built file of names."""
-    tiles = folder / f"{region.tiles}{TILES}"
+    tiles = region.tiles_file(folder)
     source = json.dumps({"region": region.name, "attribution": region.attribution})
     with new_file(folder, NAMES) as path:
         if extract:

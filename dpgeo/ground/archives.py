@@ -87,9 +87,9 @@ def _copy(file: Any, target: Path, bounds: Bounds | None) -> tuple[Bounds, Any]:
     whole = tuple(
         header[f"{side}_e7"] / DEGREE for side in ("min_lon", "min_lat", "max_lon", "max_lat")
     )
-    kept = _shared(whole, bounds)
-    write(_within(all_tiles(source), kept), target, kept, metadata)
-    return kept, metadata
+    box = _shared(whole, bounds)
+    write(_within(all_tiles(source), box), target, box, metadata)
+    return box, metadata
 
 
 def _copy_rows(
@@ -107,10 +107,10 @@ def _copy_rows(
         if metadata.get("bounds")
         else WORLD
     )
-    kept = _shared(whole, bounds)
+    box = _shared(whole, bounds)
     north = [(zoom, column, (1 << zoom) - 1 - row) for zoom, column, row in places]
     chosen = sorted(
-        (each for each in north if _touches(each, kept)), key=lambda at: zxy_to_tileid(*at)
+        (each for each in north if _touches(each, box)), key=lambda at: zxy_to_tileid(*at)
     )
 
     def rows() -> Iterator[Tile]:
@@ -118,11 +118,11 @@ def _copy_rows(
             "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
         )
         for zoom, column, row in chosen:
-            found = database.execute(one, (zoom, column, (1 << zoom) - 1 - row)).fetchone()
-            yield (zoom, column, row), found[0]
+            stored = database.execute(one, (zoom, column, (1 << zoom) - 1 - row)).fetchone()
+            yield (zoom, column, row), stored[0]
 
-    write(rows(), target, kept, metadata)
-    return kept, metadata
+    write(rows(), target, box, metadata)
+    return box, metadata
 
 
 def layers_of(metadata: Any) -> list[str]:
@@ -192,8 +192,8 @@ def _opened(path: Path, changed_ns: int) -> Any:
 
 def tile(path: Path, zoom: int, column: int, row: int) -> bytes | None:
     """Return a tile compressed by gzip, None if it is empty. Raises FileNotFoundError."""
-    found: bytes | None = _opened(path, path.stat().st_mtime_ns).get(zoom, column, row)
-    return found
+    content: bytes | None = _opened(path, path.stat().st_mtime_ns).get(zoom, column, row)
+    return content
 
 
 def zooms(path: Path) -> tuple[int, int]:

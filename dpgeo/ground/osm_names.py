@@ -56,15 +56,15 @@ def tile_names(path: Path, metadata: Any) -> Iterator[Place]:
     for layer in ("place_labels", "public_transport", "street_labels", "water_polygons_labels"):
         if layer not in there:
             continue
-        found = pyogrio.read_dataframe(path, layer=layer).to_crs(4326)
-        found = found[found["name"].notna() & ~found.geometry.is_empty]
+        labels = pyogrio.read_dataframe(path, layer=layer).to_crs(4326)
+        labels = labels[labels["name"].notna() & ~labels.geometry.is_empty]
         streets = layer == "street_labels"
         if not streets:
-            found["kind"] = "water" if "water" in layer else found["kind"]
-            found = found[found["kind"].isin(RANKS)]
-        found["near"] = 0 if not streets else _tenths(found.geometry)
+            labels["kind"] = "water" if "water" in layer else labels["kind"]
+            labels = labels[labels["kind"].isin(RANKS)]
+        labels["near"] = 0 if not streets else _tenths(labels.geometry)
         columns = ["name", "near"] if streets else ["name", "kind", "near"]
-        for _, rows in found.groupby(columns):
+        for _, rows in labels.groupby(columns):
             first = rows.iloc[0].to_dict()
             yield Place(
                 name=first["name"],

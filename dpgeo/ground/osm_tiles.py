@@ -85,8 +85,8 @@ def build_tiles(extract: Path, target: Path, bounds: Bounds | None = None) -> Bo
         raise InvalidInput("Has no streets.", field="file")
     whole = tuple(float(each) for each in lines.total_bounds)
     west, south, east, north = bounds or whole
-    kept = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])
-    frame = shapely.box(*kept)
+    box = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])
+    frame = shapely.box(*box)
     parts: dict[int, list[bytes]] = defaultdict(list)
     layers: dict[str, dict[str, Any]] = {}
     # The folder lies beside the result, since containers have little room for temporary files
@@ -106,8 +106,8 @@ def build_tiles(extract: Path, target: Path, bounds: Bounds | None = None) -> Bo
         "license": "ODbL-1.0",
         "vector_layers": list(layers.values()),
     }
-    write(_joined(parts), target, kept, metadata)
-    return kept
+    write(_joined(parts), target, box, metadata)
+    return box
 
 
 def _joined(parts: dict[int, list[bytes]]) -> Iterator[tuple[tuple[int, int, int], bytes]]:

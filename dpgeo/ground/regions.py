@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,6 +52,20 @@ class Region:
     zooms: tuple[int, int]
     date: str = ""
 
+    def tiles_file(self, folder: Path) -> Path:
+        """Return the path of its vector tiles."""
+        return folder / f"{self.tiles}{TILES}"
+
+    def names_file(self, folder: Path) -> Path:
+        """Return the path of its names; `names` must not be ""."""
+        return folder / f"{self.names}{NAMES}"
+
+    def touches(self, bounds: Sequence[float]) -> bool:
+        """Return whether it overlaps a box given as west, south, east and north in degrees."""
+        west, south, east, north = bounds
+        own = self.bounds
+        return own[0] < east and west < own[2] and own[1] < north and south < own[3]
+
 
 def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
@@ -84,10 +98,10 @@ def region_remove(folder: Path, name: str) -> None:
 
 def sweep(folder: Path) -> None:
     """Delete files that no region has named for `KEPT_SECONDS`."""
-    named = {f"{each.tiles}{TILES}" for each in regions(folder)}
-    named |= {f"{each.names}{NAMES}" for each in regions(folder)}
+    named = {each.tiles_file(folder) for each in regions(folder)}
+    named |= {each.names_file(folder) for each in regions(folder)}
     for path in folder.glob("*"):
-        if path.suffix not in {TILES, NAMES} or path.name in named:
+        if path.suffix not in {TILES, NAMES} or path in named:
             continue
         if path.stat().st_mtime < time.time() - KEPT_SECONDS:
             path.unlink(missing_ok=True)

@@ -41,14 +41,14 @@ def fold(text: str) -> str:
 
 def spellings(text: str) -> set[str]:
     """Return the ways in which people may type a name, each of them folded."""
-    found = {fold(text)}
+    spelled = {fold(text)}
     if not text.isascii():
-        found.add(fold(text.casefold().translate(UMLAUTS)))
-    for each in [*found]:
+        spelled.add(fold(text.casefold().translate(UMLAUTS)))
+    for each in [*spelled]:
         words = each.split()
         if not SHORT.keys().isdisjoint(words):
-            found.add(" ".join(SHORT.get(word, word) for word in words))
-    return found - {""}
+            spelled.add(" ".join(SHORT.get(word, word) for word in words))
+    return spelled - {""}
 
 
 def is_near(typed: str, word: str) -> bool:

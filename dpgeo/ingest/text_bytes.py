@@ -16,8 +16,6 @@ from typing import IO
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.layout import ENCODINGS
 
-UTF_16_MARK = "\ufeff".encode()
-
 
 class TextBytes:
     """A text file that is read as UTF-8 bytes.

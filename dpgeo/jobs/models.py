@@ -91,3 +91,17 @@ class Job(models.Model):
     def step_phrase(self) -> Phrase:
         """The current step as a translatable phrase."""
         return read_phrase(self.step)
+
+
+class Alert(models.Model):
+    """What operators were last told by `releases.alerts`, so that they are told once.
+
+    `level` is a number that only grows while the trouble grows, such as that of failed jobs.
+    """
+
+    name = models.CharField(max_length=20, unique=True)
+    level = models.BigIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name

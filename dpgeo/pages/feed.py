@@ -54,8 +54,8 @@ def _add_entry(root: ElementTree.Element, request: HttpRequest, release: Release
     author = ElementTree.SubElement(entry, f"{{{ATOM}}}author")
     _add(author, "name", release.dataset.organisation.name)
     _add(entry, "rights", release.dataset.licence)
-    said = " ".join(filter(None, (release.description, promise_of(release).sentence)))
-    _add(entry, "summary", said)
+    summary = " ".join(filter(None, (release.description, promise_of(release).sentence)))
+    _add(entry, "summary", summary)
 
 
 def _add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> None:

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.ground import archives, names
 from dpgeo.ground.names import Found
 from dpgeo.ground.outside import OutsideGround
-from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Bounds, Region, regions
+from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Region, regions
 from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.spatial.area import StudyArea
 
@@ -89,11 +89,11 @@ def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> Ht
 def places(request: HttpRequest) -> HttpResponse:
     """Return the places whose names match `q`, the best first; nothing of it is logged."""
     text = request.GET.get("q", "")[:MOST_LETTERS]
-    found: list[tuple[Found, Region]] = []
+    matches: list[tuple[Found, Region]] = []
     for region in regions(_folder()):
-        found += [(place, region) for place in _search(region, text)]
-    found.sort(key=lambda each: -each[0].score)
-    answer = JsonResponse({"places": [_document(*each) for each in found[:MOST_FOUND]]})
+        matches += [(place, region) for place in _search(region, text)]
+    matches.sort(key=lambda each: -each[0].score)
+    answer = JsonResponse({"places": [_document(*each) for each in matches[:MOST_FOUND]]})
     answer["Cache-Control"] = A_DAY
     patch_vary_headers(answer, ("Accept-Language",))
     return answer
@@ -136,7 +136,7 @@ def outside_under(area: StudyArea) -> OutsideGround | None:
 
 
 def _regions_under(area: StudyArea) -> list[Region]:
-    return [each for each in regions(_folder()) if _touch(each.bounds, area.bounds)]
+    return [each for each in regions(_folder()) if each.touches(area.bounds)]
 
 
 def _ground(source: Region | OutsideGround, tiles: str, *, searchable: bool) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _search(region: Region, text: str) -> Sequence[Found]:
     if not region.names:
         return []
     try:
-        return names.search(_folder() / f"{region.names}{NAMES}", text, MOST_FOUND)
+        return names.search(region.names_file(_folder()), text, MOST_FOUND)
     except FileNotFoundError:  # the file was replaced at this moment
         return []
 
@@ -170,11 +170,6 @@ def _document(place: Found, region: Region) -> dict[str, Any]:
     if place.has_outline:
         document["outline"] = f"/ground/{region.names}/outlines/{place.id}"
     return document
-
-
-def _touch(one: Bounds, other: Sequence[float]) -> bool:
-    west, south, east, north = other
-    return one[0] < east and west < one[2] and one[1] < north and south < one[3]
 
 
 def _folder() -> Path:

@@ -138,15 +138,15 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 def declarations(summary: Summary) -> list[tuple[str, str]]:
     """Return titles and sentences on public layers and on the choice of the study area."""
-    said = []
+    declared = []
     for layer, words in summary.public_layers:
         size = ngettext("{features} feature", "{features} features", layer["features"])
         title = f"{layer['title']}, {size.format(features=figure(layer['features']))}"
         checksum = f"SHA-256 {layer['sha256'][:4]}\u2026{layer['sha256'][-4:]}."
-        said.append((title, " ".join([*map(say, words), checksum])))
+        declared.append((title, " ".join([*map(say, words), checksum])))
     if summary.area_chosen:
-        said.append((gettext("Study area"), " ".join(map(say, summary.area_chosen))))
-    return said
+        declared.append((gettext("Study area"), " ".join(map(say, summary.area_chosen))))
+    return declared
 
 
 @require_safe

@@ -390,8 +390,8 @@ def _bars(named: Sequence[tuple[str, float, float]]) -> tuple[Bar, ...]:
 
 
 def _profiles(layer: Layer) -> tuple[Chart, ...]:
-    found = profiles(layer) if isinstance(layer, BoxLayer) else None
-    return (chart(found.eastward, "EW"), chart(found.northward, "NS")) if found else ()
+    strips = profiles(layer) if isinstance(layer, BoxLayer) else None
+    return (chart(strips.eastward, "EW"), chart(strips.northward, "NS")) if strips else ()
 
 
 def _figures(measured: Layer, released: Released) -> Figures:

@@ -138,11 +138,11 @@ def _description(release: Release) -> str:
     """
     noise = release.notion == NotionChoice.PURE_DP
     kind = "differentially private" if noise else "geo-indistinguishable"
-    said = f"{release.title}: a {kind} map by {release.dataset.organisation.name}."
+    introduction = f"{release.title}: a {kind} map by {release.dataset.organisation.name}."
     if len(release.description) >= LEAST_DESCRIPTION:
         return release.description[:MOST_DESCRIPTION]
     protected = "one person, with all their rows" if release.dataset.unit == "person" else "one row"
-    words = [release.description, said, f"Random noise hides {protected}."]
+    words = [release.description, introduction, f"Random noise hides {protected}."]
     return " ".join(filter(None, words))
 
 

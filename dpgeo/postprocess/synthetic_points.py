@@ -9,6 +9,10 @@ within one half for every i: n_i = floor(C_i + 1/2) - floor(C_{i-1} + 1/2), wher
 sum. A compact area consists of few runs of that order, and its sum is off by at most their number.
 Each region's points are then spread evenly over the ground of its part of the study area. They show
 nothing that the counts do not show: noise in empty regions becomes points, too.
+
+If there are more people than points, a point stands for several people of its own region, so that
+the weights of a region's points still sum to n_i. Points of equal weight would not: on a map of a
+million people, sums over areas would be off by a few multiples of ten.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.hilbert import hilbert_order
 
 MOST_POINTS = 100_000
-"""Largest number of points; if more people are counted, each point stands for several."""
+"""Largest number of points; if more people are counted, points stand for several."""
 
 DECIMALS = 7
 """Decimal places of the points' coordinates in degrees: about a centimetre on the ground."""
@@ -43,16 +47,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SyntheticPoints:
-    """Points (n,) in degrees, each of which stands for `weight` counted people or visits.
+    """Points (n,) in degrees; point i stands for `weight[i]` counted people or visits.
 
-    `layers` are the layers from whose counts the points were made; `layer` (n,) is each point's
-    index among them.
+    `weight` (n,) holds whole numbers from 1. `layers` are the layers from whose counts the points
+    were made; `layer` (n,) is each point's index among them.
     """
 
     longitude: Floats
     latitude: Floats
     layer: NDArray[np.int32]
-    weight: int
+    weight: NDArray[np.int32]
     layers: tuple[Layer, ...]
 
 
@@ -79,33 +83,69 @@ def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, .
 def synthetic_points(
     counted: Sequence[Layer], area: StudyArea, digest: bytes, most: int = MOST_POINTS
 ) -> SyntheticPoints:
-    """Make about `most` points or fewer from the counts of layers over a study area.
+    """Make `most` points or fewer from the counts of layers over a study area.
 
     `digest` identifies the release; the same digest gives the same points.
     """
-    counts = [non_negative_counts(layer) for layer in counted]
-    weight = max(1, math.ceil(sum(float(each.sum()) for each in counts) / most))
+    regions = [_Regions.of(layer, area) for layer in counted]
+    orders = [hilbert_order(each.west + each.east, each.south + each.north) for each in regions]
+    values = [
+        non_negative_counts(layer)[order] for layer, order in zip(counted, orders, strict=True)
+    ]
+    points, weights = _shared(_rounded(np.concatenate([np.empty(0), *values])), most)
     longitude, latitude, number = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=np.int32)]
-    before = 0.0
-    for index, (layer, values) in enumerate(zip(counted, counts, strict=True)):
-        regions = _Regions.of(layer, area)
-        order = hilbert_order(regions.west + regions.east, regions.south + regions.north)
-        sums = before + np.cumsum(values[order] / weight)
-        whole = np.floor(np.concatenate([[before], sums]) + 0.5)
-        region = np.repeat(order, np.diff(whole).astype(np.int64))
-        before = float(sums[-1]) if sums.size else before
+    weight = [np.empty(0, dtype=np.int32)]
+    for index, (layer, order) in enumerate(zip(counted, orders, strict=True)):
+        region = np.repeat(order, points[: order.size])
+        own, points = weights[: region.size], points[order.size :]
+        weights = weights[region.size :]
         key = hashlib.sha256(digest + layer.name.encode()).digest()[:16]
-        places = _places(regions, region, np.random.Philox(key=int.from_bytes(key, "little")))
+        generator = np.random.Philox(key=int.from_bytes(key, "little"))
+        places = _places(regions[index], region, generator)
         longitude.append(places[0])
         latitude.append(places[1])
+        weight.append(own[: len(places[0])])
         number.append(np.full(len(places[0]), index, dtype=np.int32))
     return SyntheticPoints(
         longitude=np.concatenate(longitude),
         latitude=np.concatenate(latitude),
         layer=np.concatenate(number),
-        weight=weight,
+        weight=np.concatenate(weight),
         layers=tuple(counted),
     )
+
+
+def _rounded(values: Floats) -> NDArray[np.int64]:
+    """Round counts (n,) >= 0 so that the sum of the first i is right within one half, for any i."""
+    sums = np.floor(np.concatenate([[0.0], np.cumsum(values)]) + 0.5)
+    return np.diff(sums).astype(np.int64)
+
+
+def _shared(people: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Share people (n,) of regions among at most `most` points.
+
+    Returns the number of points of each region (n,) and the weight of each point. A region has one
+    point for every k people, begun ones included, for the smallest k that `most` allows, and their
+    weights sum to its people. If more than `most` regions have people, all points have the same
+    weight, and each running sum of the regions is right within half of it.
+    """
+    if np.count_nonzero(people) > most:
+        weight = math.ceil(people.sum() / most)
+        sums = np.concatenate([[0], np.cumsum(people)])
+        points = np.diff((sums + weight // 2) // weight)
+        return points, np.full(points.sum(), weight, dtype=np.int32)
+    low, high = 1, max(1, int(people.max(initial=0)))
+    while low < high:
+        middle = (low + high) // 2
+        if int(np.sum(-(-people // middle))) <= most:
+            high = middle
+        else:
+            low = middle + 1
+    points = -(-people // low)
+    region = np.repeat(np.arange(people.size), points)
+    place = np.arange(region.size) - np.repeat(np.cumsum(points) - points, points)
+    least, more = np.divmod(people[region], points[region])
+    return points, (least + (place < more)).astype(np.int32)
 
 
 def non_negative_counts(layer: Layer) -> Floats:

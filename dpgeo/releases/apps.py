@@ -5,7 +5,7 @@ class ReleasesConfig(AppConfig):
     name = "dpgeo.releases"
 
     def ready(self) -> None:
-        """Connect the signal receivers that handle deleted accounts."""
-        from dpgeo.releases import receivers
+        """Register the system checks, and connect the receivers that handle deleted accounts."""
+        from dpgeo.releases import alerts, receivers  # noqa: F401
 
         receivers.connect()

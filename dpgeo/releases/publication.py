@@ -8,20 +8,36 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.decisions import REJECTED, WITHDRAWN, decision_record
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
 from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, states_from
 
+RECORDED = {
+    "publish": EventKind.PUBLISHED,
+    "reject": EventKind.REJECTED,
+    "withdraw": EventKind.WITHDRAWN,
+}
+"""The kinds of events of the actions that move a release to another state."""
 
-def move(release: Release, name: str, **facts: object) -> None:
+
+REMEMBERED = {"reject": REJECTED, "withdraw": WITHDRAWN}
+"""Actions that a restored database must not forget."""
+
+
+def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
     """Move a drawn release to the target state of the action `name`, setting further `facts`.
 
+    The audit list records the action with `by`, who takes it, and without any of the `facts`.
     This is a single conditional update, so that only one of two simultaneous decisions takes
     effect, and only with the notes of `release` as it was read. Raises Conflict if the release is
     not drawn, or its state does not allow the action.
@@ -33,12 +49,27 @@ def move(release: Release, name: str, **facts: object) -> None:
     fitting = Release.objects.filter(
         pk=release.pk, state__in=states_from(name), notes_sha256=release.notes_sha256
     )
-    if not fitting.exclude(blob_name="").update(**facts):
-        raise Conflict(action.untimely)
+    with transaction.atomic():
+        if not fitting.exclude(blob_name="").update(**facts):
+            raise Conflict(action.untimely)
+        release_record(release, RECORDED[name], by)
+        if name in REMEMBERED:
+            decision_record(REMEMBERED[name], release=release.pk)
     release.refresh_from_db()
 
 
-def publish(release: Release) -> Release:
+def release_record(release: Release, kind: EventKind, by: User | None, detail: str = "") -> None:
+    """Record an action on a release in the audit list, by the release's id and its dataset."""
+    event_record(
+        kind,
+        by=by,
+        organisation=release.dataset.organisation_id,
+        subject=f"{release.dataset.slug} {release.pk}",
+        detail=detail,
+    )
+
+
+def publish(release: Release, *, by: User | None = None) -> Release:
     """Publish a drawn draft without checking permissions.
 
     The state changes before the files are moved to the public storage, so that this storage never
@@ -49,7 +80,7 @@ def publish(release: Release) -> Release:
     _check_paid(release)
     with transaction.atomic():
         _promise(release)
-        move(release, "publish", day=today())
+        move(release, "publish", by=by, day=today())
     files.make_public(release)
     return release
 
@@ -64,7 +95,7 @@ def publish_due(release: Release) -> None:
     by = release.created_by
     if by is None or may(by, release.dataset, "publish"):
         with suppress(Conflict):
-            publish(release)
+            publish(release, by=by)
 
 
 def releases_publish_due() -> int:

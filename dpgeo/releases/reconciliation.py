@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 from uuid import UUID, uuid5
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -65,14 +66,19 @@ class Swept:
 def releases_sweep() -> Swept:
     """Recover or debit lost draws, complete interrupted work, and delete orphan files."""
     # Debit first, so that no error with files can prevent it.
-    adopted, debited = _settle_blobs()
-    debited += _debit_unpaid()
+    adopted, debited = draws_settle()
     return Swept(
         adopted=adopted,
         debited=debited,
         completed=_complete_publications() + _complete_deletions(),
         files=_sweep_blobs() + _sweep_artefacts() + sweep_shards(),
     )
+
+
+def draws_settle() -> tuple[int, int]:
+    """Recover or debit lost draws; return the numbers of draws recovered and debited."""
+    adopted, debited = _settle_blobs()
+    return adopted, debited + _debit_unpaid()
 
 
 def _settle_blobs() -> tuple[int, int]:
@@ -108,7 +114,8 @@ def _debit_replaced(paying: UUID, name: str) -> int:
     """
     debited = _debit_unknown(paying, name)
     if is_debited(paying_id(paying)):
-        remove(private_storage(), name)
+        # In a transaction, the draw stays stored until its debit is committed.
+        transaction.on_commit(lambda: remove(private_storage(), name))
     return debited
 
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.audit.models import EventKind
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit, check_decided, check_fits
@@ -31,7 +32,7 @@ from dpgeo.releases import files
 from dpgeo.releases.blobs import recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import check_read
-from dpgeo.releases.publication import move, publish
+from dpgeo.releases.publication import move, publish, release_record
 from dpgeo.releases.quotes import Quote, release_quote
 from dpgeo.releases.release_job import work_on
 from dpgeo.releases.requests import ReleaseRequest, columns_of
@@ -148,6 +149,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         salt=os.urandom(SALT_BYTES),
     )
     _hold_layers(release, layers_named(quote.params))
+    release_record(release, EventKind.REQUESTED, release.created_by, release.cost_words)
     job_wake(job=job)
     return release
 
@@ -191,7 +193,7 @@ def release_publish(*, release: Release, by: User | None, notes_sha256: str = ""
         release,
         translatable("This release is not finished yet; publish it when its job is done."),
     )
-    published = publish(release)
+    published = publish(release, by=by)
     _log(release, "published", by)
     return published
 
@@ -218,7 +220,7 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
         release,
         translatable("This release is not finished yet; reject it when its job is done."),
     )
-    move(release, "reject", rejection=clean_reason)
+    move(release, "reject", by=by, rejection=clean_reason)
     files.remove_all(release)
     _log(release, "rejected", by)
     return release
@@ -244,7 +246,7 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
     Conflict if the release is not published.
     """
     _check_may(release, by, "withdraw")
-    move(release, "withdraw")
+    move(release, "withdraw", by=by)
     files.remove_all(release)
     _log(release, "withdrawn", by)
     return release

@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import pytest
 from tests.browser.opening import DRAWN
 from tests.browser.pixels import ramp_share, screenshot
 from tests.requirements import need
+from tests.servers import free_port
 
 need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
 from playwright import sync_api  # noqa: E402
@@ -38,13 +38,6 @@ house = Organisation.objects.create(name="Invented house", slug="invented-house"
 owner = User.objects.create_user("owner", password="secret-words")
 Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATOR)
 """
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.requirements import need
+from tests.servers import free_port
 from tests.services import fuzzed
 from tests.services.installation import Installation
 
@@ -61,13 +61,6 @@ Words = Mapping[str, Sequence[Any]]
 
 Fixture = tuple[Path, dict[str, Any]]
 """The folder of an installation, and the names of the objects in it."""
-
-
-def free_port() -> int:
-    with socket.socket() as on_progress:
-        on_progress.bind(("127.0.0.1", 0))
-        port: int = on_progress.getsockname()[1]
-        return port
 
 
 def wait_until_served(address: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from dpgeo_client import ApiError, Catalogue, jobs, upload
 
+from tests.servers import free_port
 from tests.services.installation import ROOT, Installation
-from tests.services.test_api_fuzz import free_port, wait_until_served
+from tests.services.test_api_fuzz import wait_until_served
 from tests.web.desk import invented_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]

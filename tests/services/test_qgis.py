@@ -146,14 +146,17 @@ def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
 def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:
     """QGIS draws downloaded files in the map's colours.
 
-    A GeoPackage is styled by its own table, a GeoJSON file by the QML file beside it.
+    A GeoPackage, alone in its folder, is styled by its own table, a GeoJSON file by the QML file
+    beside it.
     """
     released = partition_release(16)
     (settings := tmp_path / "qgis").mkdir(mode=0o700)
     built = {each.name: each.path for each in build_files(released, tmp_path)}
     for view in views(layers(released)):
         names = [f"{view.layer.name}{suffix}" for suffix in (".gpkg", ".geojson")]
-        seen = run_qgis(DRAW, [str(built[name]) for name in names], settings)
+        (alone := tmp_path / "alone").mkdir(exist_ok=True)
+        places = [built[names[0]].rename(alone / names[0]), built[names[1]]]
+        seen = run_qgis(DRAW, [*map(str, places)], settings)
         for name in names:
             assert seen[name]["kind"] == "RuleRenderer"
             assert [each for each in seen[name]["legend"] if each in view.labels] == [*view.labels]

@@ -100,7 +100,8 @@ def wait_until_ready_or_ended(process: Process, port: int, before: set[int]) -> 
     """Wait until the site is ready and no process of `before` is left, or the command has ended."""
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and (any(map(runs, before)) or not is_ready(port)):
-        assert time.monotonic() < deadline, "the site is not ready"
+        left = set(filter(runs, before))
+        assert time.monotonic() < deadline, f"not ready; processes left: {left or 'none'}"
         time.sleep(0.05)
 
 

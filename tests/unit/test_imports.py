@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"}
+SELDOM = {"prometheus_client", "pyrage"}
+"""Packages that only some installations or commands use."""
+
+HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
 """Packages that take too long to load when the site starts, so only functions import them."""
 
 Import = ast.Import | ast.ImportFrom

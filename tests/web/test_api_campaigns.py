@@ -34,11 +34,9 @@ def plan(release: Release, status: int = 200, **changes: Any) -> Any:
     return Program().ask("post", "/api/v1/plan", body, status)
 
 
-def keyed(role: Role = Role.ADMINISTRATOR, slug: str = "example-city", scope: str = "") -> Program:
+def keyed(slug: str = "example-city", scope: str = "") -> Program:
     organisation = make_organisation(slug)
-    user = make_member(organisation, f"{role}-{slug}-{scope}", role)
-    admin = make_member(organisation, f"admin-{role}-{slug}-{scope}", Role.ADMINISTRATOR)
-    del user
+    admin = make_member(organisation, f"admin-{slug}-{scope}", Role.ADMINISTRATOR)
     _, secret = key_create(
         organisation=organisation,
         name="planner",

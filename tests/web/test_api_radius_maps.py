@@ -194,7 +194,15 @@ def test_the_file_holds_the_same_bands_and_lines(release: Release, tmp_path: Pat
     path = tmp_path / "radius.gpkg"
     path.write_bytes(answer.content)
     kinds = {"radius_bands": "band", "radius_lines": "line", "radius_out_of_reach": "out_of_reach"}
-    assert {name for name, _ in pyogrio.list_layers(path)} == {*kinds}
+    assert {name for name, _ in pyogrio.list_layers(path)} == {*kinds, "layer_styles"}
+    styles = pyogrio.read_dataframe(path, layer="layer_styles").set_index("f_table_name")
+    assert {*styles.index} == {*kinds}
+    # QGIS takes a style only if it names the column of geometries.
+    assert {*styles.f_geometry_column} == {pyogrio.read_info(path, "radius_bands")["geometry_name"]}
+    bands = [limits for limits, _ in shapes_of(document, "band")]
+    for style in styles.loc["radius_bands", ["styleQML", "styleSLD"]]:
+        for low, high in ((each["from_metres"], each["to_metres"]) for each in bands):
+            assert f"{low:g} to {high:g} m" in style
     for table, kind in kinds.items():
         frame = pyogrio.read_dataframe(path, layer=table)
         expected = shapes_of(document, kind)

@@ -68,110 +68,113 @@ def parse(text: str, kinds: Mapping[str, Kind]) -> Filter:
     """Parse a filter on columns of the given kinds. Raises InvalidInput if it is malformed."""
     if len(text) > LONGEST:
         raise InvalidInput("A filter has at most {most} characters.", most=LONGEST)
-    return _Parser(_tokens(text), kinds).whole()
+    return _Parser(_tokens(text), kinds).read_filter()
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens, at = [], 0
     text = text.rstrip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise InvalidInput("Cannot be read from character {at} on.", at=at + 1)
-        tokens.append((str(found.lastgroup), found[str(found.lastgroup)]))
-        at = found.end()
+        tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        at = match.end()
     return tokens
 
 
 @dataclass(slots=True)
 class _Parser:
-    """A recursive-descent parser; each method reads one rule of the grammar."""
+    """A recursive-descent parser; each `read_` method reads one rule of the grammar.
+
+    `accept` skips a word if it comes next, and `expect` requires it.
+    """
 
     tokens: list[tuple[str, str]]
     kinds: Mapping[str, Kind]
     at: int = 0
     depth: int = 0
     comparisons: int = 0
-    read: dict[str, None] = field(default_factory=dict)
+    columns: dict[str, None] = field(default_factory=dict)
 
-    def whole(self) -> Filter:
-        expression = self.either()
+    def read_filter(self) -> Filter:
+        expression = self.read_or()
         if self.at < len(self.tokens):
             raise self.unexpected()
-        return Filter(tuple(self.read), expression)
+        return Filter(tuple(self.columns), expression)
 
-    def either(self) -> Any:
-        found = self.both()
-        while self.takes("OR"):
-            found = found | self.both()
-        return found
+    def read_or(self) -> Any:
+        expression = self.read_and()
+        while self.accept("OR"):
+            expression = expression | self.read_and()
+        return expression
 
-    def both(self) -> Any:
-        found = self.single()
-        while self.takes("AND"):
-            found = found & self.single()
-        return found
+    def read_and(self) -> Any:
+        expression = self.read_not()
+        while self.accept("AND"):
+            expression = expression & self.read_not()
+        return expression
 
-    def single(self) -> Any:
-        if self.takes("NOT"):
-            return ~self.nested(self.single)
-        if self.takes("("):
-            found = self.nested(self.either)
-            self.expects(")")
-            return found
-        return self.comparison()
+    def read_not(self) -> Any:
+        if self.accept("NOT"):
+            return ~self.read_nested(self.read_not)
+        if self.accept("("):
+            expression = self.read_nested(self.read_or)
+            self.expect(")")
+            return expression
+        return self.read_comparison()
 
-    def nested(self, rule: Callable[[], Any]) -> Any:
+    def read_nested(self, rule: Callable[[], Any]) -> Any:
         self.depth += 1
         if self.depth > DEEPEST:
             raise InvalidInput("A filter has at most {most} nested parts.", most=DEEPEST)
-        found = rule()
+        expression = rule()
         self.depth -= 1
-        return found
+        return expression
 
-    def comparison(self) -> Any:
+    def read_comparison(self) -> Any:
         self.comparisons += 1
         if self.comparisons > MOST_COMPARISONS:
             raise InvalidInput("A filter has at most {most} comparisons.", most=MOST_COMPARISONS)
-        left, kind = self.value()
+        left, kind = self.read_value()
         sign = self.peek()
         if sign in _COMPARED:
             self.at += 1
-            return self.compared(sign, left, kind)
-        if self.takes("IS"):
-            negated = self.takes("NOT")
-            self.expects("NULL")
+            return self.read_right_side(sign, left, kind)
+        if self.accept("IS"):
+            negated = self.accept("NOT")
+            self.expect("NULL")
             return left.is_valid() if negated else left.is_null()
-        negated = self.takes("NOT")
-        if self.takes("BETWEEN"):
-            found = self.compared(">=", left, kind)
-            self.expects("AND")
-            found = found & self.compared("<=", left, kind)
-        elif self.takes("IN"):
-            found = self.listed(left, kind)
-        elif self.takes("LIKE"):
-            found = self.like(left, kind)
+        negated = self.accept("NOT")
+        if self.accept("BETWEEN"):
+            lowest = self.read_right_side(">=", left, kind)
+            self.expect("AND")
+            condition = lowest & self.read_right_side("<=", left, kind)
+        elif self.accept("IN"):
+            condition = self.read_list(left, kind)
+        elif self.accept("LIKE"):
+            condition = self.read_like(left, kind)
         elif kind == "truth" and not negated:
-            found = left
+            condition = left
         else:
             raise self.unexpected()
-        return ~found if negated else found
+        return ~condition if negated else condition
 
-    def compared(self, sign: str, left: Any, kind: Kind) -> Any:
-        right, other = self.value()
+    def read_right_side(self, sign: str, left: Any, kind: Kind) -> Any:
+        right, other = self.read_value()
         if kind != other:
             raise InvalidInput("Compares {one} with {other}.", one=kind, other=other)
         return _call(_COMPARED[sign], left, right)
 
-    def listed(self, left: Any, kind: Kind) -> Any:
-        self.expects("(")
-        found = self.compared("=", left, kind)
-        while self.takes(","):
-            found = found | self.compared("=", left, kind)
-        self.expects(")")
-        return found
+    def read_list(self, left: Any, kind: Kind) -> Any:
+        self.expect("(")
+        expression = self.read_right_side("=", left, kind)
+        while self.accept(","):
+            expression = expression | self.read_right_side("=", left, kind)
+        self.expect(")")
+        return expression
 
-    def like(self, left: Any, kind: Kind) -> Any:
+    def read_like(self, left: Any, kind: Kind) -> Any:
         import pyarrow.compute
 
         if kind != "text" or self.at >= len(self.tokens) or self.tokens[self.at][0] != "text":
@@ -180,7 +183,7 @@ class _Parser:
         self.at += 1
         return pyarrow.compute.match_like(left, pattern)
 
-    def value(self) -> tuple[Any, Kind]:
+    def read_value(self) -> tuple[Any, Kind]:
         import pyarrow.compute
 
         if self.at >= len(self.tokens):
@@ -194,44 +197,44 @@ class _Parser:
             return scalar(text[1:-1].replace("''", "'")), "text"
         name = text[1:-1] if group == "quoted" else text
         if group in {"quoted", "word"} and name in self.kinds:
-            self.read[name] = None
+            self.columns[name] = None
             return pyarrow.compute.field(name), self.kinds[name]
         if group == "word" and text.upper() in {"TRUE", "FALSE"}:
             return scalar(text.upper() == "TRUE"), "truth"
-        if group == "word" and text.upper() in _MOMENTS and self.takes("("):
-            return scalar(self.moment(text.upper())), text.lower()
+        if group == "word" and text.upper() in _MOMENTS and self.accept("("):
+            return scalar(self.read_moment(text.upper())), text.lower()
         if group in {"quoted", "word"}:
             known = ", ".join(self.kinds)
             raise InvalidInput("There is no {name!r}; choose from {known}.", name=name, known=known)
         self.at -= 1
         raise self.unexpected()
 
-    def moment(self, form: str) -> date:
+    def read_moment(self, form: str) -> date:
         group, text = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
         self.at += 1
         try:
             if group != "text" or not _FORMS[form].fullmatch(text[1:-1]):
                 raise ValueError
-            found = _MOMENTS[form](text[1:-1])
+            moment = _MOMENTS[form](text[1:-1])
         except ValueError:
             raise InvalidInput(
                 "Write DATE('2026-01-31') or TIMESTAMP('2026-01-31T12:00:00Z'), in UTC."
             ) from None
-        self.expects(")")
-        return found
+        self.expect(")")
+        return moment
 
     def peek(self) -> str:
         if self.at >= len(self.tokens) or self.tokens[self.at][0] in {"text", "quoted"}:
             return ""
         return self.tokens[self.at][1].upper()
 
-    def takes(self, word: str) -> bool:
-        found = self.peek() == word
-        self.at += found
-        return found
+    def accept(self, word: str) -> bool:
+        matches = self.peek() == word
+        self.at += matches
+        return matches
 
-    def expects(self, word: str) -> None:
-        if not self.takes(word):
+    def expect(self, word: str) -> None:
+        if not self.accept(word):
             raise self.unexpected()
 
     def unexpected(self) -> InvalidInput:

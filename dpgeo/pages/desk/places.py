@@ -19,7 +19,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.ground import names
-from dpgeo.ground.regions import NAMES, Bounds, Region, regions
+from dpgeo.ground.regions import Bounds, Region, regions
 from dpgeo.pages.ground import KINDS
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -69,23 +69,21 @@ class SitePlaces:
             if not region.names:
                 continue
             try:
-                places = names.search(self._file(region), text, MOST_SEARCHED)
+                places = names.search(region.names_file(self._folder), text, MOST_SEARCHED)
             except FileNotFoundError:  # the file was replaced at this moment
                 continue
             yield from ((place, region) for place in places if place.has_outline)
 
-    def _file(self, region: Region) -> Path:
-        return self._folder / f"{region.names}{NAMES}"
-
     def _place(self, place: names.Found, region: Region) -> NamedPlace | None:
-        shape = names.outline(self._file(region), place.id)
+        file = region.names_file(self._folder)
+        shape = names.outline(file, place.id)
         if shape is None:
             return None
         return NamedPlace(
             name=place.name,
             kind=Phrase(KINDS.get(place.kind, KINDS["locality"])),
             area=StudyArea(usable_outline(shape)),
-            source=ground_source(region, self._file(region)),
+            source=ground_source(region, file),
             time_zone=self.time_zone_at(place.longitude, place.latitude),
         )
 
@@ -120,13 +118,13 @@ def place_search() -> PlaceSearch:
 def box_of(name: str) -> Bounds | None:
     """Return the sides of the place that a name most likely means, None for an unknown name."""
     folder = Path(settings.GROUND_DIR)
-    found = [
+    matches = [
         place
         for region in regions(folder)
-        if region.names and (folder / f"{region.names}{NAMES}").exists()
-        for place in names.search(folder / f"{region.names}{NAMES}", name, 1)
+        if region.names and region.names_file(folder).exists()
+        for place in names.search(region.names_file(folder), name, 1)
     ]
-    return max(found, key=lambda each: each.score).box if found else world_places().box(name)
+    return max(matches, key=lambda each: each.score).box if matches else world_places().box(name)
 
 
 @login_required
@@ -142,9 +140,9 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @gzip_page
 def place(request: HttpRequest) -> HttpResponse:
     """Return a place's outline and a text that says what the place is."""
-    found = place_search().find(request.GET.get("name", "")[:200])
-    if found is None:
+    match = place_search().find(request.GET.get("name", "")[:200])
+    if match is None:
         return HttpResponseNotFound()
     return JsonResponse(
-        {"name": found.name, "kind": say(found.kind), "area": found.area.to_geojson()}
+        {"name": match.name, "kind": say(match.kind), "area": match.area.to_geojson()}
     )

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_noop as _
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import names
-from dpgeo.ground.regions import NAMES, Region, regions
+from dpgeo.ground.regions import Region, regions
 from dpgeo.pages.desk.places import ground_source
 from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.area import StudyArea
@@ -29,6 +29,7 @@ from dpgeo.spatial.ready_zones import (
     european_squares,
     h3_hexagons,
     h3_resolutions,
+    side_name,
     square_sides,
 )
 
@@ -64,18 +65,18 @@ H3 = Source(name="H3 hexagons", url="https://www.uber.com/blog/h3/", date="2018-
 
 def offered(area: StudyArea) -> list[tuple[str, str]]:
     """Return (value, name) for each layer that fits a study area."""
-    found = []
+    named = []
     for region in _named(area):
         counts = names.kinds_within(_file(region), area.bounds)
         for kind, words in AREAS.items():
             if counts.get((kind, True), 0) >= FEWEST:
-                found.append((f"areas:{region.name}:{kind}", gettext(words)))
+                named.append((f"areas:{region.name}:{kind}", gettext(words)))
         for key, (words, kinds) in POINTS.items():
             if sum(counts.get((kind, False), 0) for kind in kinds) >= FEWEST:
-                found.append((f"points:{region.name}:{key}", gettext(words)))
+                named.append((f"points:{region.name}:{key}", gettext(words)))
     squares = [(f"squares::{side}", _squares_title(side)) for side in square_sides(area)]
     hexagons = [(f"hexagons::{each}", _hexagons_title(each)) for each in h3_resolutions(area)]
-    return [*found, *squares, *hexagons]
+    return [*named, *squares, *hexagons]
 
 
 def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
@@ -85,8 +86,8 @@ def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
     what, region_name, which = value.split(":")
     if what == "squares":
         side = int(which)
-        name = f"squares-{side // 1000}km" if side >= 1000 else f"squares-{side}m"
-        return _facts(name, _squares_title(side), european_squares(area, side), INSPIRE)
+        document = european_squares(area, side)
+        return _facts(f"squares-{side_name(side)}", _squares_title(side), document, INSPIRE)
     if what == "hexagons":
         document = h3_hexagons(area, int(which))
         return _facts(f"h3-{which}", _hexagons_title(int(which)), document, H3)
@@ -156,21 +157,16 @@ def _polygons(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _named(area: StudyArea) -> list[Region]:
-    west, south, east, north = area.bounds
+    """Return the regions under an area whose names can be read."""
     return [
         region
         for region in regions(Path(settings.GROUND_DIR))
-        if region.names
-        and _file(region).exists()
-        and region.bounds[0] < east
-        and west < region.bounds[2]
-        and region.bounds[1] < north
-        and south < region.bounds[3]
+        if region.names and _file(region).exists() and region.touches(area.bounds)
     ]
 
 
 def _file(region: Region) -> Path:
-    return Path(settings.GROUND_DIR) / f"{region.names}{NAMES}"
+    return region.names_file(Path(settings.GROUND_DIR))
 
 
 def _squares_title(side: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -16,10 +15,11 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.selectors import may
-from dpgeo.core.errors import DpgeoError
+from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_look
+from dpgeo.datasets.size_limit import check_size
 from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
 from dpgeo.pages.desk.access import (
@@ -35,7 +35,6 @@ from dpgeo.pages.desk.forms import UploadForm
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.rendering import say
-from dpgeo.pages.templatetags.figures import in_language
 
 TOO_LARGE = 413
 
@@ -49,13 +48,10 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
     Scripts that accept JSON receive {"next": address} or {"errors": [...]} instead of a page.
     """
     dataset = dataset_for(request, slug, "upload")
-    length = int(request.META.get("CONTENT_LENGTH") or 0)
-    if request.method == "POST" and length > settings.DPGEO_MAX_UPLOAD_BYTES:
-        gigabytes = settings.DPGEO_MAX_UPLOAD_BYTES / 1024**3
-        form = UploadForm()
-        words = gettext("The file is larger than {size} GiB; split it, or send Parquet.")
-        message = words.format(size=in_language(f"{gigabytes:.1f}"))
-        return refuse(request, dataset, form, [message], TOO_LARGE)
+    try:
+        check_size(int(request.META.get("CONTENT_LENGTH") or 0))
+    except InvalidInput as refusal:
+        return refuse(request, dataset, UploadForm(), [say(refusal)], TOO_LARGE)
     return receive(request, dataset)
 
 

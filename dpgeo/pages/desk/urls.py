@@ -5,6 +5,7 @@ from django.urls import path
 
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
+    audit,
     campaigns,
     check,
     cost,
@@ -14,6 +15,7 @@ from dpgeo.pages.desk import (
     keys,
     kinds,
     layers,
+    operation,
     passwords,
     people,
     places,
@@ -47,11 +49,14 @@ urlpatterns = [
     ),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/audit/", audit.audit, name="desk-audit"),
+    path("desk/audit/export.<str:suffix>", audit.audit_export, name="desk-audit-export"),
     path("desk/campaigns/", campaigns.campaigns, name="desk-campaigns"),
     path("desk/campaigns/<str:campaign_id>/change/", campaigns.change, name="desk-campaign-change"),
     path("desk/campaigns/<str:campaign_id>/delete/", campaigns.delete, name="desk-campaign-delete"),
     path("desk/keys/", keys.keys, name="desk-keys"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
+    path("desk/operation/", operation.operation, name="desk-operation"),
     path("desk/new/", where.where, name="desk-where"),
     path("desk/places.json", places.suggestions, name="desk-places"),
     path("desk/place.json", places.place, name="desk-place"),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django import template
 from django.utils.translation import gettext
 
 from dpgeo.accounts.mail import sends_mail
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.models import Role as AccountRole
+from dpgeo.accounts.selectors import may_see_events
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role
@@ -19,6 +24,25 @@ register = template.Library()
 
 register.filter(say)
 register.simple_tag(sends_mail, name="mail_is_sent")
+register.filter("may_see_events", may_see_events)
+
+
+@register.filter
+def administers(user: User) -> bool:
+    """Return whether a member administers an organisation that has datasets."""
+    return (
+        user.is_superuser
+        or Dataset.objects.filter(
+            organisation__memberships__user=user,
+            organisation__memberships__role=AccountRole.ADMINISTRATOR,
+        ).exists()
+    )
+
+
+@register.filter
+def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -> str:
+    """Return the name of an organisation; "" for none and for one that was deleted."""
+    return str(organisations.get(pk or 0, ""))
 
 
 @register.filter

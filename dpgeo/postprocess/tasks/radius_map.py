@@ -327,5 +327,5 @@ def _multiple(shapes: Sequence[Any], kind: type[Any]) -> Any:
     """
     single = "Polygon" if kind is shapely.MultiPolygon else "LineString"
     parts = shapely.get_parts(shapely.get_parts(np.array(shapes, dtype=object))).tolist()
-    kept = [each for each in parts if each.geom_type == single and not each.is_empty]
-    return shapely.orient_polygons(kind(kept))
+    chosen = [each for each in parts if each.geom_type == single and not each.is_empty]
+    return shapely.orient_polygons(kind(chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sqlite3
 from collections.abc import Callable
@@ -146,7 +147,11 @@ def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Pat
     names = [name for name, _ in pyogrio.list_layers(path).tolist()]
     assert names == [view.layer.name, "layer_styles"]
     styles = pyogrio.read_dataframe(path, layer="layer_styles").iloc[0]
-    assert (styles.f_table_name, styles.f_geometry_column) == (view.layer.name, "geometry")
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        [column] = database.execute(
+            "SELECT table_name, column_name FROM gpkg_geometry_columns"
+        ).fetchall()
+    assert (styles.f_table_name, styles.f_geometry_column) == column
     assert styles.useAsDefault
     found, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
     assert found == expected(view)

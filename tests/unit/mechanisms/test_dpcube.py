@@ -8,7 +8,7 @@ import pytest
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PartitionRelease, Released
@@ -17,30 +17,9 @@ from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from tests.randomness import SeededEntropy, ZeroNoise
-from tests.views import ArrayView
-
-TRIANGLE = StudyArea.from_geojson(
-    {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
-)
-
-
-def view(people: int = 4000, bound: int = 2) -> ArrayView:
-    """Return a view of people in two clusters within the triangle, three positions each."""
-    random = np.random.default_rng(9)
-    heart = random.integers(0, 2, 3 * people)
-    spread = random.normal(0, 0.004, (2, 3 * people))
-    return ArrayView(
-        area=TRIANGLE,
-        longitude=np.where(heart, 10.02, 10.1) + spread[0],
-        latitude=np.where(heart, 50.06, 50.02) + spread[1],
-        persons=np.repeat(np.arange(people), 3),
-        unit=Unit.PERSON,
-        counting=Counting.PEOPLE,
-        bound=bound,
-    )
+from tests.unit.mechanisms.views import TRIANGLE, view
 
 
 def release(entropy: Any, *, epsilon: str = "1", people: int = 4000, **values: object) -> Released:

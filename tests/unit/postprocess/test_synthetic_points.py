@@ -42,7 +42,7 @@ WITH_COUNTS = [
 def test_points_add_up_to_the_counts_and_stay_in_the_area(released: Released) -> None:
     points = points_of(released)
     total = sum(float(non_negative_counts(layer).sum()) for layer in points.layers)
-    assert points.weight == 1
+    assert (points.weight == 1).all()
     assert abs(len(points.longitude) - total) <= 0.5
     assert released.area.covers(points.longitude, points.latitude).all()
 
@@ -93,14 +93,30 @@ def test_points_of_a_zone_lie_in_it() -> None:
     assert shapely.intersects_xy(full, points.longitude, points.latitude).all()
 
 
-def test_a_larger_crowd_gets_points_that_stand_for_several() -> None:
+def test_in_a_larger_crowd_points_stand_for_several_and_cells_keep_their_counts() -> None:
+    released = grid_release(16, area=StudyArea.from_bounds(0, 0, 1, 1))
+    points = points_of(released, most=1000)
+    [layer] = points.layers
+    assert isinstance(layer, BoxLayer)
+    counts = non_negative_counts(layer)
+    assert counts.sum() > 2000
+    assert 500 < len(points.longitude) <= 1000
+    assert points.weight.min() >= 1
+    assert abs(points.weight.sum() - counts.sum()) <= 0.5
+    cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
+    held = np.bincount(cells, weights=points.weight, minlength=layer.grid.size)
+    number = layer.boxes[:, 0] * layer.grid.columns + layer.boxes[:, 2]
+    assert np.abs(held[number] - counts).max() < 1 + 1e-9
+
+
+def test_with_more_occupied_regions_than_points_running_sums_stay_right() -> None:
     released = grid_release()
     [layer] = points_of(released).layers
     total = float(non_negative_counts(layer).sum())
-    points = points_of(released, most=1000)
-    assert points.weight == int(np.ceil(total / 1000))
-    assert abs(points.weight * len(points.longitude) - total) <= points.weight / 2
-    assert len(points.longitude) <= 1000
+    points = points_of(released, most=10)
+    weight = int(np.ceil(np.floor(total + 0.5) / 10))
+    assert (points.weight == weight).all()
+    assert 9 <= len(points.longitude) <= 10
 
 
 def test_a_sliver_of_the_area_in_a_cell_still_gets_its_points() -> None:

@@ -16,6 +16,7 @@ from django.db import close_old_connections
 
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
+from dpgeo.releases.alerts import alerts_send
 from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 
@@ -70,6 +71,7 @@ class Command(BaseCommand):
                 done = asdict(releases_sweep())
                 done["files"] += uploads_sweep()
             if sweeps_work:
+                done["alerts"] = alerts_send()
                 done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()

@@ -1,0 +1,133 @@
+"""Signal receivers that record sign-ins, accounts and roles in the audit list.
+
+Signals catch the changes of every page and command, the administration's included.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db import DatabaseError, transaction
+from django.db.models.signals import post_delete, post_save, pre_save
+
+from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
+
+logger = logging.getLogger(__name__)
+
+RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
+"""Facts of an account whose change is recorded, by name and without their values."""
+
+
+def record_sign_in(sender: object, user: User, **_: Any) -> None:
+    """Record that somebody signed in."""
+    event_record(EventKind.SIGN_IN, by=user)
+
+
+def record_sign_out(sender: object, user: User | None, **_: Any) -> None:
+    """Record that somebody signed out."""
+    if user is not None:
+        event_record(EventKind.SIGN_OUT, by=user)
+
+
+def record_failure(sender: object, credentials: dict[str, Any], **_: Any) -> None:
+    """Record a failed sign-in."""
+    record_attempt(EventKind.SIGN_IN_FAILED, str(credentials.get("username") or ""))
+
+
+def record_attempt(kind: EventKind, name: str) -> None:
+    """Record that somebody tried to sign in as `name`.
+
+    The name is recorded only if there is such an account, since people type passwords in its place.
+    The page that refuses them is shown even if the database cannot be written.
+    """
+    user = User.objects.filter(username__iexact=name).first() if name else None
+    try:
+        with transaction.atomic():
+            event_record(kind, by=user, who=str(user) if user else "")
+    except DatabaseError as error:
+        logger.warning("an event was not recorded: %s", type(error).__name__)
+
+
+def remember_former(sender: type[Any], instance: Any, **_: Any) -> None:
+    """Keep what is stored of an account or a membership until its change is recorded."""
+    instance.former = sender.objects.filter(pk=instance.pk).first() if instance.pk else None
+
+
+def record_account(sender: object, instance: User, created: bool, **_: Any) -> None:
+    """Record a new account, a new password, and which rights of an account were changed."""
+    former = getattr(instance, "former", None)
+    name = instance.get_username()
+    if created:
+        event_record(EventKind.ACCOUNT, subject=name, detail="created")
+    # Django keeps a new password here until the account is saved. A sign-in that only hashes the
+    # same password anew leaves this empty.
+    if getattr(instance, "_password", None) is not None:
+        event_record(EventKind.PASSWORD, subject=name)
+    if former is not None:
+        changed = [each for each in RIGHTS if getattr(former, each) != getattr(instance, each)]
+        if changed:
+            event_record(EventKind.ACCOUNT, subject=name, detail=", ".join(changed))
+
+
+def record_account_deleted(sender: object, instance: User, **_: Any) -> None:
+    """Record that an account was deleted."""
+    event_record(EventKind.ACCOUNT, subject=instance.get_username(), detail="deleted")
+
+
+def record_role(sender: object, instance: Membership, created: bool, **_: Any) -> None:
+    """Record a new member or a new role."""
+    former = getattr(instance, "former", None)
+    if former is None or former.role != instance.role:
+        detail = instance.role if former is None else f"{former.role} > {instance.role}"
+        _record_role(instance, detail)
+
+
+def record_member_left(sender: object, instance: Membership, **_: Any) -> None:
+    """Record that a membership ended."""
+    _record_role(instance, f"{instance.role} > none")
+
+
+def _record_role(membership: Membership, detail: str) -> None:
+    event_record(
+        EventKind.ROLE,
+        organisation=membership.organisation_id,
+        subject=membership.user.get_username(),
+        detail=detail,
+    )
+
+
+def record_organisation(sender: object, instance: Organisation, created: bool, **_: Any) -> None:
+    """Record a new organisation."""
+    if created:
+        event_record(EventKind.ORGANISATION, organisation=instance.pk, subject=instance.name)
+
+
+def record_key(sender: object, instance: ApiKey, created: bool, **_: Any) -> None:
+    """Record a new API key, with the characters of it that lists show and its scopes."""
+    if created:
+        event_record(
+            EventKind.KEY_CREATED,
+            by=instance.created_by,
+            organisation=instance.organisation_id,
+            subject=f"{instance.name} ({instance.prefix})",
+            detail=", ".join(instance.scopes),
+        )
+
+
+def connect() -> None:
+    """Connect this module's receivers to Django's signals."""
+    user_logged_in.connect(record_sign_in, dispatch_uid="audit.sign_in")
+    user_logged_out.connect(record_sign_out, dispatch_uid="audit.sign_out")
+    user_login_failed.connect(record_failure, dispatch_uid="audit.failure")
+    for model in (User, Membership):
+        pre_save.connect(remember_former, sender=model, dispatch_uid=f"audit.former {model}")
+    post_save.connect(record_account, sender=User, dispatch_uid="audit.account")
+    post_delete.connect(record_account_deleted, sender=User, dispatch_uid="audit.account_deleted")
+    post_save.connect(record_role, sender=Membership, dispatch_uid="audit.role")
+    post_delete.connect(record_member_left, sender=Membership, dispatch_uid="audit.member_left")
+    post_save.connect(record_organisation, sender=Organisation, dispatch_uid="audit.organisation")
+    post_save.connect(record_key, sender=ApiKey, dispatch_uid="audit.key")

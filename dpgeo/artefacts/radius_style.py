@@ -1,0 +1,168 @@
+"""Styles of the tables of radius maps, in the colours of the planner's map.
+
+The strongest colour is where the fewest metres do; the area out of reach is hatched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from dpgeo.artefacts import qgis_style, sld
+from dpgeo.artefacts.geopackage import TableStyle
+from dpgeo.artefacts.view import HATCH, INK, LAND, TIDE, Colour, hexadecimal
+from dpgeo.postprocess.tasks.radius_map import RadiusMap
+
+BANDS, LINES, OUT_OF_REACH = "radius_bands", "radius_lines", "radius_out_of_reach"
+"""Names of the tables."""
+
+UNIT = "Notification radius, in metres"
+OUT_OF_REACH_WORDS = "Out of reach: nobody near enough accepts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Class:
+    """A class of a legend: features whose `column` is `value`, or all if there is no column."""
+
+    label: str
+    column: str = ""
+    value: float = 0.0
+    colour: Colour = HATCH
+
+
+def radius_styles(drawn: RadiusMap) -> dict[str, TableStyle]:
+    """Return the style of each table of a radius map, by the table's name."""
+    bands = [
+        _Class(
+            label=f"{band.from_metres:g} to {band.to_metres:g} m",
+            column="from_metres",
+            value=band.from_metres,
+            colour=_colour(len(drawn.bands) - 1 - index, len(drawn.bands)),
+        )
+        for index, band in enumerate(drawn.bands)
+    ]
+    tables = (
+        _style(BANDS, UNIT, bands, _solid, _filled),
+        _style(LINES, UNIT, [_Class(label=UNIT, colour=INK)], _line, _stroked),
+        _style(OUT_OF_REACH, OUT_OF_REACH_WORDS, [_Class(label=OUT_OF_REACH_WORDS)], _hatch, _pale),
+    )
+    return {each.table: each for each in tables}
+
+
+def _colour(index: int, classes: int) -> Colour:
+    """Return the colour of a class, 0 being the palest, as the site's maps choose it."""
+    if classes <= 1:
+        return TIDE[len(TIDE) // 2]
+    return TIDE[int(index * (len(TIDE) - 1) / (classes - 1) + 0.5)]
+
+
+def _style(
+    table: str,
+    description: str,
+    classes: Sequence[_Class],
+    symbol: Callable[[ET.Element, Colour], None],
+    symbolizer: Callable[[ET.Element, Colour], None],
+) -> TableStyle:
+    return TableStyle(
+        table=table,
+        qml=_qml(table, classes, symbol),
+        sld=_sld(table, description, classes, symbolizer),
+        description=description,
+    )
+
+
+def _qml(
+    table: str, classes: Sequence[_Class], symbol: Callable[[ET.Element, Colour], None]
+) -> str:
+    root = ET.Element(
+        "qgis", version=qgis_style.VERSION, styleCategories="Symbology|Labeling|MapTips"
+    )
+    renderer = ET.SubElement(root, "renderer-v2", type="RuleRenderer", symbollevels="0")
+    rules = ET.SubElement(renderer, "rules", key="{rules}")
+    symbols = ET.SubElement(renderer, "symbols")
+    kind = "line" if table == LINES else "fill"
+    for number, each in enumerate(classes):
+        rule = ET.SubElement(
+            rules, "rule", key=f"{{class-{number}}}", symbol=str(number), label=each.label
+        )
+        if each.column:
+            rule.set("filter", f'"{each.column}" = {each.value!r}')
+        drawn = ET.SubElement(symbols, "symbol", type=kind, name=str(number), alpha="1")
+        symbol(drawn, each.colour)
+    if table == LINES:
+        qgis_style.add_labels(root, "\"metres\" || ' m'", along_lines=True)
+    if table == BANDS:
+        tip = '[% "from_metres" %] to [% "to_metres" %] m'
+        ET.SubElement(root, "mapTip").text = tip
+    shape = "line" if table == LINES else "polygon"
+    ET.SubElement(root, "layerGeometryType").text = str(qgis_style.SHAPES.index(shape))
+    ET.indent(root)
+    return qgis_style.HEAD + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _sld(
+    table: str,
+    title: str,
+    classes: Sequence[_Class],
+    symbolizer: Callable[[ET.Element, Colour], None],
+) -> str:
+    root, rules = sld.document(table, title)
+    for each in classes:
+        rule = ET.SubElement(rules, "Rule")
+        ET.SubElement(rule, "Title").text = each.label
+        if each.column:
+            ET.SubElement(rule, "ogc:Filter").append(sld.equals(each.column, each.value))
+        symbolizer(rule, each.colour)
+    return sld.text_of(root)
+
+
+def _solid(symbol: ET.Element, colour: Colour) -> None:
+    options = {
+        "color": qgis_style.rgba(colour),
+        "outline_color": qgis_style.rgba(LAND),
+        "outline_style": "solid",
+        "outline_width": "0.26",
+        "outline_width_unit": "MM",
+        "style": "solid",
+    }
+    qgis_style.symbol_layer(symbol, "SimpleFill", options)
+
+
+def _hatch(symbol: ET.Element, colour: Colour) -> None:
+    options = {
+        "color": qgis_style.rgba(colour),
+        "outline_color": qgis_style.rgba(colour),
+        "outline_style": "solid",
+        "outline_width": "0.3",
+        "outline_width_unit": "MM",
+        "style": "b_diagonal",
+    }
+    qgis_style.symbol_layer(symbol, "SimpleFill", options)
+
+
+def _line(symbol: ET.Element, colour: Colour) -> None:
+    options = {
+        "line_color": qgis_style.rgba(colour),
+        "line_width": "0.3",
+        "line_width_unit": "MM",
+    }
+    qgis_style.symbol_layer(symbol, "SimpleLine", options)
+
+
+def _filled(rule: ET.Element, colour: Colour) -> None:
+    drawn = ET.SubElement(rule, "PolygonSymbolizer")
+    sld.parameters(ET.SubElement(drawn, "Fill"), fill=hexadecimal(colour))
+    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(LAND), stroke_width="1")
+
+
+def _pale(rule: ET.Element, colour: Colour) -> None:
+    """Draw the area out of reach as a pale one, because SLD 1.0 has no hatching."""
+    drawn = ET.SubElement(rule, "PolygonSymbolizer")
+    sld.parameters(ET.SubElement(drawn, "Fill"), fill=hexadecimal(colour), fill_opacity="0.25")
+    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(colour), stroke_width="1")
+
+
+def _stroked(rule: ET.Element, colour: Colour) -> None:
+    drawn = ET.SubElement(rule, "LineSymbolizer")
+    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(colour), stroke_width="1")

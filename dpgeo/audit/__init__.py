@@ -1,0 +1,1 @@
+"""Django app of the audit list: security events and privileged acts."""

@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    name = "dpgeo.audit"
+
+    def ready(self) -> None:
+        """Register the Django system checks of this app."""
+        from dpgeo.audit import syslog  # noqa: F401

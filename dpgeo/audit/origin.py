@@ -1,0 +1,65 @@
+"""Origin of an event in coarse form: the network from which a request came."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, cast
+
+from django.http import HttpRequest, HttpResponse
+from rest_framework.throttling import BaseThrottle
+
+CONSOLE = "console"
+"""Origin of an event outside a request: a command at a terminal, a worker or the reaper."""
+
+PREFIXES = {4: 24, 6: 48}
+"""Lengths in bits of the networks that are kept, by version of the Internet protocol.
+
+They tell the network of an organisation or a provider, and not a machine in it.
+"""
+
+_request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default=None)
+
+
+def audited_request(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Return a middleware by which events know the request during which they happen."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        token = _request.set(request)
+        try:
+            return get_response(request)
+        finally:
+            _request.reset(token)
+
+    return middleware
+
+
+def current_origin() -> str:
+    """Return the network of the current request's client, or CONSOLE outside a request."""
+    request = _request.get()
+    return (
+        CONSOLE
+        if request is None
+        else network_of(str(BaseThrottle().get_ident(cast(Any, request))))
+    )
+
+
+def current_user() -> Any:
+    """Return the user who is signed in to the current request, or None."""
+    user = getattr(_request.get(), "user", None)
+    return user if user is not None and user.is_authenticated else None
+
+
+def network_of(text: str) -> str:
+    """Return the network that contains an address, or "unknown" if the text is no address."""
+    try:
+        address = ipaddress.ip_address(text.strip())
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    network = ipaddress.IPv4Network if address.version == 4 else ipaddress.IPv6Network
+    return str(network((int(address), PREFIXES[address.version]), strict=False))

@@ -1,0 +1,45 @@
+"""Recording of events, in the transaction of the act that they are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from dpgeo.audit.models import Event, EventKind
+from dpgeo.audit.origin import CONSOLE, current_origin, current_user
+from dpgeo.audit.syslog import event_send
+
+
+def event_record(
+    kind: EventKind,
+    *,
+    by: Any = None,
+    organisation: int | None = None,
+    subject: str = "",
+    detail: str = "",
+    who: str | None = None,
+) -> Event:
+    """Add an event to the audit list, and send it to syslog once the transaction is committed.
+
+    `by` is the account that acts. If it is None, that is the account that is signed in to the
+    current request, or outside of requests the console. `who` replaces the account's name, for
+    events without an account. `subject` and `detail` are cut to 200 characters; what must not
+    stand in them is listed in `audit.models`.
+    """
+    user = by if by is not None else current_user()
+    origin = current_origin()
+    name = (
+        (str(user) if user is not None else CONSOLE * (origin == CONSOLE)) if who is None else who
+    )
+    event = Event.objects.create(
+        kind=kind,
+        who=name[:200],
+        account=getattr(user, "pk", None),
+        origin=origin[:50],
+        organisation=organisation,
+        subject=subject[:200],
+        detail=detail[:200],
+    )
+    transaction.on_commit(lambda: event_send(event), robust=True)
+    return event

@@ -1,0 +1,223 @@
+"""Backup of an installation while it runs: an archive of the data, and one of the keys.
+
+The archive is consistent. It holds the rows of one snapshot of the database, every file that these
+rows name, and all draws and decisions that are stored when it ends. Files never change once they
+are stored, so one that is there has the content that the snapshot knew. One that was deleted
+meanwhile makes the whole backup start again from a new snapshot.
+
+Both archives are verified: each is also encrypted for an identity that lives in this process alone,
+is read back from the disk with it from end to end, and gets its final name only then. The keys that
+open the archives later need not be on this machine.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import Storage
+from django.db import connection
+from django.utils import timezone
+
+import dpgeo
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
+from dpgeo.commands.age_files import passing_identity
+from dpgeo.commands.archives import (
+    ABOUT,
+    FORMAT,
+    VERSION,
+    ArchiveWriter,
+    archive_verify,
+    archive_writer,
+)
+from dpgeo.commands.rows import dump_rows, migrations, snapshot, tables
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.decisions import JOURNAL
+from dpgeo.datasets.models import PublicLayer, Upload
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.storage import private_storage, public_storage, work_folder
+from dpgeo.releases.blobs import FOLDER as BLOBS
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard
+
+ATTEMPTS = 5
+"""Number of snapshots after which a backup gives up because files vanish."""
+
+PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
+"""Beginnings of the names of an archive's members."""
+
+
+class FileVanished(Exception):
+    """Raised if a file that the snapshot names is not there; its argument is its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The files of a finished backup. `missing` counts files that rows name and nobody has."""
+
+    data: Path
+    keys: Path
+    rows: int
+    files: int
+    missing: int
+
+
+def backup_make(
+    *, folder: Path, recipients: Sequence[Any], key_recipients: Sequence[Any], plain: bool = False
+) -> Backup:
+    """Write and verify both archives in `folder`; return their paths.
+
+    Without `plain` the data are encrypted, too. Raises Conflict if files vanish all the time, and
+    InvalidInput if an archive that was written cannot be read back.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = f"dpgeo-{timezone.now():%Y%m%dT%H%M%SZ}"
+    suffix = ".tar" if plain else ".tar.age"
+    data, keys = folder / f"{name}{suffix}", folder / f"{name}-keys.tar.age"
+    passing = passing_identity()
+    own = [passing.to_public()]
+    written = _write_data(_part(data), [] if plain else [*recipients, *own])
+    _write_keys(_part(keys), [*key_recipients, *own])
+    for path in (data, keys):
+        archive_verify(_part(path), [passing])
+    for path in (keys, data):  # The data last: where they are, their keys are too.
+        _sync(_part(path))
+        _part(path).rename(path)
+    event_record(EventKind.BACKED_UP, subject=name)
+    return Backup(data, keys, *written)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _write_data(path: Path, recipients: Sequence[Any]) -> tuple[int, int, int]:
+    """Write the archive of the data; return the numbers of rows, files and missing files."""
+    missing: set[str] = set()
+    for _ in range(ATTEMPTS):
+        path.unlink(missing_ok=True)
+        try:
+            with archive_writer(path, recipients) as archive, snapshot() as using:
+                rows = _add_rows(archive, using, missing)
+                files = _add_files(archive, named_files(using), missing)
+            return rows, files, len(missing)
+        except FileVanished as vanished:
+            # A file that is missing from the next snapshot, too, was missing before.
+            missing.add(str(vanished))
+            path.unlink(missing_ok=True)
+    raise Conflict("Files were deleted during every attempt; make the backup at a quieter time.")
+
+
+def _add_rows(archive: ArchiveWriter, using: str, missing: set[str]) -> int:
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "dpgeo": dpgeo.__version__,
+        "made_at": timezone.now().isoformat(),
+        "database": connection.vendor,
+        "migrations": migrations(using),
+    }
+    archive.add_json(ABOUT, about)
+    rows = 0
+    with work_folder() as folder:
+        for model in tables():
+            path = folder / "rows"
+            with path.open("wb") as file:
+                for line in dump_rows(model, using):
+                    file.write(line)
+                    rows += 1
+            with path.open("rb") as file:
+                archive.add(f"{ROWS}{model._meta.label}.jsonl", file, path.stat().st_size)
+    return rows
+
+
+def named_files(using: str) -> Iterator[tuple[bool, str]]:
+    """Yield which storage (True for the public one) and which name each row's file has."""
+    private: list[tuple[Any, str]] = [
+        (Upload, "raw_name"),
+        (Upload, "canonical_name"),
+        (PublicLayer, "stored_name"),
+        (Release, "blob_name"),
+        (ReleaseShard, "blob_name"),
+    ]
+    for model, column in private:
+        names = model._base_manager.using(using).exclude(**{column: ""})
+        yield from ((False, name) for name in names.values_list(column, flat=True))
+    files = ReleaseFile.objects.using(using).values_list("public", "stored_name", "gzipped")
+    for public, name, gzipped in files:
+        yield public, name
+        if gzipped:
+            yield public, f"{name}.gz"
+
+
+def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
+    """Add the named files, and all draws and decisions. Raises FileVanished."""
+    added: set[tuple[bool, str]] = set()
+    for public, name in named:
+        if (public, name) not in added and _add_file(archive, public, name, missing):
+            added.add((public, name))
+    # What the snapshot does not know yet is what a restore has to know: it was paid for, or must
+    # be erased again. The sweep may delete a second draw meanwhile; it is debited by then.
+    for folder in (BLOBS, JOURNAL):
+        for name in list(stored_names(private_storage(), folder)):
+            if (False, name) not in added and _add_file(archive, False, name, {name}):
+                added.add((False, name))
+    return len(added)
+
+
+def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]) -> bool:
+    """Add a file; return False if it is known to be missing. Raises FileVanished."""
+    storage: Storage = public_storage() if public else private_storage()
+    try:
+        # A file that is being published is moved to the other storage.
+        if not storage.exists(name):
+            storage = private_storage() if public else public_storage()
+        with storage.open(name, "rb") as file:
+            size = storage.size(name)
+            archive.add(f"{PUBLIC if public else PRIVATE}{name}", file, size)
+    except FileNotFoundError:
+        if name in missing:
+            return False
+        raise FileVanished(name) from None
+    return True
+
+
+def _write_keys(path: Path, recipients: Sequence[Any]) -> None:
+    """Write the archive of the keys, which is always encrypted."""
+    path.unlink(missing_ok=True)
+    with archive_writer(path, recipients) as archive:
+        about = {"format": FORMAT, "version": VERSION, "dpgeo": dpgeo.__version__}
+        archive.add_json(ABOUT, about)
+        for name, key in present_keys().items():
+            archive.add(f"{KEYS}{name}", io.BytesIO(key), len(key))
+
+
+def key_files() -> dict[str, Path]:
+    """Return the files of the keys that are not given by a setting, by their names."""
+    files = {}
+    if not settings.PERSON_KEY:
+        files["person-key"] = Path(settings.PERSON_KEY_FILE)
+    if not os.environ.get("DPGEO_SECRET_KEY"):
+        files["secret-key"] = Path(settings.VAR_DIR) / "secret-key"
+    return files
+
+
+def present_keys() -> dict[str, bytes]:
+    """Return the keys that this installation has, by the names of their files."""
+    files = key_files()
+    keys = {name: path.read_bytes() for name, path in files.items() if path.exists()}
+    if settings.PERSON_KEY:
+        keys["person-key"] = settings.PERSON_KEY.encode()
+    if "secret-key" not in files:
+        keys["secret-key"] = settings.SECRET_KEY.encode()
+    return keys

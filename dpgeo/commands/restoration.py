@@ -1,0 +1,366 @@
+"""Restore of an installation from a backup, without letting any budget be spent twice.
+
+Privacy argument. What was spent after the backup is not in its ledger. The restore therefore closes
+every budget in the same transaction that brings it back: what the backup says is left is debited,
+and what is undecided can no longer be decided. What was really spent after the backup fitted into
+the total that the ledger then had; so the bound that was promised holds, whatever happened. A
+release that waits to be drawn in the backup may have been drawn and published since; its job ends
+as failed and keeps its debit, because a second draw would be a second measurement for one price.
+
+An operator who still has the private storage as it was when the installation stopped can say so
+(`draws_complete`). Every draw that anybody can have seen is stored there before it is committed and
+is deleted only if another draw was committed in its place. The restore then adopts or debits each
+of them, applies the last totals of the journal, and leaves the rest of the budgets open. Budgets
+that were merged since stay closed, because the merger is lost. Totals are never raised afterwards,
+in either case: a publication since the backup may have promised them.
+
+The journal (`datasets.decisions`) of the archive and of the present storage is applied in either
+case: people who were erased since are erased again, and what was withdrawn or rejected stays so.
+
+Kills. Files are put back first, under the names that the rows will have. Rows, debits, closures and
+the queued erasures are one transaction. Before its end the database is empty and the restore can be
+repeated; after it nothing is left to do that workers and reaper would not do by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from django.core.files.storage import Storage
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
+from django.utils import timezone
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.audit.models import Event, EventKind
+from dpgeo.audit.services import event_record
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.commands.archives import archive_members, archive_verify
+from dpgeo.commands.backup import KEYS, PRIVATE, PUBLIC, ROWS, key_files, present_keys
+from dpgeo.commands.rows import (
+    clear_made_by_migrate,
+    load_rows,
+    migrations,
+    reset_sequences,
+    tables,
+)
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.decisions import (
+    ERASED,
+    MERGED,
+    READMITTED,
+    REJECTED,
+    TOTAL,
+    WITHDRAWN,
+    Decision,
+    decisions,
+)
+from dpgeo.datasets.erasure import digest_erase
+from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.storage import private_storage, public_storage, store, work_folder
+from dpgeo.jobs.models import UNFINISHED, Job, JobState
+from dpgeo.phrases import Phrase
+from dpgeo.releases.models import Release
+from dpgeo.releases.reconciliation import draws_settle
+from dpgeo.releases.states import ReleaseState
+
+HELD = "held after a restore: what was spent since the backup is not known"
+
+LOST = Phrase(
+    "A backup was restored, and this may have been drawn after it was made. What it cost stays "
+    "spent; request it again."
+)
+
+REJECTION = "Withdrawn or rejected before a backup was restored."
+
+LONGEST_DECISION = timedelta(hours=1)
+"""Longer than any transaction lasts in which a decision is made."""
+
+CHUNK = 1 << 20
+
+
+@dataclass
+class Restored:
+    """What a restore did, in numbers."""
+
+    rows: int = 0
+    files: int = 0
+    adopted: int = 0
+    debited: int = 0
+    held: int = 0
+    lost: int = 0
+    erased: int = 0
+    ended: int = 0
+
+
+def restore_run(
+    *,
+    data: Path,
+    keys: Path | None,
+    identities: Sequence[Any],
+    draws_complete: bool,
+    say: Callable[[str], None] = lambda line: None,
+) -> Restored:
+    """Restore an installation into an empty database of any kind; return what was done.
+
+    `keys` is None if the keys are in place. Raises Conflict, before anything is changed, if the
+    database is not empty or has other migrations, or other keys are in place; InvalidInput if an
+    archive is damaged or cannot be opened.
+    """
+    check_empty()
+    say("Reading the archives from end to end")
+    about = archive_verify(data, identities)
+    if about["migrations"] != migrations():
+        raise Conflict(
+            "The archive was made by version {version}, whose tables are others; install that "
+            "version, restore, and then upgrade.",
+            version=about["dpgeo"],
+        )
+    if keys is not None:
+        archive_verify(keys, identities)
+        restore_keys(keys, identities)
+    restored = Restored()
+    say("Putting files back")
+    restored.files = restore_files(data, identities)
+    say("Putting rows back")
+    with transaction.atomic():
+        check_empty()
+        restored.rows = _restore_rows(data, identities)
+        _settle(restored, datetime.fromisoformat(about["made_at"]), draws_complete)
+        connection.check_constraints()
+    return restored
+
+
+def check_empty() -> None:
+    """Raise Conflict unless the database has tables and no rows of an installation."""
+    if any(
+        model.objects.exists() for model in (User, Organisation, Ledger, Entry, Dataset, Job, Event)
+    ):
+        raise Conflict("The database is not empty; restore into a new one, after `migrate`.")
+
+
+def restore_keys(path: Path, identities: Sequence[Any]) -> None:
+    """Put the keys back. Raises Conflict if others are in place."""
+    files, present = key_files(), present_keys()
+    found = {
+        name.removeprefix(KEYS): content.read()
+        for name, content in archive_members(path, identities)
+        if name.startswith(KEYS)
+    }
+    for name, key in found.items():
+        # A new secret key only ends sessions, and the person key opens what is restored.
+        if name == "person-key" and present.get(name, key).strip() != key.strip():
+            raise Conflict(
+                "Another key of the person hashes is in place; move {path} away first.",
+                path=str(files.get(name, "DPGEO_PERSON_KEY")),
+            )
+    for name, key in found.items():
+        if name in files and present.get(name) != key:
+            _write_key(files[name], key)
+
+
+def _write_key(path: Path, key: bytes) -> None:
+    fresh = path.with_name(f"{path.name}.restored")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(descriptor)
+    fresh.rename(path)
+
+
+def restore_files(data: Path, identities: Sequence[Any]) -> int:
+    """Put the archive's files back where they are missing or cut short; return how many it has."""
+    number = 0
+    storages = ((PRIVATE, private_storage()), (PUBLIC, public_storage()))
+    with work_folder() as folder:
+        for name, content in archive_members(data, identities):
+            for prefix, storage in storages:
+                if name.startswith(prefix):
+                    path = folder / "file"
+                    with path.open("wb") as file:
+                        shutil.copyfileobj(content, file, CHUNK)
+                    _restore_file(storage, name.removeprefix(prefix), path)
+                    number += 1
+    return number
+
+
+def _restore_file(storage: Storage, name: str, path: Path) -> None:
+    """Store a file, unless it is there with the same bytes."""
+    if storage.exists(name):
+        with storage.open(name, "rb") as present, path.open("rb") as content:
+            if _same(present, content):
+                return
+        storage.delete(name)
+    if store(storage, name, path) != name:
+        raise Conflict("The file {name} was stored meanwhile; stop everything else.", name=name)
+
+
+def _same(one: IO[bytes], other: IO[bytes]) -> bool:
+    while (part := other.read(CHUNK)) == one.read(CHUNK):
+        if not part:
+            return True
+    return False
+
+
+def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
+    """Insert all rows; return how many. Raises InvalidInput for a table that is not here."""
+    models = {f"{ROWS}{model._meta.label}.jsonl": model for model in tables()}
+    clear_made_by_migrate()
+    rows = 0
+    for name, content in archive_members(data, identities):
+        if name.startswith(ROWS):
+            if name not in models:
+                raise InvalidInput("The archive has a table that is unknown here.")
+            rows += load_rows(models[name], content)
+    reset_sequences()
+    return rows
+
+
+def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None:
+    """Apply what happened after the backup, and close what may have been spent since."""
+    journal = list(decisions())
+    restored.erased = _erase(journal)
+    if draws_complete:
+        for each in journal:
+            # A decision that was being made while the backup was is not in its rows.
+            if each.kind == TOTAL and each.at >= made_at - LONGEST_DECISION:
+                _set_totals(each)
+    restored.adopted, restored.debited = draws_settle()
+    restored.ended = _end_releases(journal)
+    if not draws_complete:
+        restored.lost = _end_jobs()
+    restored.held = _close_ledgers(journal, draws_complete)
+    detail = "budgets open, draws complete" if draws_complete else "budgets closed"
+    event_record(EventKind.RESTORED, subject=f"{made_at:%Y-%m-%d %H:%M:%S}", detail=detail)
+
+
+def _end_releases(journal: Sequence[Decision]) -> int:
+    """Withdraw and reject again what was withdrawn or rejected; return how many releases."""
+    ended = [each.facts["release"] for each in journal if each.kind in (WITHDRAWN, REJECTED)]
+    now = timezone.now()
+    releases = Release.objects.filter(pk__in=ended)
+    withdrawn = releases.filter(state=ReleaseState.PUBLISHED).update(
+        state=ReleaseState.WITHDRAWN, withdrawn_at=now
+    )
+    # A draft may have been published since, and withdrawn: it is not to be published again.
+    drafts = releases.filter(state=ReleaseState.DRAFT)
+    drafts.update(publish_when_done=False)
+    rejected = drafts.exclude(blob_name="").update(
+        state=ReleaseState.REJECTED, rejected_at=now, rejection=REJECTION
+    )
+    return withdrawn + rejected
+
+
+def _erase(journal: Sequence[Decision]) -> int:
+    """Queue the erasure of everybody who was erased and is not in the backup; return how many."""
+    last: dict[tuple[str, str], str] = {}
+    for each in journal:
+        if each.kind in (ERASED, READMITTED):
+            last[each.facts["dataset"], each.facts["person"]] = each.kind
+    erased = 0
+    for (slug, person), kind in last.items():
+        dataset = Dataset.objects.filter(slug=slug).first()
+        if dataset is None or kind != ERASED:
+            continue
+        digest = bytes.fromhex(person)
+        if Suppression.objects.filter(dataset=dataset, person=digest).exists():
+            continue
+        current = ready_upload(dataset)
+        if current is None:
+            Suppression.objects.create(dataset=dataset, person=digest)
+        else:
+            digest_erase(dataset=dataset, current=current, digest=digest, by=None)
+        erased += 1
+    return erased
+
+
+def _set_totals(decision: Decision) -> None:
+    """Set the totals of a dataset's budgets to those that were decided after the backup."""
+    dataset = Dataset.objects.select_related("ledger").filter(slug=decision.facts["dataset"])
+    for found in dataset:
+        points = points_ledger(found.ledger)
+        for ledger, units in ((found.ledger, "units"), (points, "points")):
+            total = decision.facts.get(units)
+            if ledger is not None and total is not None:
+                stored = Ledger.objects.filter(pk=ledger.pk)
+                # Only what was neither promised nor merged before the backup was ever raised.
+                free = stored.filter(promised_at=None, merged=None, merged_units=0)
+                lowered = stored.filter(total_units__gt=total)
+                for changed in (free, lowered):
+                    changed.update(total_units=Greatest(F("spent_units"), total))
+
+
+def _end_jobs() -> int:
+    """End the jobs that may have drawn after the backup, without refund; return how many."""
+    undrawn = Release.objects.filter(blob_name="")
+    jobs = Job.objects.filter(
+        Q(release__in=undrawn) | Q(shard__release__in=undrawn), state__in=UNFINISHED
+    )
+    pks = list(jobs.values_list("pk", flat=True))
+    return Job.objects.filter(pk__in=pks).update(
+        state=JobState.FAILED,
+        drawing=True,
+        lease=None,
+        lease_until=None,
+        failure=LOST,
+        finished_at=timezone.now(),
+    )
+
+
+def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
+    """Debit what is left of budgets that may have been spent, and promise all totals.
+
+    With `draws_complete` these are the budgets whose merger is lost, and totals of 0, which nobody
+    has decided, stay undecided. Returns how many budgets were debited.
+    """
+    now = timezone.now()
+    own = Ledger.objects.filter(recovers="", merged_into=None)
+    promised = own.filter(promised_at=None)
+    (promised.exclude(total_units=0) if draws_complete else promised).update(promised_at=now)
+    closed = own
+    if draws_complete:
+        lost = _lost_mergers(journal)
+        closed = own.filter(Q(pk__in=lost) | Q(beside__in=lost))
+    held = 0
+    for ledger in closed.distinct():
+        if left := ledger.left_units:
+            Entry.objects.create(
+                ledger=ledger,
+                job=uuid4(),
+                kind=EntryKind.DEBIT,
+                units=left,
+                what=HELD,
+                who="console",
+            )
+            Ledger.objects.filter(pk=ledger.pk).update(spent_units=F("spent_units") + left)
+            held += 1
+    return held
+
+
+def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
+    """Return the ids of ledgers that were merged and are not in the backup."""
+    lost: set[int] = set()
+    for each in journal:
+        if each.kind == MERGED:
+            datasets = Dataset.objects.filter(slug__in=each.facts["datasets"])
+            ledgers = set(datasets.values_list("ledger", flat=True))
+            lost |= ledgers if len(ledgers) > 1 else set()
+    return lost
+
+
+def waiting_erasures() -> list[Upload]:
+    """Return the versions without an erased person that are not made yet."""
+    uploads = Upload.objects.filter(state=UploadState.QUEUED).exclude(erasing=None)
+    return list(uploads.order_by("created_at"))

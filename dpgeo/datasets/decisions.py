@@ -1,0 +1,71 @@
+"""Decisions that a restore must not forget, as one small file each beside the data.
+
+A database that is restored from a backup has forgotten what was decided since: it would bring back
+a person who was erased, publish what was withdrawn, and take a budget for larger than it was
+promised. Each such decision is therefore also a file in the folder `journal` of the private
+storage, which outlives the database and is in every backup. The file is written inside the
+transaction of the decision, so a decision that fails at the very end may leave one. A restore then
+erases or withdraws once too often, which costs utility and never privacy.
+
+A file holds the keyed hash of an erased person, as the database does, and nothing else of the data.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.utils import timezone
+
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.storage import private_storage
+
+JOURNAL = "journal"
+
+ERASED, READMITTED, WITHDRAWN, REJECTED, TOTAL, MERGED = (
+    "erased",
+    "readmitted",
+    "withdrawn",
+    "rejected",
+    "total",
+    "merged",
+)
+"""The kinds of decisions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision, when it was made, and its facts by name."""
+
+    kind: str
+    at: datetime
+    facts: dict[str, Any]
+
+
+def decision_record(kind: str, **facts: Any) -> None:
+    """Write a decision to the private storage. Call it last in the decision's transaction."""
+    at = timezone.now()
+    name = f"{JOURNAL}/{at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(8)}.json"
+    document = {"kind": kind, "at": at.isoformat(), **facts}
+    private_storage().save(name, ContentFile(json.dumps(document).encode()))
+
+
+def decisions() -> Iterator[Decision]:
+    """Yield all decisions in the order of their times. A file cut short by a kill is passed over.
+
+    A file is cut short only if the process was killed before its decision was committed.
+    """
+    storage = private_storage()
+    for name in sorted(stored_names(storage, JOURNAL)):
+        with storage.open(name, "rb") as file:
+            text = file.read()
+        try:
+            facts = json.loads(text)
+            yield Decision(facts.pop("kind"), datetime.fromisoformat(facts.pop("at")), facts)
+        except (ValueError, KeyError):
+            continue

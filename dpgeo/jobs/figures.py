@@ -1,0 +1,88 @@
+"""Figures on jobs for operators: how many are unfinished, how long they took, how many failed.
+
+Privacy argument. When a job ends depends on the private data. These figures leave this
+installation, for instance to a monitoring system that many people read, so they follow the times at
+which API keys may learn that a job has ended (`slots`): until then it counts as unfinished, and
+afterwards only the slot is told, by the class of its duration. No figure is told by dataset. That
+some job failed is one bit that API keys do not get; it is needed to operate the site, and only
+those get it who also receive the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q
+from django.utils import timezone
+
+from dpgeo.jobs.models import Job, JobState
+
+LAST_SLOTS = timedelta(hours=1)
+"""Distance of the slots after the last one of the setting; an end is shown within this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFigures:
+    """Figures on all jobs, as they may be shown at one time.
+
+    `ended` counts the jobs by the longest duration of their class, such as "5m", or "longer".
+    `oldest` is the age in seconds of the oldest unfinished job, and 0 if there is none.
+    """
+
+    unfinished: int
+    oldest: float
+    failed: int
+    ended: dict[str, int]
+
+
+def job_figures() -> JobFigures:
+    """Return the figures as they may be shown now."""
+    now = timezone.now()
+    taken = ExpressionWrapper(F("finished_at") - F("submitted_at"), output_field=DurationField())
+    classes = list(_classes(now))
+    hidden, shown = Q(finished_at=None), Q(pk=None)
+    for _, is_in, is_shown in classes:
+        shown |= is_in & is_shown
+        hidden |= is_in & ~is_shown
+    # `finished_at` and `submitted_at` are never null within a class, so that ~ is exact.
+    counts = {f"c{n}": Count("pk", filter=each[1] & each[2]) for n, each in enumerate(classes)}
+    figures = Job.objects.annotate(taken=taken).aggregate(
+        unfinished=Count("pk", filter=hidden),
+        since=Min("submitted_at", filter=hidden),
+        failed=Count("pk", filter=shown & Q(state=JobState.FAILED)),
+        **counts,
+    )
+    since = figures["since"]
+    return JobFigures(
+        unfinished=figures["unfinished"],
+        oldest=max(0.0, (now - since).total_seconds()) if since else 0.0,
+        failed=figures["failed"],
+        ended={each[0]: figures[f"c{n}"] for n, each in enumerate(classes)},
+    )
+
+
+def ends_shown() -> Q:
+    """Return a filter for ended jobs, annotated with `taken`, whose end may be shown now."""
+    shown = Q(pk=None)
+    for _, is_in, is_shown in _classes(timezone.now()):
+        shown |= is_in & is_shown
+    return shown
+
+
+def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
+    """Yield each class of durations: its name, its jobs, and which of these are shown."""
+    ended = Q(finished_at__isnull=False)
+    slots = [timedelta(minutes=each) for each in settings.DPGEO_JOB_SLOTS]
+    if not slots:
+        yield "any", ended, Q(submitted_at__lte=now)
+        return
+    before = None
+    for minutes, slot in zip(settings.DPGEO_JOB_SLOTS, slots, strict=True):
+        longer = Q(taken__gt=before) if before is not None else Q()
+        yield f"{minutes}m", ended & longer & Q(taken__lte=slot), Q(submitted_at__lte=now - slot)
+        before = slot
+    # Such an end is shown at the next full hour after the request, so at most an hour later.
+    yield "longer", ended & Q(taken__gt=before), Q(finished_at__lte=now - LAST_SLOTS)

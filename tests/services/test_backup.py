@@ -1,0 +1,96 @@
+"""Backups of a busy installation, restored into either kind of database, despite kills."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers import Servers
+from tests.services.installation import Installation, kill
+
+pytestmark = pytest.mark.services
+
+KILLED_AFTER = (1.5, 2.5, 3.5)
+"""Seconds after which a restore is killed: it takes some four, most of them to start."""
+
+LEDGERS = (
+    "from dpgeo.budgets.models import Entry, Ledger; "
+    "print([(l.spent_units, l.total_units, sum(Entry.objects.filter(ledger=l)"
+    ".values_list('units', flat=True))) for l in Ledger.objects.all()])"
+)
+
+
+class Machines:
+    """Installations with SQLite or with the servers, each in a folder of its own."""
+
+    def __init__(self, folder: Path, servers: Servers, stack: ExitStack) -> None:
+        self.folder, self._servers, self._stack = folder, servers, stack
+
+    def make(self, name: str, kind: str) -> Installation:
+        settings = self._servers.environment() if kind == "postgresql" else None
+        (self.folder / name).mkdir()
+        return self._stack.enter_context(closing(Installation(self.folder / name, settings)))
+
+
+@pytest.fixture
+def machines(tmp_path: Path, servers: Servers) -> Iterator[Machines]:
+    with ExitStack() as stack:
+        yield Machines(tmp_path, servers, stack)
+
+
+def run(installation: Installation, *words: str) -> str:
+    """Run a command of manage.py, and return its output."""
+    process = installation.start("manage.py", *words)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, (installation.folder / "log").read_text()[-4000:]
+    return output.decode()
+
+
+def ledgers(installation: Installation) -> list[tuple[int, int, int]]:
+    """Return what each ledger spent, its total, and the sum of its entries."""
+    found: list[Any] = eval(run(installation, "shell", "-v0", "-c", LEDGERS))  # noqa: S307
+    return found
+
+
+@pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
+def test_a_busy_installation_is_restored_into_another_kind_of_database(
+    machines: Machines, source: str, target: str
+) -> None:
+    old, new = machines.make("old", source), machines.make("new", target)
+    made = old.ask("prepare", rows=20_000)
+    ledger = made["ledger"]
+    with old.worker():
+        release = old.ask("request", dataset=made["dataset"])["release"]
+        old.wait_for(release, state="published")
+    identity = machines.folder / "identity"
+    recipient = run(old, "backup", "--make-identity", str(identity)).split()[0]
+    writing = old.begin("debits", ledger=ledger, count=400, epsilon="0.001")
+    archives = run(old, "backup", str(machines.folder / "backups"), "--recipient", recipient)
+    data, keys = archives.splitlines()[:2]
+    assert old.answer(writing)["paid"] == 400
+    ((spent, total, entries),) = ledgers(old)
+    run(new, "migrate", "-v0")
+
+    words = ["restore", data, "--keys", keys, "--identity", str(identity)]
+    for seconds in KILLED_AFTER:
+        process = new.start("manage.py", *words)
+        time.sleep(seconds)
+        kill(process)
+        if ledgers(new):
+            break
+    else:
+        run(new, *words)
+    # The snapshot has whole transactions, and what was spent after it is closed.
+    assert ledgers(new) == [(total, total, total)]
+    assert spent == entries <= total
+    seen = new.ask("look", release=release)
+    assert seen["state"] == "published"
+    run(new, "reap", "--once")
+    assert ledgers(new) == [(total, total, total)]
+    # New rows get numbers of their own.
+    assert new.ask("prepare", rows=10)["ledger"] > ledger
