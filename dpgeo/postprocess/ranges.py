@@ -41,13 +41,8 @@ import shapely
 
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
-<<<<<<< HEAD
-from dpgeo.postprocess.areas import Cover, Shapes, check_work
 from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
-=======
 from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
-from dpgeo.postprocess.layers import make_areas, slice_of
->>>>>>> main
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
