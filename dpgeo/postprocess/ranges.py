@@ -41,8 +41,8 @@ import shapely
 
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
 from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
+from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
@@ -151,20 +151,23 @@ class Ranges:
         inside = np.flatnonzero(shapely.area(within) > 0)
         answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
-            covers = self._areas.covers(within[inside])
-            found: Iterable[RangeAnswer] = map(self._answer, covers)
+            found: Iterable[RangeAnswer]
             if self._pairs:
-                found = self._averages(covers, self._pairs.below.covers(within[inside]))
+                found = self._averages(within[inside])
+            else:
+                found = map(self._answer, self._areas.covers(within[inside]))
             for index, answer in zip(inside.tolist(), found, strict=True):
                 answers[index] = answer
         return answers
 
-    def _averages(self, above: list[Cover], below: list[Cover]) -> Iterator[RangeAnswer]:
+    def _averages(self, regions: Shapes) -> Iterator[RangeAnswer]:
         """Yield the answers of a release of averages, from covers by both of its sums."""
+        above: list[Cover] = self._pairs.above.covers(regions)
+        below: list[Cover] = self._pairs.below.covers(regions)
         measure, means = self._pairs.content.measure, self._pairs.means(above, below)
         ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
         for index, cover in enumerate(above):
-            answer = self._answer(cover)
+            answer = self._added(cover)
             if answer.reason is not None:
                 yield answer
                 continue
@@ -174,6 +177,7 @@ class Ranges:
                 answer,
                 estimate=estimate,
                 margin=margin,
+                noise=margin,
                 people=self._people(answer.counted, estimate, margin),
                 average=Average(
                     title=measure.title, unit=measure.shown_unit, value=value, low=low, high=high

@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
-from dpgeo.postprocess.areas import Areas, Cells, Cover, Shapes, squares
+from dpgeo.postprocess.areas import Cells, Cover, Shapes, squares
 from dpgeo.postprocess.fieller import Means, ShareNoise
 from dpgeo.postprocess.layers.features import AVERAGES, INTERVAL, MEAN
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, unit_boxes
@@ -85,8 +85,8 @@ def _layer(
 class Pairs:
     """The measured regions of averages, once with each of the two sums of every region."""
 
-    above: Areas
-    below: Areas
+    above: Cells | ZoneAreas
+    below: Cells | ZoneAreas
     content: AveragesRelease
     regions: int
 
