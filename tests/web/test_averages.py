@@ -13,9 +13,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
-from tests.unit.artefacts.releases import grid_averages_release
+from tests.unit.artefacts.releases import grid_averages_release, zone_averages_release
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -71,22 +72,24 @@ def test_a_file_becomes_a_map_of_mean_speeds(tmp_path: Path) -> None:
     assert west["estimate"] == pytest.approx(3000, rel=0.1)
 
 
+def features_of(released: Released) -> list[dict[str, Any]]:
+    """Return the properties in the GeoJSON file of a published release."""
+    release, client = install(make_dataset(), released), Client()
+    files = client.get(f"/api/v1/releases/{release.pk}").json()["files"]
+    address = next(file["url"] for file in files if file["name"] == "averages.geojson")
+    document = json.loads(b"".join(client.get(address)))
+    return [feature["properties"] for feature in document["features"]]
+
+
 def test_a_share_of_yes_is_shown_in_per_cent() -> None:
-    release = install(make_dataset(), grid_averages_release())
-    features = json.loads(
-        b"".join(
-            Client().get(
-                next(
-                    file["url"]
-                    for file in Client().get(f"/api/v1/releases/{release.pk}").json()["files"]
-                    if file["name"] == "averages.geojson"
-                )
-            )
-        )
-    )["features"]
-    told = [each["properties"] for each in features if each["properties"]["told"]]
-    untold = [each["properties"] for each in features if not each["properties"]["told"]]
+    told = [each for each in features_of(grid_averages_release()) if each["told"]]
     assert told
     assert all(0 <= each["mean_low"] <= each["mean"] <= each["mean_high"] <= 100 for each in told)
-    assert untold
-    assert {each["mean"] for each in untold} == {None}
+
+
+def test_files_hold_no_mean_of_a_zone_with_too_few_records() -> None:
+    north, south = features_of(zone_averages_release())
+    assert north["told"]
+    assert not south["told"]
+    assert [south[name] for name in ("mean", "mean_low", "mean_high")] == [None] * 3
+    assert south["records"] == pytest.approx(6)
