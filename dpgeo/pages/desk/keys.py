@@ -50,6 +50,7 @@ class KeyForm(DeskForm):
         required=False,
         coerce=int,
         empty_value=None,
+        initial="365",
         label=_("Works for"),
         choices=[
             ("365", _("a year")),
