@@ -40,22 +40,31 @@ ARGUMENTS = [
 ]
 
 INSTALL = """
-from dpgeo.artefacts import map_array
+from dpgeo.artefacts import geojson, map_array
 from dpgeo.artefacts.formats import BuiltFile
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import ShapeLayer, layers
 from dpgeo.spatial.area import StudyArea
 from tests import maps
 
 def only_the_picture(released, folder):
     path = folder / map_array.NAME
     map_array.write(released, layers(released), path)
-    return [BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, path)]
+    built = [BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, path)]
+    for layer in layers(released):
+        if isinstance(layer, ShapeLayer):
+            path = folder / (layer.name + geojson.FORMAT.suffix)
+            geojson.FORMAT.write(released, layer, path)
+            built.append(BuiltFile(path.name, geojson.FORMAT.media_type, path))
+    return built
 
 # The files to download take minutes to write and are not fetched by a visit.
 maps.build_files = only_the_picture
 area = StudyArea.from_bounds(*maps.BOUNDS)
-print(maps.install(maps.grid_release(area, {cells}), "Measured").pk)
+print(maps.install({made}, "Measured").pk)
 """
+
+GRID = "maps.grid_release(area, {cells})"
+ZONES = "maps.many_zones_release(area, {zones})"
 
 MEASURE = """() => {
   const at = (mark) => performance.getEntriesByName(mark)[0].startTime / 1000;
@@ -64,7 +73,7 @@ MEASURE = """() => {
   return {
     seconds: at("dpgeo:heatmap"),
     idle: at("dpgeo:drawn"),
-    map: bytes(loaded.filter(({ name }) => /map\\.bin|basemap\\.json/.test(name))),
+    map: bytes(loaded.filter(({ name }) => /map\\.bin|geojson|basemap\\.json/.test(name))),
     scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
     all: bytes(loaded),
   };
@@ -75,6 +84,10 @@ def add_to(subcommands: Any) -> None:
     """Add the subcommand `page` to the command line."""
     parser = subcommands.add_parser("page", help=__doc__)
     parser.add_argument("--cells", type=int, default=1024, help="cells along each side of the map")
+    parser.add_argument("--zones", type=int, help="measure a map of so many zones instead")
+    parser.add_argument(
+        "--embed", action="store_true", help="measure the frame that other pages and notebooks show"
+    )
     parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -82,12 +95,16 @@ def add_to(subcommands: Any) -> None:
 
 def measure(options: argparse.Namespace) -> None:
     """Print the median figures of several visits. Raises OSError if the site does not start."""
-    with site(INSTALL.format(cells=options.cells)) as measured:
-        address = f"{measured.address}/maps/{measured.release}/"
+    made, words = GRID.format(cells=options.cells), f"{options.cells} x {options.cells} cells"
+    if options.zones:
+        made, words = ZONES.format(zones=options.zones), f"{options.zones} zones"
+    with site(INSTALL.format(made=made)) as measured:
+        folder = "embed" if options.embed else "maps"
+        address = f"{measured.address}/{folder}/{measured.release}/"
         visits = list(visit(address, options.repeat))
     seconds = [each["seconds"] for each in visits]
     line: dict[str, str | float] = {
-        "name": f"page: first heatmap of {options.cells} x {options.cells} cells",
+        "name": f"{'frame' if options.embed else 'page'}: first heatmap of {words}",
         "seconds": statistics.median(seconds),
         "seconds_least": min(seconds),
         "seconds_most": max(seconds),

@@ -13,8 +13,10 @@ import tempfile
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import shapely
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -31,6 +33,7 @@ from dpgeo.core.released import (
     PartitionRelease,
     Released,
     SlicesRelease,
+    ZonesRelease,
 )
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import TIME_SLICES
@@ -44,6 +47,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 BOUNDS = (12.42, 55.56, 12.74, 55.76)
 """A box on a coast, so that maps show land and water. The city in it is invented."""
@@ -84,6 +88,34 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
     content = GridRelease(grid=grid, counts=counts, noise=noise)
     trace = (Measured(label="cell counts", epsilon=epsilon, noise=noise),)
     return _released("uniform-grid", area, content, trace, Unit(unit))
+
+
+def many_zones_release(area: StudyArea, zones: int, seed: int = 7) -> Released:
+    """Return a release of many invented zones, smaller where the city is dense; each person is in
+    at most 4.
+    """
+    grid = Grid.over(area, 128)
+    crowd = np.where(grid.inside(area), city(grid) + 1.0, 0.0).ravel()
+    generator = np.random.default_rng(seed)
+    row, column = np.divmod(
+        generator.choice(crowd.size, zones, p=crowd / crowd.sum()), grid.columns
+    )
+    places = grid.box_bounds(np.stack([row, row + 1, column, column + 1], axis=1))
+    across, up = generator.random((2, zones))
+    x = places[:, 0] + across * (places[:, 2] - places[:, 0])
+    y = places[:, 1] + up * (places[:, 3] - places[:, 1])
+    parts = shapely.voronoi_polygons(shapely.multipoints(np.stack([x, y], axis=1)))
+    shapes = shapely.intersection(shapely.get_parts(parts), shapely.box(*area.bounds))
+    shapes = shapes[shapely.area(shapes) > 0]
+    names = tuple(f"Ward {number}" for number in range(1, len(shapes) + 1))
+    epsilon = Fraction(1)
+    noise = DiscreteLaplace(epsilon, 4)
+    counts = generator.poisson(40, len(shapes)) + _noise(noise, (len(shapes),))
+    content = ZonesRelease(
+        zones=Zones(keys=names, names=names, shapes=shapes), counts=counts, noise=noise
+    )
+    trace = (Measured(label="zone counts", epsilon=epsilon, noise=noise),)
+    return _released("zones", area, content, trace, Unit.PERSON)
 
 
 def slices_release(area: StudyArea, cells: int = 32) -> Released:
@@ -237,12 +269,19 @@ Gridded = GridRelease | SlicesRelease | ContourRelease | PartitionRelease
 
 
 def _released(
-    mechanism: str, area: StudyArea, content: Gridded, trace: tuple[Measured, ...], unit: Unit
+    mechanism: str,
+    area: StudyArea,
+    content: Gridded | ZonesRelease,
+    trace: tuple[Measured, ...],
+    unit: Unit,
 ) -> Released:
+    parameters: dict[str, Any] = (
+        {"zones": "wards"} if isinstance(content, ZonesRelease) else {"cells": content.grid.columns}
+    )
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,
-        parameters={"cells": content.grid.columns},
+        parameters=parameters,
         software="dpgeo test",
         about={
             "title": "People in Vessby",

@@ -58,7 +58,8 @@ BOX = Query(
 
 LAYER_WORDS = (
     "The time slice to count in, by the name of its layer such as cells-06-12, if the release has "
-    "time slices. By default all slices are added up."
+    "time slices; by default all slices are added up. If the release has a surface inferred from "
+    "its counts, partitions answers from the measured counts of the last phase alone."
 )
 
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
@@ -182,6 +183,17 @@ class AnswerSerializer(Document):
     margin = serializers.FloatField(
         allow_null=True, help_text="The margin of error: half the width of the interval."
     )
+    noise_margin = serializers.FloatField(
+        allow_null=True,
+        help_text="The part of the margin that is the noise in the counts. The margin is the root "
+        "of the sum of the squares of its two parts.",
+    )
+    model_margin = serializers.FloatField(
+        allow_null=True,
+        help_text="The part of the margin that is a model: how unevenly people may be spread in "
+        "measured areas that the region's edge cuts. Null where there is such an error that the "
+        "margin does not include.",
+    )
     low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
     high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
     counted = serializers.ChoiceField(
@@ -229,6 +241,14 @@ class AnswerSerializer(Document):
         """Return the margin, or None if nothing was counted in the region."""
         return known(region.answer.margin)
 
+    def get_noise_margin(self, region: RegionAnswer) -> float | None:
+        """Return the margin's part for noise, or None if nothing was counted in the region."""
+        return known(region.answer.noise)
+
+    def get_model_margin(self, region: RegionAnswer) -> float | None:
+        """Return the margin's part for unevenness, or None if it has none."""
+        return region.answer.model
+
     def get_low(self, region: RegionAnswer) -> float | None:
         """Return the estimate minus the margin, or None if nothing was counted."""
         return known(region.answer.estimate - region.answer.margin)
@@ -252,7 +272,7 @@ def known(figure: float) -> float | None:
 
 
 class AnswersSerializer(Document):
-    """The measured counts of each region: noisy, after contribution bounding."""
+    """The estimated count of each region: noisy, after contribution bounding."""
 
     release = serializers.CharField(help_text="The release's id.")
     counting = serializers.ChoiceField(

@@ -1,7 +1,8 @@
-"""Study areas without the sea and large lakes, made once, when the area is declared.
+"""Study areas without the sea and large lakes.
 
-What is stored is the area that is left. It never changes with the ground, and releases, statements
-and refusals of rows see no other.
+Water is subtracted once, when the area is declared, and only the remaining area is stored.
+Releases, statements and the refusal of rows all use it. Later changes of the ground do not
+change it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from django.conf import settings
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.declaration import clean_area
 from dpgeo.ground.regions import regions
-from dpgeo.ground.water import dry
+from dpgeo.ground.water import subtract_water
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.land import land_polygons
 
 WITHOUT_WATER = "without_water"
-"""The member of a dataset's `area_choice` that names who says where water is."""
+"""The member of a dataset's `area_choice` that names the sources of the water."""
 
 SWITCH = "leave_out_water"
-"""The input that asks for it."""
+"""The input that requests it."""
 
 
 def land_file() -> Path:
@@ -36,11 +37,12 @@ def leave_out_water(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an area without the sea and large lakes, and how it was chosen.
 
-    Nothing but public geometry decides. Raises InvalidInput, also where only water is left.
+    Only public geometry is used. Raises InvalidInput if the area is invalid or all water.
     """
     folder = Path(settings.GROUND_DIR)
     area = StudyArea.from_geojson(clean_area(study_area))
-    left, sources = dry(area, folder, regions(folder), land_polygons(land_file()))
+    land = land_polygons(land_file())
+    left, sources = subtract_water(area, folder, regions(folder), land)
     if left is None:
         raise InvalidInput(
             "Nothing of the study area is land; keep the sea and lakes, or choose another area.",

@@ -1,4 +1,4 @@
-"""Previews of uploads: what is seen of a file before its columns are confirmed, and by whom."""
+"""Previews of uploads: what owners and API keys see of a file before its columns are confirmed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
 
 
 def upload_key_preview(*, upload: Upload) -> Preview:
-    """Return what an API key may learn of a file: its header, if its name tells that it has one.
+    """Return what an API key may learn of a file: its header, if its name says that it has one.
 
-    Of other files the name alone tells: whether their rows can be read depends on the rows. Raises
-    as `upload_preview`.
+    For any other file, that is only the format that its name indicates, because whether its rows
+    can be read depends on the rows. Raises the same errors as `upload_preview`.
     """
     check_kept(upload)
     if named := header_format(upload):
@@ -154,9 +154,9 @@ def upload_look(*, upload: Upload) -> Upload:
 
 
 def header_format(upload: Upload) -> str:
-    """Return the format that a file's name, or the names in its archive, tell.
+    """Return the format that a file's name, or the names in its archive, indicate.
 
-    Returns "" if they tell none, or one in which the names of the columns stand in the rows.
+    Returns "" if they indicate none, or one that has its column names in the rows.
     """
     named = form_by_name(upload.file_name)
     if not named and upload.file_name.lower().endswith(".zip"):

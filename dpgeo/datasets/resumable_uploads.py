@@ -93,9 +93,9 @@ def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
 def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or wait for their columns, newest first.
 
-    They are at most MOST_LISTED. For a `key` they are those that it announced: names and sizes of
-    the files that members send are private. It is not told which of them cannot be read,
-    nor when an erasure deletes them.
+    There are at most MOST_LISTED. With a `key`, they are the files that it announced, because the
+    names and sizes of members' files are private. The list does not show the key which of its files
+    cannot be read, or when an erasure deletes them.
     """
     announced = Q(key=key) if key else Q()
     arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]

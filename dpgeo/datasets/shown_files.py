@@ -6,9 +6,9 @@ another dataset with a tighter area would leave no such record. Therefore every 
 page is kept apart from the dataset, and the statements of all datasets of the organisation that are
 declared later say how many there had been.
 
-The record rests on what members do, and on nothing in a file: neither on its bytes, nor on whether
-it can be read. If it told whether two files are the same, a statement would tell whoever knows all
-rows but one whether that row is there.
+The record depends on what members do, and not on any file: neither on its bytes nor on whether it
+can be read. If the record showed whether two files are the same, then somebody who knows all rows
+but one could learn from a statement whether that row is there.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from dpgeo.datasets.models import ShownFile, Upload
 
 
 def upload_shown(*, upload: Upload) -> None:
-    """Record that a member opens an upload's page, beside its dataset's area of today.
+    """Record that a member opens an upload's page beside the dataset's current study area.
 
-    A file of invented people shows nothing. Repeating this on a later day moves the day.
+    Files of invented people are not recorded. If the same area is recorded already, only the day is
+    updated.
     """
     if upload.invented:
         return

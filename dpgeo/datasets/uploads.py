@@ -115,11 +115,11 @@ def offered_columns(upload: Upload, seen: Preview) -> Columns:
 def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) -> Upload:
     """Accept an upload with its columns and queue its ingestion.
 
-    Columns without a format have the one that the file's name tells. The first confirmation
-    freezes the dataset's declared facts. The columns may be confirmed again,
-    and changed, until a release is requested. `by_key` is whether an API key confirms them: it
-    learns nothing of the rows. Raises InvalidInput for a column that is not in the file; Conflict
-    if releases depend on other columns, or if the upload is queued or read already.
+    Columns without a format get the one that the file's name indicates. The first confirmation
+    freezes the dataset's declared facts. The columns may be confirmed again, and changed, until a
+    release is requested. `by_key` is whether an API key confirms them; a key learns nothing about
+    the rows. Raises InvalidInput for a column that is not in the file, or Conflict if releases
+    depend on other columns or the upload is queued or read already.
     """
     dataset = upload.dataset
     open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
@@ -306,7 +306,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: b
 
 
 class _Present(NamedTuple):
-    """The names of all columns of a file, and whether whoever asked may see them."""
+    """The names of all columns of a file, and whether the requester may see them."""
 
     names: list[str]
     public: bool = True
@@ -315,9 +315,9 @@ class _Present(NamedTuple):
 def _present_columns(upload: Upload, columns: Columns, by_key: bool) -> _Present | None:
     """Return the columns of a file in a declared format; None if their names stand in its rows.
 
-    A file that is declared to have no header is not looked at. For an API key nothing else is
-    either, unless its name tells that the format has a header: the format is the caller's choice,
-    and in another one any row may be parsed as names.
+    A file that is declared to have no header is not read. For an API key, other files are not read
+    either, unless their name says that the format has a header: the caller chooses the format, and
+    in the wrong one any row might be parsed as names.
     """
     if unnamed := unnamed_columns(columns.layout.columns):
         return _Present(unnamed)

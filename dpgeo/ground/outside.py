@@ -1,7 +1,7 @@
-"""Vector tiles of another server, for maps that no ground of this site reaches.
+"""Vector tiles from another server, for maps where this site has no ground.
 
-Off unless the operator names one: that server learns the network address of every visitor of such a
-map, and which place they look at.
+They are off unless the operator names a server, because that server learns the network address of
+each visitor of such a map, and which place the visitor looks at.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ URL, ATTRIBUTION, ZOOMS = (
 class OutsideGround:
     """Tiles in the Shortbread schema at `tiles`, an address with {z}, {x} and {y}.
 
-    `origin` is the scheme, host and port that browsers ask, `host` the same as people write it.
+    `origin` is the scheme, host and port; `host` is the same without the scheme, for people.
     """
 
     tiles: str
@@ -49,7 +49,7 @@ class OutsideGround:
 
 
 def read_outside(url: str, attribution: str, zooms: str) -> OutsideGround | None:
-    """Read the operator's settings; None where no address is given.
+    """Read the operator's settings; return None if they give no address.
 
     `zooms` are the lowest and highest zoom of the tiles, such as "0-14". Raises InvalidInput.
     """
@@ -83,7 +83,7 @@ def _origin(url: str) -> tuple[str, str]:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise InvalidInput("Is not an address.", field=URL) from None
-    # The host goes into a header and must be exact: no mark, wildcard or password within it.
+    # The host goes into a header, so it must not contain a wildcard, a placeholder or a password.
     if not HOST.fullmatch(host) or "@" in parts.netloc or not url.isascii() or " " in url:
         raise InvalidInput(
             "Must be an address like https://tiles.example.org/{z}/{x}/{y}.mvt.", field=URL

@@ -1,8 +1,8 @@
-"""Sea and large lakes, which an owner may leave out of a study area before there are data.
+"""Subtraction of the sea and large lakes from a study area, before there are data.
 
-Shapes follow from the ground of the site, Natural Earth's land and the area alone, all of them
-public. Near the shore water stays in the area: quays, moorings and rough positions lie there, and
-so does the inaccuracy of the source.
+The result depends only on this site's ground, on Natural Earth's land and on the area, all of which
+are public. Water near a shore stays in the area, because quays, moorings and inexact positions lie
+there, and because the sources are inexact too.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from dpgeo.spatial.projection import (
     to_mercator,
 )
 
-LEAST_LARGE = 1.0
-"""Square kilometres of the smallest water that is left out."""
+LEAST_KM2 = 1.0
+"""Area in square kilometres of the smallest water that is left out."""
 
 SHORE_METRES = 100.0
 COARSE_SHORE_METRES = 2000.0
-"""Widths of water that stay along a shore of the ground, and of Natural Earth, on 1:10m."""
+"""Widths of the water that stays in the area along shores: of the ground, and of Natural Earth."""
 
 MOST_TILES = 300
-"""Most tiles that are read of a region; larger areas take lower zooms."""
+"""Most tiles read from a region; larger areas use a lower zoom."""
 
 TILE_UNITS = 4096
 COARSENESS = 8
 """Units of a tile by which shapes may have been simplified."""
 
 LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
-"""Kinds of water that are left out. Rivers, canals and docks stay, with their bridges."""
+"""Kinds of water that are left out. Rivers, canals and docks stay, with the bridges over them."""
 
 MOST_CORNERS = 15_000
 
@@ -55,26 +55,27 @@ NATURAL_EARTH = "Natural Earth, 1:10m (the sea alone, no lakes)"
 
 @dataclass(slots=True)
 class Water:
-    """Water in Web Mercator metres, and who says that it is there."""
+    """Shapes of water in Web Mercator metres, and the names of their sources."""
 
     shapes: list[shapely.Geometry] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
 
     def add(self, shape: shapely.Geometry, source: str) -> None:
-        """Add a piece of water; an empty one still names its source."""
+        """Add a piece of water and its source, even if the piece is empty."""
         if source not in self.sources:
             self.sources.append(source)
         if not shape.is_empty:
             self.shapes.append(shape)
 
 
-def dry(
+def subtract_water(
     area: StudyArea, folder: Path, regions: Sequence[Region], land: Any
 ) -> tuple[StudyArea | None, list[str]]:
-    """Return an area without the sea and large lakes, None if nothing is left, and the sources.
+    """Return an area without the sea and large lakes, and the names of the sources.
 
-    `regions` are the ground in `folder`, `land` Natural Earth's polygons (n,) in degrees; without
-    any, there is no sea where the ground knows none.
+    The area is None if nothing is left. `regions` are the ground in `folder`. `land` holds Natural
+    Earth's polygons (n,) in degrees, from which the sea follows where no ground has it; if `land`
+    is empty, there is no sea there.
     """
     whole = _projected(area.shape)
     water, rest = Water(), _surroundings(whole)
@@ -96,7 +97,7 @@ def dry(
 
 
 def _surroundings(whole: shapely.Geometry) -> shapely.Geometry:
-    """Return a box beyond an area: lakes are measured and shores are found there, too."""
+    """Return a larger box around an area, in which lakes are measured and shores are found."""
     west, south, east, north = whole.bounds
     beyond = AROUND_METRES + max(east - west, north - south) / 20
     return shapely.box(west - beyond, south - beyond, east + beyond, north + beyond)
@@ -121,12 +122,12 @@ def _water_of(
             path, layer=layer, columns=["kind"], bbox=part.bounds, ZOOM_LEVEL=zoom
         )
         kinds = values[0] if values else ["ocean"] * len(encoded)
-        # Pieces of tiles, joined across their seams.
         shapes += [
             shapely.make_valid(shapely.from_wkb(each))
             for each, kind in zip(encoded, kinds, strict=True)
             if layer == "ocean" or kind in LAKES
         ]
+    # Join the pieces of neighbouring tiles.
     joined = shapely.buffer(shapely.union_all(shapes), SEAM_METRES, join_style="mitre")
     pixel = 2 * math.pi * MERCATOR_RADIUS_METRES / 2**zoom / TILE_UNITS
     return shapely.intersection(joined, part), COARSENESS * pixel
@@ -159,9 +160,9 @@ def _from_shore(
 ) -> shapely.Geometry:
     """Return the large waters without the strip along their shores.
 
-    The border of what was looked at is no shore.
+    The edge of `within` does not count as a shore.
     """
-    parts = (each for each in _polygons(water) if _square_kilometres(each) >= LEAST_LARGE)
+    parts = (each for each in _polygons(water) if _square_kilometres(each) >= LEAST_KM2)
     large = shapely.union_all(list(parts))
     strip = metres / _least_scale(within)
     return shapely.difference(large, shapely.buffer(shapely.difference(within, large), strip))
@@ -182,7 +183,7 @@ def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geomet
         if sum(map(shapely.get_num_coordinates, parts)) <= most:
             return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
         tolerance *= 2
-        # A coarse outline may lie on either side: it is moved away from the shore first.
+        # Move the outline off the shore first, because a simplified one may lie on either side.
         plain = shapely.simplify(shapely.buffer(water, -tolerance), tolerance)
 
 

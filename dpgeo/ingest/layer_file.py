@@ -1,9 +1,9 @@
 """Files of statistics offices and GIS as public layers, read by geopandas in the sandbox.
 
 Zipped shapefiles, GeoPackage, FlatGeobuf and GeoParquet in any coordinate system become GeoJSON in
-degrees, from which the constructors of zones, places and densities read a layer. A file is told by
-its first bytes, whatever its name says. Uploads of private rows never come here: GDAL reads public
-geometry alone.
+degrees, from which the constructors of zones, places and densities read a layer. A file's first
+bytes decide its format, whatever its name says. Uploads of private rows are never read here: GDAL
+reads only public geometry.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from dpgeo.ingest.decompress import EMPTY_ZIP, GZIP, ZIP
 
 SQLITE, PARQUET, FLATGEOBUF = b"SQLite format 3\x00", b"PAR1", b"fgb\x03fgb"
 STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
-"""How the files begin that are read here, packed or not."""
+"""First bytes of the files that are read here, packed or not."""
 
 RESULT = "layer.geojson"
 """Name of the file that the worker writes."""
 
 LARGEST_RESULT = 256 << 20
 LONGEST_WAIT = 300
-"""Seconds after which reading is given up because the machine is too busy. The limit on processor
-time, for files that take too much work, is in `sandbox_worker`."""
+"""Seconds after which reading is given up because the machine is too busy. `sandbox_worker` limits
+the processor time.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

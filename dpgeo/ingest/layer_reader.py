@@ -1,8 +1,9 @@
 """Reading of public layers with geopandas, inside the sandbox only.
 
-GDAL knows dozens of formats, some of which name other files or addresses. So only three of its
-drivers are registered, the format is decided by the file's first bytes, HTTP leads nowhere, and a
-GeoPackage may hold neither views nor computed columns where GDAL reads.
+GDAL knows dozens of formats, and in some of them a file can refer to other files or addresses. So
+only three of its drivers are registered, the file's first bytes decide its format, and GDAL's proxy
+for HTTP does not answer. The tables that it reads from a GeoPackage may be neither views nor have
+computed columns.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SUFFIXES = {SQLITE: ".gpkg", FLATGEOBUF: ".fgb", PARQUET: ".parquet"}
 
 MOST_FEATURES = 200_000
 MOST_READ_CORNERS = 5_000_000
-"""Limits of a file, which may have more features than a layer, as one of a whole country has."""
+"""Limits of a file. It may have more features than a layer, such as those of a whole country."""
 
 MOST_UNPACKED = 1 << 30
 """Bytes of an unpacked file."""
@@ -59,7 +60,7 @@ SAME_DEGREES = 1e-5
 
 
 def restrict_drivers() -> None:
-    """Leave only DRIVERS to GDAL, by starting this process again: it registers them once."""
+    """Restart this process with only DRIVERS registered, since GDAL registers them only once."""
     from pyogrio import list_drivers
 
     others = sorted(set(list_drivers()) - set(DRIVERS))
@@ -133,7 +134,7 @@ def _undamaged() -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged() from error  # of Arrow, for contents
+        raise _damaged() from error  # Arrow raises it for damaged contents
 
 
 def _damaged() -> InvalidInput:
@@ -251,7 +252,7 @@ def _columns(table: GeoDataFrame, choices: LayerChoices) -> list[str]:
 
 
 def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
-    """Convert geometries to degrees and mend invalid ones. Raises InvalidInput."""
+    """Convert geometries to degrees and repair invalid ones. Raises InvalidInput."""
     stated, declared = _system_of(table), choices.crs and clean_crs(choices.crs)
     if stated is None and not declared:
         raise InvalidInput(
@@ -277,12 +278,12 @@ def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
                 declared=declared,
                 field="file_crs",
             )
-    mended = _single if choices.kind == LayerKind.PLACES else _valid
-    return found.set_geometry(mended(found.geometry.array.to_numpy().copy()), crs=4326)
+    repair = _single if choices.kind == LayerKind.PLACES else _valid
+    return found.set_geometry(repair(found.geometry.array.to_numpy().copy()), crs=4326)
 
 
 def _system_of(table: GeoDataFrame) -> Any:
-    """Return the coordinate system that a file states, None if it states none on the earth."""
+    """Return the coordinate system that a file states, or None if it states none on the Earth."""
     system = table.crs
     flat = system is not None and (system.is_projected or system.is_geographic)
     return system if flat and not system.name.lower().startswith("undefined") else None

@@ -12,7 +12,7 @@ from dpgeo.ground.outside import OutsideGround, read_outside
 
 
 def read_settings() -> OutsideGround | None:
-    """Return what the operator's settings name, None without any. Raises InvalidInput."""
+    """Return the ground that the settings name, or None if they name none. Raises InvalidInput."""
     return read_outside(
         settings.DPGEO_GROUND_URL,
         settings.DPGEO_GROUND_ATTRIBUTION,
@@ -21,7 +21,7 @@ def read_settings() -> OutsideGround | None:
 
 
 def outside_ground() -> OutsideGround | None:
-    """Return the other server's ground; None by default, and where the settings are wrong."""
+    """Return the other server's ground, or None if there is none or the settings are wrong."""
     try:
         return read_settings()
     except InvalidInput:  # the system check says what is wrong
@@ -34,6 +34,6 @@ def check_outside_ground(**_: Any) -> list[CheckMessage]:
     try:
         read_settings()
     except InvalidInput as error:
-        hint = "Until it is mended, maps lie on this site's own ground alone."
+        hint = "Until this is fixed, maps use only this site's own ground."
         return [Error(f"{error.field}: {error}", hint=hint, id="dpgeo.pages.E001")]
     return []

@@ -6,6 +6,11 @@ the study area) that lies inside the query region. This assumes that people are 
 measured region; the interval does not include the error of that assumption. Outside the study area
 every count is 0, which is public.
 
+Inferred surfaces. If a release has a surface inferred from all its counts (auto, and quadtree with
+`inference = surroundings`), an answer is the sum of this surface over the region, which is closer
+to the truth than any sum of the last counts alone; see `postprocess.surface_areas` for its
+interval. What follows is about all other releases, and about the layer of measured partitions.
+
 Which counts. Only counts with fresh noise are used: cells of a grid, the last counts of a partition
 or of phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a
 partition was grown are not used, because the partition depends on their noise and they would be
@@ -36,12 +41,20 @@ import shapely
 
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
-from dpgeo.postprocess.areas import Cover, Shapes, check_work
+from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
 from dpgeo.postprocess.layers import make_areas, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
 EXACT = "The interval is exact for the noise."
+INFERRED = (
+    "The estimate is inferred from all counts of this map together. The interval is a model's, "
+    "checked on generated maps: part of it is the noise that is left."
+)
+UNEVEN = (
+    "The other part is how unevenly people may be spread in the measured areas that the region's "
+    "edge cuts."
+)
 UNMEASURED = "No count that was published lies in this region."
 CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
@@ -61,7 +74,10 @@ class Reason(StrEnum):
 class RangeAnswer:
     """Estimated count in a query region, with the half-width `margin` of its 95 % interval.
 
-    Both are NaN if nothing was added up; `reason` then says why. If `exact`, only whole counts were
+    Both are NaN if nothing was added up; `reason` then says why. `noise` is the part of the margin
+    that noise causes, and `model` the part for how people may be spread in measured regions that
+    the query region cuts; the margin is the root of the sum of their squares. `model` is None if
+    the margin does not include such a part. If `exact`, only whole counts were
     added up, and their noise is the only error. `areas` is the number of measured regions used, and
     `cut` the number of these that were used in part. `counted` says what is counted: people,
     sightings or visits. `people` holds the fewest and the most people that the estimate can stand
@@ -70,6 +86,8 @@ class RangeAnswer:
 
     estimate: float
     margin: float
+    noise: float
+    model: float | None
     exact: bool
     areas: int
     cut: int
@@ -90,7 +108,8 @@ CPU time.
 class Ranges:
     """Answers to range queries on one release.
 
-    `layer` is the name of a time slice's layer; if it is empty, all slices are added up. Raises
+    `layer` is the name of a time slice's layer, or "partitions" for the measured counts beside an
+    inferred surface; if it is empty, all slices are added up. Raises
     Conflict for a release without counts of regions, and InvalidInput (field "layer") for an
     unknown slice.
     """
@@ -147,7 +166,27 @@ class Ranges:
         starts, ends = np.stack([edges.x0, -edges.y0], 1), np.stack([edges.x1, -edges.y1], 1)
         return shapely.STRtree(shapely.linestrings(np.stack([starts, ends], 1)))
 
-    def _answer(self, cover: Cover) -> RangeAnswer:
+    def _answer(self, cover: Cover | Inferred) -> RangeAnswer:
+        return self._inferred(cover) if isinstance(cover, Inferred) else self._added(cover)
+
+    def _inferred(self, cover: Inferred) -> RangeAnswer:
+        if not cover.areas:
+            return self._nothing(Reason.UNMEASURED, (UNMEASURED,))
+        counted = self._counted(False)
+        return RangeAnswer(
+            estimate=cover.estimate,
+            margin=cover.margin,
+            noise=cover.noise,
+            model=cover.model,
+            exact=False,
+            areas=cover.areas,
+            cut=cover.cut,
+            counted=counted,
+            people=self._people(counted, cover.estimate, cover.margin),
+            notes=(INFERRED, UNEVEN) if cover.cut else (INFERRED,),
+        )
+
+    def _added(self, cover: Cover) -> RangeAnswer:
         whole, cut = sum(cover.whole.values()), len(cover.values)
         if not whole + cut:
             return self._nothing(Reason.UNMEASURED, (UNMEASURED, *cover.notes))
@@ -157,6 +196,8 @@ class Ranges:
         return RangeAnswer(
             estimate=estimate,
             margin=margin,
+            noise=margin,
+            model=None if cut else 0.0,
             exact=not notes,
             areas=whole + cut,
             cut=cut,
@@ -169,6 +210,8 @@ class Ranges:
         return RangeAnswer(
             estimate=math.nan,
             margin=math.nan,
+            noise=math.nan,
+            model=None,
             exact=False,
             areas=0,
             cut=0,

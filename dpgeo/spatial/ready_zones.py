@@ -72,6 +72,11 @@ def square_sides(area: StudyArea) -> list[int]:
     return [side for side in SQUARE_METRES if FEWEST <= metres / side**2 <= MOST_ZONES / 2]
 
 
+def side_name(side: int) -> str:
+    """Return the side of a square, in metres, as keys of the grid write it: "1km" or "100m"."""
+    return f"{side // 1000}km" if side >= 1000 else f"{side}m"
+
+
 def european_squares(area: StudyArea, side: int) -> Document:
     """Return the squares of the European grid (ETRS89-LAEA) that touch an area as GeoJSON.
 
@@ -95,7 +100,7 @@ def european_squares(area: StudyArea, side: int) -> Document:
     shapes = shapely.polygons(degrees)
     shapely.prepare(area.shape)
     touched = shapely.intersects(area.shape, shapes)
-    unit, name = (1000, f"{side // 1000}km") if side >= 1000 else (side, f"{side}m")
+    unit, name = min(side, 1000), side_name(side)
     keys = [
         f"{name}E{each * side // unit}N{other * side // unit}"
         for each, other in zip(column[touched].tolist(), row[touched].tolist(), strict=True)

@@ -18,7 +18,7 @@ from dpgeo.ground.adding import ground_add
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, Open
-from tests.browser.pixels import read_png, screenshot, token, where
+from tests.browser.pixels import ramp_share, read_png, screenshot, token, where
 from tests.browser.test_accessibility import violations
 from tests.maps import grid_release
 from tests.unit.ground.files import TILES
@@ -155,6 +155,14 @@ def test_the_credit_leads_to_the_licence(open_page: Open, released: Release) -> 
     assert credit.get_attribute("href") == "https://www.openstreetmap.org/copyright"
     assert credit.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # On a phone the box for places is a strip over the map, and the released map opens below it.
+    box, sheet = (page.locator(each).bounding_box() for each in ("form.find", "#map .sheet"))
+    page.locator("form.find").evaluate("box => { box.style.visibility = 'hidden'; }")
+    image = screenshot(page, "#map .sheet")
+    strip = int(box["y"] + box["height"] - sheet["y"])
+    beside = int(box["x"] - sheet["x"])
+    assert ramp_share(image[:strip, beside:-8], "light") == 0
+    assert ramp_share(image[strip:], "light") > 0.01
 
 
 def test_the_picture_file_has_the_streets_and_their_credit(

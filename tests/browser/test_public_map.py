@@ -338,6 +338,13 @@ def test_the_saved_picture_contains_map_legend_and_caption(
     assert ramp_share(above, "light") > 0.02
     assert share(below, "tide-6", "light") > 0.001, "the legend"
     assert share(below, "ink", "light") > 0.001, "the words"
+    # The printer gets the same picture, in place of a canvas that cannot be printed.
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert not page.locator("#map .sheet").is_visible()
+    printed = screenshot(page, "#map .print-picture")
+    assert ramp_share(printed, "light") > 0.01
+    assert share(printed, "ink", "light") > 0.001
 
 
 def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Release) -> None:

@@ -77,7 +77,7 @@ def test_pointing_says_radius_people_and_the_reason_where_there_is_none(
     point(page, IN_TOWN)
     words = page.locator("#map .flag").inner_text()
     assert "m around" in words
-    assert "people notified" in words
+    assert "people asked" in words
     point(page, AT_SEA)
     words = page.locator("#map .flag").inner_text()
     assert "Out of reach" in words
@@ -127,7 +127,7 @@ def test_the_file_has_the_bands_that_are_drawn(
     taken.value.save_as(path)
     assert path.name == "radius.gpkg"
     tables = {name for name, _ in pyogrio.list_layers(path)}
-    assert tables == {"radius_bands", "radius_lines", "radius_out_of_reach"}
+    assert tables == {"radius_bands", "radius_lines", "radius_out_of_reach", "layer_styles"}
     classes = page.locator("#map .legend .ramp i").count()
     assert len(pyogrio.read_dataframe(path, layer="radius_bands")) == classes
 
@@ -159,7 +159,7 @@ def test_a_campaign_opens_on_the_radius_at_the_even_reward_of_its_tasks(
     shown(page)
     assert page.input_value("#reward") == "30"
     point(page, IN_TOWN)
-    assert "people notified" in page.locator("#map .flag").inner_text()
+    assert "people asked" in page.locator("#map .flag").inner_text()
     assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.05
 
 

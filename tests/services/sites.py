@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 import urllib.error
 import urllib.parse
@@ -119,6 +120,15 @@ def site_of(installation: Installation) -> Iterator[int]:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         yield port
+
+
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a site on the port answers; fail if the process in front of it ends first."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not answers(port):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def answers(port: int) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from tests.requirements import need
 from tests.servers import free_port
 from tests.services.installation import Installation, kill
-from tests.services.sites import Site, answers, site_of
+from tests.services.sites import Site, site_of, wait_until_it_answers
 
 pytestmark = pytest.mark.services
 
@@ -58,11 +58,7 @@ def cached(folder: Path, site: int) -> Iterator[int]:
     words = [program, "-c", str(folder / "conf"), "-g", "user root; daemon off;"]
     process = subprocess.Popen(words, start_new_session=True)
     try:
-        deadline = time.monotonic() + 60
-        while not answers(port):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until_it_answers(process, port)
         yield port
     finally:
         kill(process)

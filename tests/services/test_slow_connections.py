@@ -16,7 +16,7 @@ import pytest
 from tests.requirements import need
 from tests.servers import free_port
 from tests.services.installation import ROOT, Installation, kill
-from tests.services.sites import PATIENCE_SECONDS, answers, site_of
+from tests.services.sites import site_of, wait_until_it_answers
 from tests.services.slow_connections import (
     BEGINNINGS,
     LARGE_BYTES,
@@ -69,11 +69,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
     process = subprocess.Popen(words, start_new_session=True)
     try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not answers(port):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until_it_answers(process, port)
         yield port
     finally:
         kill(process)
@@ -116,11 +112,7 @@ def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     environment = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     process = subprocess.Popen(words, start_new_session=True, env=environment)
     try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not answers(port):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until_it_answers(process, port)
         yield port
     finally:
         kill(process)

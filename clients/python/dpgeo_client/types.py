@@ -20,6 +20,8 @@ class Answer(TypedDict):
     id: Any
     estimate: float | None
     margin: float | None
+    noise_margin: float | None
+    model_margin: float | None
     low: float | None
     high: float | None
     counted: CountedEnum
@@ -34,7 +36,7 @@ class Answer(TypedDict):
 
 
 class Answers(TypedDict):
-    """The measured counts of each region: noisy, after contribution bounding."""
+    """The estimated count of each region: noisy, after contribution bounding."""
 
     release: str
     counting: CountingEnum

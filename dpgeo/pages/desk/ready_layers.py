@@ -29,6 +29,7 @@ from dpgeo.spatial.ready_zones import (
     european_squares,
     h3_hexagons,
     h3_resolutions,
+    side_name,
     square_sides,
 )
 
@@ -85,8 +86,8 @@ def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
     what, region_name, which = value.split(":")
     if what == "squares":
         side = int(which)
-        name = f"squares-{side // 1000}km" if side >= 1000 else f"squares-{side}m"
-        return _facts(name, _squares_title(side), european_squares(area, side), INSPIRE)
+        document = european_squares(area, side)
+        return _facts(f"squares-{side_name(side)}", _squares_title(side), document, INSPIRE)
     if what == "hexagons":
         document = h3_hexagons(area, int(which))
         return _facts(f"h3-{which}", _hexagons_title(int(which)), document, H3)

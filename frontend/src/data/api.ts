@@ -8,6 +8,10 @@ export type Answer = {
   estimate: number | null;
   /** The margin of error: half the width of the interval. */
   margin: number | null;
+  /** The part of the margin that is the noise in the counts. The margin is the root of the sum of the squares of its two parts. */
+  noise_margin: number | null;
+  /** The part of the margin that is a model: how unevenly people may be spread in measured areas that the region's edge cuts. Null where there is such an error that the margin does not include. */
+  model_margin: number | null;
   /** The lower end of the interval. */
   low: number | null;
   /** The upper end of the interval. */
@@ -31,7 +35,7 @@ export type Answer = {
   scaled: Scaled | null;
 };
 
-/** The measured counts of each region: noisy, after contribution bounding. */
+/** The estimated count of each region: noisy, after contribution bounding. */
 export type Answers = {
   /** The release's id. */
   release: string;

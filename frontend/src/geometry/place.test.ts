@@ -34,6 +34,15 @@ describe("the view that a map opens on", () => {
     expect(fitBeside(bounds, 300, 200, { width: 290, height: 190 }, 20).perPixel).toBeGreaterThan(0);
   });
 
+  it("lies below a strip at the top, such as the box for places on phones", () => {
+    const place = fitBeside(bounds, 390, 260, { width: 0, height: 0 }, 20, 60);
+    const [high, low] = corners(place);
+    expect(place.height).toBe(260);
+    expect(high!.y).toBeGreaterThanOrEqual(80 - 1e-6);
+    expect(low!.y).toBeLessThanOrEqual(240 + 1e-6);
+    expect(high!.y + low!.y).toBeCloseTo(60 + 260, 6);
+  });
+
   it("is the same as a view", () => {
     const place = fit(bounds, 800, 600, 20);
     const again = placeOf(viewOf(place), 800, 600);

@@ -64,9 +64,13 @@ export type Covered = { width: number; height: number };
 
 /**
  * A canvas that shows all of `bounds` beside or above what covers its lower left corner, whichever
- * leaves more room, and no further from the middle than that takes.
+ * leaves more room, and no further from the middle than that takes; below a strip of `top` pixels.
  */
-export function fitBeside(bounds: Bounds, width: number, height: number, covered: Covered, padding: number): Place {
+export function fitBeside(bounds: Bounds, width: number, height: number, covered: Covered, padding: number, top = 0): Place {
+  if (top) {
+    const below = fitBeside(bounds, width, height - top, covered, padding);
+    return { ...below, north: below.north + top * below.perPixel, height };
+  }
   const above = fit(bounds, width, height - covered.height, padding);
   const beside = fit(bounds, width - covered.width, height, padding);
   if (above.perPixel < beside.perPixel) return { ...above, width, height };

@@ -1,10 +1,11 @@
 /** Figures on the map: images of text with a casing, so that they are legible on every colour. */
+import type { Map as MapLibre } from "maplibre-gl";
 import type { Palette } from "../colour/ramps";
 
 const SIZE = 11;
 const CASING = 3;
 
-export function labelFont(size = SIZE): string {
+function labelFont(size = SIZE): string {
   return `600 ${size}px "Archivo Variable", "Helvetica Neue", Arial, sans-serif`;
 }
 
@@ -21,8 +22,14 @@ export function drawLabel(pen: CanvasRenderingContext2D, text: string, x: number
   pen.fillText(text, x, y);
 }
 
+/** Gives a map the image of a text, in place of an older one of the same name. */
+export function setLabelImage(map: MapLibre, name: string, text: string, palette: Palette): void {
+  if (map.hasImage(name)) map.removeImage(name);
+  map.addImage(name, labelImage(text, palette), { pixelRatio: devicePixelRatio });
+}
+
 /** A text as an image of device pixels. */
-export function labelImage(text: string, palette: Palette): ImageData {
+function labelImage(text: string, palette: Palette): ImageData {
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d")!;
   pen.font = labelFont(SIZE * devicePixelRatio);

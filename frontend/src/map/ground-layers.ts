@@ -83,9 +83,12 @@ const AREA: Expression = ["to-number", ["get", "way_area"], 0];
 /** Layers of a vector source: "under" lie below a release's cells, "over" above them. */
 export type GroundLayers = Record<"under" | "over", LayerSpecification[]>;
 
+/** Width in pixels of the halo of names. Pale names need more of it on the palest zones. */
+const [LIGHT_HALO, DARK_HALO] = [2, 3];
+
 export function groundLayers(source: string, palette: Palette, dark: boolean, language: string): GroundLayers {
   const colours = dark ? DARK : LIGHT;
-  const draw = painter(source, colours.halo, ["coalesce", ["get", `name_${language}`], ["get", "name"]]);
+  const draw = painter(source, colours.halo, dark ? DARK_HALO : LIGHT_HALO, ["coalesce", ["get", `name_${language}`], ["get", "name"]]);
   return {
     under: [...landAndWater(draw, palette, colours), ...streets(draw, colours)],
     over: [...lines(draw, colours), ...names(draw, palette, colours)],
@@ -94,7 +97,7 @@ export function groundLayers(source: string, palette: Palette, dark: boolean, la
 
 type Painter = ReturnType<typeof painter>;
 
-function painter(source: string, halo: string, name: Expression) {
+function painter(source: string, halo: string, haloWidth: number, name: Expression) {
   const layer = (type: string, id: string, from: string, filter: Expression | null, more: object): LayerSpecification =>
     ({
       id: `${source}-${id}`,
@@ -113,7 +116,7 @@ function painter(source: string, halo: string, name: Expression) {
       layer("symbol", id, from, filter, {
         minzoom,
         layout: { "text-field": name, "text-max-width": 7, "text-padding": 3, ...layout },
-        paint: { "text-halo-color": halo, "text-halo-width": 2, "text-halo-blur": 0.3, ...paint },
+        paint: { "text-halo-color": halo, "text-halo-width": haloWidth, "text-halo-blur": 0.3, ...paint },
       }),
   };
 }

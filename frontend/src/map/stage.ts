@@ -25,7 +25,10 @@ export function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: Map
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
 }
 
-/** What a map shows that nobody has moved: the whole study area, with the legend beside it. */
+/** Share of the map's width from which on a box at its top is a strip that covers the north. */
+const STRIP = 0.6;
+
+/** What a map shows that nobody has moved: the whole study area, beside the legend and the box. */
 export function openingView(frame: HTMLElement, bounds: Bounds): View {
   const sheet = need<HTMLElement>(frame, ".sheet");
   const legend = frame.querySelector<HTMLElement>(".legend");
@@ -33,7 +36,19 @@ export function openingView(frame: HTMLElement, bounds: Bounds): View {
   const covered = over
     ? { width: legend.offsetLeft + legend.offsetWidth, height: sheet.clientHeight - legend.offsetTop }
     : { width: 0, height: 0 };
-  return viewOf(fitBeside(bounds, sheet.clientWidth, sheet.clientHeight, covered, PADDING));
+  const top = stripAtTop(frame, sheet.clientWidth);
+  return viewOf(fitBeside(bounds, sheet.clientWidth, sheet.clientHeight, covered, PADDING, top));
+}
+
+/** Height of the strip that the box for places covers on narrow maps, where it will be shown. */
+function stripAtTop(frame: HTMLElement, width: number): number {
+  const form = frame.querySelector<HTMLElement>("form.find");
+  if (!form) return 0;
+  const { hidden } = form;
+  form.hidden = false;
+  const covered = form.offsetWidth > STRIP * width ? form.offsetTop + form.offsetHeight : 0;
+  form.hidden = hidden;
+  return covered;
 }
 
 export type Stage = {

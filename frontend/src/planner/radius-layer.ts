@@ -11,7 +11,7 @@ import { circleAround } from "../geometry/circles";
 import type { Degrees } from "../geometry/mercator";
 import type { Place } from "../geometry/place";
 import { type Arrow, contains } from "../geometry/shapes";
-import { labelImage } from "../layers/label-image";
+import { setLabelImage } from "../layers/label-image";
 import { collection, feature, setFeatures, stepColours } from "../layers/map-features";
 import { type LegendContent, legendClasses, type MapLayer, PLAIN_STYLE, type Spot, type Style } from "../layers/map-layer";
 import { formatMetres, formatNumber } from "../ui/format";
@@ -21,8 +21,14 @@ import { nearestPoint, type Points, valueAt } from "./radius-values";
 type Band = { from: number; geometry: Geometry; step: number };
 type Line = { metres: number; geometry: Geometry };
 
-const [BANDS, LINES, REST] = ["radius-bands", "radius-lines", "radius-rest"];
-const [FILL, EDGE, LINE, LABEL, HATCH] = ["radius-fill", "radius-edge", "radius-line", "radius-label", "radius-hatch"];
+const BANDS = "radius-bands";
+const LINES = "radius-lines";
+const REST = "radius-rest";
+const FILL = "radius-fill";
+const EDGE = "radius-edge";
+const LINE = "radius-line";
+const LABEL = "radius-label";
+const HATCH = "radius-hatch";
 const PATTERN = "radius-hatch";
 const LABEL_SPACING = 450;
 const LABEL_ROOM = 30;
@@ -79,17 +85,17 @@ export class RadiusLayer implements MapLayer {
   mount(map: MapLibre, before: string): void {
     this.map = map;
     const palette = this.palette!;
-    for (const source of [REST, BANDS, LINES]) map.addSource(source!, { type: "geojson", data: collection([]), tolerance: 0.2 });
+    for (const source of [REST, BANDS, LINES]) map.addSource(source, { type: "geojson", data: collection([]), tolerance: 0.2 });
     map.addImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
-    map.addLayer({ id: HATCH!, type: "fill", source: REST!, paint: { "fill-pattern": PATTERN } }, before);
-    map.addLayer({ id: FILL!, type: "fill", source: BANDS! }, before);
-    map.addLayer({ id: EDGE!, type: "line", source: REST!, paint: { "line-width": 1.2 } }, before);
-    map.addLayer({ id: LINE!, type: "line", source: LINES!, paint: { "line-width": 1 } }, before);
+    map.addLayer({ id: HATCH, type: "fill", source: REST, paint: { "fill-pattern": PATTERN } }, before);
+    map.addLayer({ id: FILL, type: "fill", source: BANDS }, before);
+    map.addLayer({ id: EDGE, type: "line", source: REST, paint: { "line-width": 1.2 } }, before);
+    map.addLayer({ id: LINE, type: "line", source: LINES, paint: { "line-width": 1 } }, before);
     map.addLayer(
       {
-        id: LABEL!,
+        id: LABEL,
         type: "symbol",
-        source: LINES!,
+        source: LINES,
         layout: {
           "symbol-placement": "line",
           "symbol-spacing": LABEL_SPACING,
@@ -106,11 +112,11 @@ export class RadiusLayer implements MapLayer {
 
   unmount(map: MapLibre): void {
     this.map = null;
-    for (const layer of [LABEL, LINE, EDGE, FILL, HATCH]) map.removeLayer(layer!);
+    for (const layer of [LABEL, LINE, EDGE, FILL, HATCH]) map.removeLayer(layer);
     for (const image of [PATTERN, ...this.lines.map(labelName)]) {
       if (map.hasImage(image)) map.removeImage(image);
     }
-    for (const source of [LINES, BANDS, REST]) map.removeSource(source!);
+    for (const source of [LINES, BANDS, REST]) map.removeSource(source);
   }
 
   draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void {
@@ -156,7 +162,7 @@ export class RadiusLayer implements MapLayer {
       name: "",
       figure: formatMetres(value.metres),
       margin: t("around"),
-      note: t("{count} people notified", { count: formatNumber(value.notified) }),
+      note: t("{count} people asked", { count: formatNumber(value.notified) }),
       middle,
       outline: { type: "Polygon", coordinates: [ring] },
     };
@@ -165,20 +171,16 @@ export class RadiusLayer implements MapLayer {
   private repaint(map: MapLibre): void {
     const palette = this.palette!;
     const { opacity } = this.style;
-    if (!map.getSource(BANDS!)) return;
-    for (const line of this.lines) {
-      const name = labelName(line);
-      if (map.hasImage(name)) map.removeImage(name);
-      map.addImage(name, labelImage(formatMetres(line.metres), palette), { pixelRatio: devicePixelRatio });
-    }
-    setFeatures(map, REST!, this.rest.map((geometry) => feature(geometry)));
-    setFeatures(map, BANDS!, this.bands.map(({ geometry, step }) => feature(geometry, { step })));
-    setFeatures(map, LINES!, this.lines.map(({ geometry, metres }) => feature(geometry, { metres })));
-    map.setPaintProperty(FILL!, "fill-color", stepColours(palette));
-    map.setPaintProperty(FILL!, "fill-opacity", opacity);
-    map.setPaintProperty(HATCH!, "fill-opacity", opacity);
-    map.setPaintProperty(EDGE!, "line-color", palette.hatch);
-    map.setPaintProperty(LINE!, "line-color", palette.land);
+    if (!map.getSource(BANDS)) return;
+    for (const line of this.lines) setLabelImage(map, labelName(line), formatMetres(line.metres), palette);
+    setFeatures(map, REST, this.rest.map((geometry) => feature(geometry)));
+    setFeatures(map, BANDS, this.bands.map(({ geometry, step }) => feature(geometry, { step })));
+    setFeatures(map, LINES, this.lines.map(({ geometry, metres }) => feature(geometry, { metres })));
+    map.setPaintProperty(FILL, "fill-color", stepColours(palette));
+    map.setPaintProperty(FILL, "fill-opacity", opacity);
+    map.setPaintProperty(HATCH, "fill-opacity", opacity);
+    map.setPaintProperty(EDGE, "line-color", palette.hatch);
+    map.setPaintProperty(LINE, "line-color", palette.land);
     map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
   }
 }

@@ -12,7 +12,7 @@ import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
-import { drawLabel, labelImage } from "../label-image";
+import { drawLabel, setLabelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   legendClasses,
@@ -215,10 +215,7 @@ class Clusters implements MapLayer {
     const palette = this.palette!;
     const { opacity } = this.style;
     if (!map.getSource(POINTS)) return;
-    for (const { id, value } of this.clusters) {
-      if (map.hasImage(LABELS + id)) map.removeImage(LABELS + id);
-      map.addImage(LABELS + id, labelImage(formatNumber(value), palette), { pixelRatio: devicePixelRatio });
-    }
+    for (const { id, value } of this.clusters) setLabelImage(map, LABELS + id, formatNumber(value), palette);
     setFeatures(map, AREAS, this.clusters.flatMap(({ area }) => (area ? [feature(area)] : [])));
     setFeatures(
       map,

@@ -11,7 +11,7 @@ import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { capitalise, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
-import { labelImage } from "../label-image";
+import { setLabelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -185,9 +185,7 @@ class Contours implements MapLayer {
     const { opacity } = this.style;
     if (!map.getSource(SOURCE)) return;
     for (const contour of this.contours) {
-      const name = labelName(contour);
-      if (map.hasImage(name)) map.removeImage(name);
-      map.addImage(name, labelImage(formatNumber(round(contour.from)), palette), { pixelRatio: devicePixelRatio });
+      setLabelImage(map, labelName(contour), formatNumber(round(contour.from)), palette);
     }
     setFeatures(
       map,
