@@ -22,7 +22,7 @@ from dpgeo.core.measures import (
 )
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.declaration import LONGEST_NAME, POSITIONS, clean_text
-from dpgeo.ingest.column_guess import words_of
+from dpgeo.ingest.column_words import words_of
 from dpgeo.phrases import InvalidValue
 
 FIELD = "measures"
