@@ -27,7 +27,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.postprocess.ranges import Average, RangeAnswer, Ranges
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -171,6 +171,30 @@ class ScalingSerializer(Document):
         return known(scaling.high)
 
 
+class AverageSerializer(Document):
+    """The mean of a measure in one region, or the share of yes in per cent."""
+
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Empty where the numbers have none.")
+    mean = serializers.FloatField(
+        allow_null=True, help_text="Null where there are too few records for a mean."
+    )
+    low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
+    high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
+
+    def get_mean(self, average: Average) -> float | None:
+        """Return the mean, or None if it cannot be told."""
+        return known(average.value)
+
+    def get_low(self, average: Average) -> float | None:
+        """Return the lower end of the interval, or None if no mean can be told."""
+        return known(average.low)
+
+    def get_high(self, average: Average) -> float | None:
+        """Return the upper end of the interval, or None if no mean can be told."""
+        return known(average.high)
+
+
 class AnswerSerializer(Document):
     """The count of one region."""
 
@@ -209,6 +233,12 @@ class AnswerSerializer(Document):
     )
     people_high = serializers.IntegerField(
         allow_null=True, help_text="The most people in the interval: its upper end."
+    )
+    average = AverageSerializer(
+        source="answer.average",
+        allow_null=True,
+        help_text="In a release of averages, the mean; the estimate is then the number of records "
+        "with a value. Null in any other release, and where nothing was counted.",
     )
     reason = serializers.CharField(
         source="answer.reason",

@@ -57,7 +57,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
     words, so in these languages a part of the name is enough. Returns "" if no name contains any of
     the words.
     """
-    parts = [_words(name) for name in names]
+    parts = [words_of(name) for name in names]
     for word in words:
         for name, own in zip(names, parts, strict=True):
             if not word.isascii() and any(word in each for each in own):
@@ -70,7 +70,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def _compound(names: Sequence[str], persons: set[str]) -> str:
     """Return the first name that compounds a word for a person with one for a number."""
     for name in names:
-        stems = {stem for word in _words(name) for stem in _stems(word)}
+        stems = {stem for word in words_of(name) for stem in _stems(word)}
         if stems & persons:
             return name
     return ""
@@ -85,7 +85,7 @@ def _stems(word: str) -> Iterator[str]:
             yield from (rest[: len(rest) - len(link)] for link in LINKS if rest.endswith(link))
 
 
-def _words(name: str) -> set[str]:
+def words_of(name: str) -> set[str]:
     """Return a name and its words, in lower case and without accents."""
     divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     plain = [

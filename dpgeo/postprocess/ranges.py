@@ -30,8 +30,8 @@ outside the study area was not looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -42,7 +42,7 @@ import shapely
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
-from dpgeo.postprocess.layers import make_areas, slice_of
+from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
@@ -60,6 +60,7 @@ CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
 )
+TOO_FEW_RECORDS = "There are too few records in the region for a mean."
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
@@ -68,6 +69,20 @@ class Reason(StrEnum):
 
     OUTSIDE = "outside"
     UNMEASURED = "unmeasured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average:
+    """Mean of a measure in a query region, with the ends of its 95 % interval, in `unit`.
+
+    They are NaN where the region holds too few records for a mean.
+    """
+
+    title: str
+    unit: str
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +96,8 @@ class RangeAnswer:
     added up, and their noise is the only error. `areas` is the number of measured regions used, and
     `cut` the number of these that were used in part. `counted` says what is counted: people,
     sightings or visits. `people` holds the fewest and the most people that the estimate can stand
-    for, if that is known. `notes` are sentences to show with the answer.
+    for, if that is known. In a release of averages, `average` is the mean, and the estimate is the
+    number of records with a value that it rests on. `notes` are sentences to show with the answer.
     """
 
     estimate: float
@@ -93,6 +109,7 @@ class RangeAnswer:
     cut: int
     counted: Counted
     people: tuple[int, int] | None
+    average: Average | None = None
     reason: Reason | None = None
     notes: tuple[str, ...]
 
@@ -118,7 +135,12 @@ class Ranges:
         self._area, self._released = released.area, released
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
-        self._areas = make_areas(content, released.area, released.mechanism)
+        self._pairs = make_pairs(content, released.area)
+        self._areas = (
+            self._pairs.above
+            if self._pairs
+            else make_areas(content, released.area, released.mechanism)
+        )
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """Estimate the counts in valid polygons in degrees, longitude first.
@@ -129,10 +151,39 @@ class Ranges:
         inside = np.flatnonzero(shapely.area(within) > 0)
         answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
-            covers = self._areas.covers(within[inside])
-            for index, cover in zip(inside.tolist(), covers, strict=True):
-                answers[index] = self._answer(cover)
+            found: Iterable[RangeAnswer]
+            if self._pairs:
+                found = self._averages(within[inside])
+            else:
+                found = map(self._answer, self._areas.covers(within[inside]))
+            for index, answer in zip(inside.tolist(), found, strict=True):
+                answers[index] = answer
         return answers
+
+    def _averages(self, regions: Shapes) -> Iterator[RangeAnswer]:
+        """Yield the answers of a release of averages, from covers by both of its sums."""
+        above: list[Cover] = self._pairs.above.covers(regions)
+        below: list[Cover] = self._pairs.below.covers(regions)
+        measure, means = self._pairs.content.measure, self._pairs.means(above, below)
+        ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
+        for index, cover in enumerate(above):
+            answer = self._added(cover)
+            if answer.reason is not None:
+                yield answer
+                continue
+            value, low, high = (float(each[index]) for each in ends)
+            estimate, margin = float(means.records[index]), float(means.records_margin[index])
+            yield replace(
+                answer,
+                estimate=estimate,
+                margin=margin,
+                noise=margin,
+                people=self._people(answer.counted, estimate, margin),
+                average=Average(
+                    title=measure.title, unit=measure.shown_unit, value=value, low=low, high=high
+                ),
+                notes=(*answer.notes, *(() if means.told[index] else (TOO_FEW_RECORDS,))),
+            )
 
     def _within(self, regions: Shapes) -> Shapes:
         """Return regions (n,) clipped to the study area."""

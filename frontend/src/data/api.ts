@@ -22,6 +22,8 @@ export type Answer = {
   people_low: number | null;
   /** The most people in the interval: its upper end. */
   people_high: number | null;
+  /** In a release of averages, the mean; the estimate is then the number of records with a value. Null in any other release, and where nothing was counted. */
+  average: Average | null;
   /** Why there is no estimate: outside, where the region lies outside the study area, or unmeasured, where no published count lies in it. */
   reason: string | null;
   /** Whether noise is the only error, so that the interval covers all of it. Otherwise the notes say what it does not cover. */
@@ -51,6 +53,19 @@ export type Answers = {
   /** Null if the release bought no totals of all the data. */
   scaling: Scaling | null;
   results: Array<Answer>;
+};
+
+/** The mean of a measure in one region, or the share of yes in per cent. */
+export type Average = {
+  title: string;
+  /** Empty where the numbers have none. */
+  unit: string;
+  /** Null where there are too few records for a mean. */
+  mean: number | null;
+  /** The lower end of the interval. */
+  low: number | null;
+  /** The upper end of the interval. */
+  high: number | null;
 };
 
 /** A stored campaign: tasks and settings of an organisation. */
