@@ -19,6 +19,9 @@ SIZES = (0, 1 / 64, 1 / 16, 1 / 4, 1)
 limit.
 """
 
+AT_ONCE = 250
+"""Boxes in one request, so that no mechanism refuses it as too much work."""
+
 
 def size_classes(boxes: NDArray[np.int64], cells: int) -> dict[str, NDArray[np.bool_]]:
     """Return masks (n,) of the boxes (n, 4) in each class of SIZES, by the class's name."""
@@ -40,7 +43,9 @@ def answer_errors(
     count, and "answer_margin_..." the mean half-width.
     """
     west, south, east, north = Grid.over(AREA, len(counts)).box_bounds(boxes).T
-    answers = Ranges(released).answer(list(shapely.box(west, south, east, north)))
+    regions, ranges = list(shapely.box(west, south, east, north)), Ranges(released)
+    requests = [regions[start : start + AT_ONCE] for start in range(0, len(regions), AT_ONCE)]
+    answers = [answer for request in requests for answer in ranges.answer(request)]
     estimate = np.array([each.estimate for each in answers])
     margin = np.array([each.margin for each in answers])
     error = np.abs(estimate - truth)
