@@ -25,6 +25,7 @@ from benchmarks import (
     speed,
     totals,
 )
+from benchmarks.literature import runner as literature
 from dpgeo.core.errors import DpgeoError
 
 SUBCOMMANDS = (
@@ -37,6 +38,7 @@ SUBCOMMANDS = (
     geoind,
     geoind_picture,
     ground,
+    literature,
     page,
     peers,
     prilocation,
@@ -50,6 +52,7 @@ PACKAGES: dict[ModuleType, tuple[str, ...]] = {
     crowdsourcing: ("scipy",),
     geoind: ("scipy",),
     ground: ("playwright",),
+    literature: ("scipy",),
     page: ("playwright",),
     peers: ("scipy",),
     prilocation: ("sklearn",),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.answers import answer_errors
 from benchmarks.evaluation.arrays import CountsView, coarsened, drawn
 from benchmarks.evaluation.distributions import divergence, earth_movers, weighted_variance
 from benchmarks.evaluation.ranges import (
@@ -131,7 +132,8 @@ def _trials(
     "mae" and "l2_scaled" are errors of range counts. "kl" is the divergence from the true
     distribution in nats, and "earth_movers" the earth mover's distance to it in cells.
     "weighted_variance" is the unevenness of true counts within the boxes. Another measure is the
-    time of the trial in seconds.
+    time of the trial in seconds. The measures whose names begin with "answer" are those of the
+    range answers of the API, see `answer_errors`.
     """
     epsilon = parse_epsilon(options.epsilon)
     boxes = random_boxes(len(counts))
@@ -159,6 +161,7 @@ def _trials(
             "earth_movers": earth_movers(counts, somebody),
             "weighted_variance": weighted_variance(counts, _partitions(shown[0])),
             "seconds": seconds,
+            **answer_errors(released, counts, boxes, truth),
         } | (_points_errors(released, boxes, truth) if options.points else {})
 
 

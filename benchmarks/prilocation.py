@@ -31,6 +31,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from benchmarks.literature.locations import k_anonymous, per_coordinate
 from benchmarks.report import report
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
@@ -135,7 +136,7 @@ def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
     """Yield a line of errors for every method."""
     wide = diameter(records.places.positions)
     for crowd in CROWDS:
-        moved = k_anonymous(records, crowd)
+        moved = Centres(*k_anonymous(records.at.x, records.at.y, records.persons, crowd))
         away = ground_metres(records.at, moved)
         error = _mean(records.persons, away / wide, records.people)
         yield {"method": f"k-anonymity {crowd}", "de": error, "de_true": error}
@@ -155,34 +156,9 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
     """
     random = np.random.default_rng(seed)
     west, south, east, north = records.area.mercator_bounds
-    x = records.at.x + random.laplace(0, 2 * (east - west) / epsilon, records.at.x.size)
-    y = records.at.y + random.laplace(0, 2 * (north - south) / epsilon, records.at.y.size)
+    scales = (2 * (east - west) / epsilon, 2 * (north - south) / epsilon)
+    x, y = per_coordinate(records.at.x, records.at.y, scales, random)
     return Centres(np.clip(x, west, east), np.clip(y, south, north))
-
-
-def k_anonymous(records: Records, crowd: int) -> Centres:
-    """Return positions in which every record is moved to the mean of its box.
-
-    Boxes are halved as long as both halves contain `crowd` people (Mondrian: LeFevre, DeWitt and
-    Ramakrishnan 2006).
-    """
-    x, y = records.at.x.copy(), records.at.y.copy()
-    waiting = [np.arange(x.size)]
-    while waiting:
-        held = waiting.pop()
-        halves = _halves(records, held)
-        if all(np.unique(records.persons[half]).size >= crowd for half in halves):
-            waiting += halves
-        else:
-            x[held], y[held] = x[held].mean(), y[held].mean()
-    return Centres(x, y)
-
-
-def _halves(records: Records, held: Ints) -> list[Ints]:
-    x, y = records.at.x[held], records.at.y[held]
-    axis = x if np.ptp(x) >= np.ptp(y) else y
-    low = axis < np.median(axis)
-    return [held[low], held[~low]]
 
 
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:

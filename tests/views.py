@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_mercator
@@ -47,11 +49,14 @@ class ArrayView:
     preferred: Popularity | None = None
     attributes: tuple[Attribute, ...] = ()
     combination: ArrayLike = ()
+    measures: tuple[Measure, ...] = ()
+    values: ArrayLike = ()
+    """The value of each record for every measure, NaN for none."""
 
     @property
     def domain(self) -> Domain:
         """The public study area, its declared layers, and the public attributes."""
-        return Domain(self.area, self.declared, "UTC", self.attributes)
+        return Domain(self.area, self.declared, "UTC", self.attributes, self.measures)
 
     def __post_init__(self) -> None:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
@@ -107,6 +112,45 @@ class ArrayView:
         """Return the counts of zones, with L1 sensitivity `bound` over all zones."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
+
+    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+        """Return the numbers and sums of steps, with at most `bound` records of each unit."""
+        lon = np.asarray(self.longitude, dtype=np.float64)
+        lat = np.asarray(self.latitude, dtype=np.float64)
+        values = np.asarray(self.values, dtype=np.float64)
+        counted = np.flatnonzero(self.area.covers(lon, lat) & np.isfinite(values))
+        lon, lat, steps = lon[counted], lat[counted], measure.to_steps(values[counted])
+        place = np.arange(lon.size)
+        if isinstance(regions, Zones):
+            place, cells = regions.locator().locate(lon, lat)
+        else:
+            cells = regions.locate(*to_mercator(lon, lat))
+        persons = counted[place]
+        if self.unit is Unit.PERSON and counted.size:
+            persons = np.asarray(self.persons, dtype=np.int64)[persons]
+        who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
+        steps = steps[place].astype(np.int64)
+        if self.counting is Counting.PEOPLE and cells.size:
+            (persons, cells), which, rows = np.unique(
+                np.stack([persons, cells]), axis=1, return_inverse=True, return_counts=True
+            )
+            steps = (2 * np.bincount(which.ravel(), steps).astype(np.int64) + rows) // (2 * rows)
+            key = _hash(self.salt, persons, cells)
+        else:
+            x, y = (side[place].view(np.int64) for side in (lon, lat))
+            key = _hash(self.salt, who, x, y, cells)
+        order = np.lexsort((steps, key, persons))
+        persons, cells, steps = persons[order], cells[order], steps[order]
+        kept = _ranks(persons, np.arange(persons.size)) < self.bound
+        shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
+        numbers = np.bincount(cells[kept], minlength=int(np.prod(shape)))
+        sums = np.bincount(cells[kept], steps[kept], minlength=int(np.prod(shape)))
+        return PrivateShares(
+            numbers.reshape(shape),
+            sums.astype(np.int64).reshape(shape),
+            steps=measure.steps,
+            bound=self.bound,
+        )
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return the totals over all regions: people, and their clipped sightings and visits."""
@@ -193,6 +237,8 @@ def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
     """Return the rank of each record by its key among the records of the same person."""
     order = np.lexsort((key, persons))
     starts = np.flatnonzero(np.r_[True, persons[order][1:] != persons[order][:-1]])
+    if not persons.size:
+        return np.empty(0, dtype=np.int64)
     ranks = np.empty(persons.size, dtype=np.int64)
     ranks[order] = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
     return ranks

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
@@ -79,6 +81,10 @@ class CountsView:
         totals = np.zeros(len(zones), dtype=np.int64)
         np.add.at(totals, zone[first], self.counts.ravel()[place[first]])
         return PrivateCounts(totals, sensitivity=1)
+
+    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+        """Raise TypeError: counts have no values."""
+        raise TypeError("There are counts of cells here, and no values.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Refuse, because each record is a privacy unit of its own."""

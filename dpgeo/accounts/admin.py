@@ -77,6 +77,7 @@ KEY_FIELDS = (
     "created_by",
     "created_at",
     "last_used_on",
+    "expires_on",
     "revoked_at",
 )
 

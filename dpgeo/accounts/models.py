@@ -54,6 +54,25 @@ class Organisation(models.Model):
         return self.name
 
 
+class SignedIn(models.Model):
+    """A session that a user began by signing in, so that they can see and end it.
+
+    The session itself is in Django's table, and decides whether it is valid. `origin` is a network,
+    as in the audit list.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="signed_in")
+    session_key = models.CharField(max_length=40, unique=True)
+    origin = models.CharField(max_length=50, blank=True)
+    began_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-began_at"]
+
+    def __str__(self) -> str:
+        return f"{self.user} from {self.origin}"
+
+
 class Role(models.TextChoices):
     """A member's role; each role includes the permissions of the roles before it."""
 
@@ -115,6 +134,9 @@ class ApiKey(models.Model):
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_on = models.DateField(null=True, blank=True, editable=False)
+    expires_on = models.DateField(
+        null=True, blank=True, editable=False, help_text="Last day on which it works, in UTC."
+    )
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:

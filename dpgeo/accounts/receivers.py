@@ -9,11 +9,14 @@ import logging
 from typing import Any
 
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.contrib.sessions.models import Session
 from django.db import DatabaseError, transaction
 from django.db.models.signals import post_delete, post_save, pre_save
+from django.utils import timezone
 
-from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
+from dpgeo.accounts.models import ApiKey, Membership, Organisation, SignedIn, User
 from dpgeo.audit.models import EventKind
+from dpgeo.audit.origin import current_origin
 from dpgeo.audit.services import event_record
 
 logger = logging.getLogger(__name__)
@@ -22,9 +25,21 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
 """Facts of an account whose change is recorded, by name and without their values."""
 
 
-def record_sign_in(sender: object, user: User, **_: Any) -> None:
-    """Record that somebody signed in."""
+def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
+    """Record that somebody signed in, and list the session for them."""
     event_record(EventKind.SIGN_IN, by=user)
+    key = getattr(getattr(request, "session", None), "session_key", None)
+    if key:
+        list_session(user, key)
+
+
+def list_session(user: User, key: str) -> None:
+    """List a session for its user, and forget those that have ended."""
+    valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    SignedIn.objects.filter(user=user).exclude(session_key__in=valid).delete()
+    SignedIn.objects.update_or_create(
+        session_key=key, defaults={"user": user, "origin": current_origin()}
+    )
 
 
 def record_sign_out(sender: object, user: User | None, **_: Any) -> None:

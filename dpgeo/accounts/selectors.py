@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC
 from typing import Protocol, TypeAlias
 
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
+from dpgeo.accounts.models import (
+    ApiKey,
+    Membership,
+    Organisation,
+    Role,
+    Scope,
+    SignedIn,
+    User,
+)
 from dpgeo.audit.models import Event
 
 Visitor: TypeAlias = User | AnonymousUser
@@ -159,6 +170,12 @@ def may_see_events(user: Visitor) -> bool:
     return Membership.objects.filter(user=user, role=Role.ADMINISTRATOR).exists()
 
 
+def sessions_of(user: User) -> QuerySet[SignedIn]:
+    """Return the sessions of a user that are still valid, newest first."""
+    valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    return SignedIn.objects.filter(user=user, session_key__in=valid)
+
+
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
     """Return the API keys, including revoked ones, of organisations that a user administers."""
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
@@ -170,11 +187,12 @@ def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
 def bearer_of(secret: str) -> User | None:
     """Return the user whose API key has this secret, with `acting_key` set.
 
-    Returns None for an unknown or revoked key, and if the user was deleted, is inactive or is no
-    longer a member of the key's organisation.
+    Returns None for an unknown, expired or revoked key, and if the user was deleted, is inactive or
+    is no longer a member of the key's organisation.
     """
     key = (
         ApiKey.objects.filter(sha256=digest_of(secret), revoked_at__isnull=True)
+        .filter(Q(expires_on=None) | Q(expires_on__gte=timezone.now().astimezone(UTC).date()))
         .select_related("created_by", "organisation")
         .first()
     )

@@ -5,22 +5,35 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
+from datetime import UTC, date, timedelta
 
+from django.contrib.sessions.models import Session
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import slugify
 
-from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
+from dpgeo.accounts.models import (
+    ApiKey,
+    Membership,
+    Organisation,
+    Role,
+    Scope,
+    SignedIn,
+    User,
+)
 from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
-from dpgeo.core.errors import InvalidInput, NotAllowed
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"
 """Prefix of every key's secret, by which people and secret scanners recognise it."""
 
 SECRET_BYTES = 32
+OVERLAP = timedelta(days=7)
+"""Time for which a key still works after it was rotated, so that programs can be changed."""
+
 SHOWN = 12
 """Number of characters of a key's secret that lists show.
 
@@ -84,9 +97,14 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
 
 @transaction.atomic
 def key_create(
-    *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
+    *,
+    organisation: Organisation,
+    name: str,
+    scopes: Collection[str],
+    created_by: User,
+    days: int | None = None,
 ) -> tuple[ApiKey, str]:
-    """Create an API key, and return it with its secret.
+    """Create an API key that works for `days` days, or without end; return it with its secret.
 
     The secret is not stored and is shown only once. Raises NotAllowed if the user does not
     administer the organisation, or InvalidInput if the name is invalid, a scope is unknown or no
@@ -113,8 +131,48 @@ def key_create(
         prefix=secret[:SHOWN],
         sha256=digest_of(secret),
         created_by=created_by,
+        expires_on=None if days is None else _today() + timedelta(days=days),
     )
     return key, secret
+
+
+def _today() -> date:
+    return timezone.now().astimezone(UTC).date()
+
+
+@transaction.atomic
+def key_rotate(*, key: ApiKey, by: User) -> tuple[ApiKey, str]:
+    """Create a key that replaces another one, which works for `OVERLAP` days more.
+
+    The new key has the same name, scopes and number of days. Raises NotAllowed if the user does not
+    administer the organisation, or Conflict if the key no longer works.
+    """
+    _check_administers(by, key.organisation)
+    stored = ApiKey.objects.select_for_update().get(pk=key.pk)
+    today = _today()
+    if stored.revoked_at or (stored.expires_on and stored.expires_on < today):
+        raise Conflict("This key no longer works; create a new one.")
+    made = stored.created_at.astimezone(UTC).date()
+    days = (stored.expires_on - made).days if stored.expires_on else None
+    fresh = key_create(
+        organisation=stored.organisation,
+        name=stored.name,
+        scopes=stored.scopes,
+        created_by=by,
+        days=days,
+    )
+    last = today + OVERLAP
+    ends = min(stored.expires_on, last) if stored.expires_on else last
+    ApiKey.objects.filter(pk=stored.pk).update(expires_on=ends)
+    return fresh
+
+
+def session_end(*, session: SignedIn) -> None:
+    """End a session, so that its browser has to sign in again."""
+    with transaction.atomic():
+        Session.objects.filter(session_key=session.session_key).delete()
+        event_record(EventKind.SIGN_OUT, by=session.user, detail="by the list of sessions")
+        session.delete()
 
 
 def key_revoke(*, key: ApiKey, by: User) -> ApiKey:

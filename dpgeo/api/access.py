@@ -41,7 +41,7 @@ SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """Scopes that let an API key see its organisation's drafts; either one suffices."""
 
 NO_KEY = (
-    "This key is not valid: it is mistyped or revoked, or the member who made it has left. An "
+    "This key is not valid: it is mistyped, expired or revoked, or its maker has left. An "
     "administrator of your organisation can make a new one at /desk/keys/."
 )
 

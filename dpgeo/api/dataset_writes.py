@@ -12,6 +12,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
+from dpgeo.core.measures import ANSWER_STEPS, MOST_MEASURES, NUMBER_STEPS
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declaration import MOST_KEYWORDS
@@ -26,6 +27,21 @@ ATTRIBUTE = {
     "properties": {
         "column": {"type": "string"},
         "values": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+MEASURE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["column"],
+    "properties": {
+        "column": {"type": "string"},
+        "title": {"type": "string", "description": "The column's name, if left out."},
+        "unit": {"type": "string"},
+        "low": {"type": "number"},
+        "high": {"type": "number"},
+        "steps": {"type": "integer", "enum": [NUMBER_STEPS, ANSWER_STEPS]},
+        "answer": {"type": "boolean", "description": "Yes or no, instead of limits and unit."},
     },
 }
 
@@ -108,6 +124,14 @@ class DatasetChanges(Body):
         "nor by whom it was made, such as the version of an app. They can be published with moved "
         'points, without any protection. Every value that is not listed becomes "other".',
         schema={"type": "array", "items": ATTRIBUTE},
+        required=False,
+    )
+    measures = Items(
+        "Columns of numbers whose averages may be published: each with its unit and the limits "
+        "between which every value is held, or as an answer of yes or no. All of this is public "
+        "and must not be taken from the rows; a column of places or identifiers is refused. Fixed "
+        "by the first confirmation of a file.",
+        schema={"type": "array", "items": MEASURE, "maxItems": MOST_MEASURES},
         required=False,
     )
     budget = Decimal(

@@ -27,7 +27,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.postprocess.ranges import Average, RangeAnswer, Ranges
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -58,7 +58,8 @@ BOX = Query(
 
 LAYER_WORDS = (
     "The time slice to count in, by the name of its layer such as cells-06-12, if the release has "
-    "time slices. By default all slices are added up."
+    "time slices; by default all slices are added up. If the release has a surface inferred from "
+    "its counts, partitions answers from the measured counts of the last phase alone."
 )
 
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
@@ -170,6 +171,30 @@ class ScalingSerializer(Document):
         return known(scaling.high)
 
 
+class AverageSerializer(Document):
+    """The mean of a measure in one region, or the share of yes in per cent."""
+
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Empty where the numbers have none.")
+    mean = serializers.FloatField(
+        allow_null=True, help_text="Null where there are too few records for a mean."
+    )
+    low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
+    high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
+
+    def get_mean(self, average: Average) -> float | None:
+        """Return the mean, or None if it cannot be told."""
+        return known(average.value)
+
+    def get_low(self, average: Average) -> float | None:
+        """Return the lower end of the interval, or None if no mean can be told."""
+        return known(average.low)
+
+    def get_high(self, average: Average) -> float | None:
+        """Return the upper end of the interval, or None if no mean can be told."""
+        return known(average.high)
+
+
 class AnswerSerializer(Document):
     """The count of one region."""
 
@@ -181,6 +206,17 @@ class AnswerSerializer(Document):
     )
     margin = serializers.FloatField(
         allow_null=True, help_text="The margin of error: half the width of the interval."
+    )
+    noise_margin = serializers.FloatField(
+        allow_null=True,
+        help_text="The part of the margin that is the noise in the counts. The margin is the root "
+        "of the sum of the squares of its two parts.",
+    )
+    model_margin = serializers.FloatField(
+        allow_null=True,
+        help_text="The part of the margin that is a model: how unevenly people may be spread in "
+        "measured areas that the region's edge cuts. Null where there is such an error that the "
+        "margin does not include.",
     )
     low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
     high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
@@ -197,6 +233,12 @@ class AnswerSerializer(Document):
     )
     people_high = serializers.IntegerField(
         allow_null=True, help_text="The most people in the interval: its upper end."
+    )
+    average = AverageSerializer(
+        source="answer.average",
+        allow_null=True,
+        help_text="In a release of averages, the mean; the estimate is then the number of records "
+        "with a value. Null in any other release, and where nothing was counted.",
     )
     reason = serializers.CharField(
         source="answer.reason",
@@ -229,6 +271,14 @@ class AnswerSerializer(Document):
         """Return the margin, or None if nothing was counted in the region."""
         return known(region.answer.margin)
 
+    def get_noise_margin(self, region: RegionAnswer) -> float | None:
+        """Return the margin's part for noise, or None if nothing was counted in the region."""
+        return known(region.answer.noise)
+
+    def get_model_margin(self, region: RegionAnswer) -> float | None:
+        """Return the margin's part for unevenness, or None if it has none."""
+        return region.answer.model
+
     def get_low(self, region: RegionAnswer) -> float | None:
         """Return the estimate minus the margin, or None if nothing was counted."""
         return known(region.answer.estimate - region.answer.margin)
@@ -252,7 +302,7 @@ def known(figure: float) -> float | None:
 
 
 class AnswersSerializer(Document):
-    """The measured counts of each region: noisy, after contribution bounding."""
+    """The estimated count of each region: noisy, after contribution bounding."""
 
     release = serializers.CharField(help_text="The release's id.")
     counting = serializers.ChoiceField(

@@ -449,6 +449,19 @@ class AttributeSerializer(Document):
     )
 
 
+class MeasureSerializer(Document):
+    """A column of numbers whose averages may be published; its limits are declared."""
+
+    column = serializers.CharField()
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Empty where the numbers have none.")
+    low = serializers.FloatField(help_text="Lower values are held at this one.")
+    high = serializers.FloatField(help_text="Higher values are held at this one.")
+    steps = serializers.IntegerField(
+        help_text="Steps between the limits to which values are rounded; 1 for yes or no."
+    )
+
+
 class DatasetSerializer(Document):
     """One dataset as its publisher declared it. Its rows are never served."""
 
@@ -484,6 +497,7 @@ class DatasetSerializer(Document):
     )
     time_zone = serializers.CharField()
     public_attributes = AttributeSerializer(many=True)
+    measures = MeasureSerializer(many=True)
     bbox = BoxField(source="bounds")
     study_area = ObjectField(help_text="GeoJSON geometry, longitude first.")
     privacy = PrivacySerializer(source="*")

@@ -32,7 +32,9 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         file.write(",".join(_part(released, layer, slice(0, 0))).encode() + b"\n")
         for start in range(0, len(layer), CHUNK):
             part = _part(released, layer, slice(start, start + CHUNK))
-            table = pa.table({name: pa.array(values) for name, values in part.items()})
+            table = pa.table(
+                {name: pa.array(values, from_pandas=True) for name, values in part.items()}
+            )
             pyarrow.csv.write_csv(table, file, options)
 
 

@@ -7,6 +7,7 @@ long. There is no member "crs", because RFC 7946 removed it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ def _texts(values: NDArray[Any]) -> list[Any]:
         return [json.dumps(text, ensure_ascii=False) for text in values.tolist()]
     if values.dtype.kind == "b":
         return ["true" if each else "false" for each in values.tolist()]
+    if values.dtype.kind == "f":
+        return ["null" if math.isnan(each) else each for each in values.tolist()]
     return list(values.tolist())
 
 

@@ -104,6 +104,8 @@ def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": layer.name, "title": layer.title, "kind": layer.kind}
     if layer.time_slice:
         entry["slice"] = True
+    if layer.unit:
+        entry["unit"] = layer.unit
     if isinstance(layer, BoxLayer):
         return entry | _boxes(layer, data)
     if isinstance(layer, PointLayer):

@@ -22,7 +22,6 @@ from dpgeo.artefacts.view import (
     NOISE,
     PLAIN,
     SMALLEST,
-    TOO_FEW,
     View,
     hexadecimal,
     opacity,
@@ -54,8 +53,8 @@ def style(released: Released, view: View) -> dict[str, Any]:
     credit = facts["attribution"] or facts["publisher"]
     archive = f"pmtiles://{name}{vector_tiles.FORMAT.suffix}"
     key = [{"label": rule.label, "colour": hexadecimal(rule.colour)} for rule in view.rules]
-    if view.least:
-        key.append({"label": TOO_FEW, "colour": hexadecimal(NOISE)})
+    if view.grey_words:
+        key.append({"label": view.grey_words, "colour": hexadecimal(NOISE)})
     return {
         "version": 8,
         "name": f"{facts['title']}: {view.layer.title}",
@@ -117,6 +116,8 @@ def colours(view: View) -> Expression | str:
     if others:
         stops = [part for rule in others for part in (rule.low, hexadecimal(rule.colour))]
         steps = ["step", figure, steps, *stops]
+    if view.layer.told is not None:
+        return ["case", ["==", ["get", "told"], 1], steps, hexadecimal(NOISE)]
     if not view.least:
         return steps
     return ["case", _standing(view), steps, hexadecimal(NOISE)]

@@ -8,7 +8,8 @@ from functools import singledispatch
 
 from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import format_odds
-from dpgeo.core.released import Content, PointsRelease, Released
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.released import AveragesRelease, Content, PointsRelease, Released
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
@@ -48,6 +49,39 @@ def not_protected(content: Content, facts: list[str]) -> list[str]:
 def steps(content: Content, released: Released) -> list[str]:
     """Return sentences on steps of post-processing that no layer's note describes."""
     return []
+
+
+MEANS = (
+    "Averages of {title}: every value was held between {low:g} and {high:g}{unit} and rounded to "
+    "one of {steps:,} steps. A mean is told in a region where the noisy number of records reaches "
+    "a threshold that at most one region in all is expected to reach if all are empty. What was "
+    "beyond the limits, and what one person has beyond the bound, is not in the interval."
+)
+
+SHARES = (
+    "Shares of {title}: yes counts as 1 and no as 0. A share is told in a region where the noisy "
+    "number of records reaches a threshold that at most one region in all is expected to reach if "
+    "all are empty. What one person has beyond the bound is not in the interval."
+)
+
+EACH_PERSON = (
+    "Of each person and region, one value counts: the mean of their own values there, rounded to a "
+    "step."
+)
+
+
+@steps.register
+def _average_steps(content: AveragesRelease, released: Released) -> list[str]:
+    measure = content.measure
+    unit = f" {measure.unit}" if measure.unit else ""
+    words = (SHARES if measure.is_answer else MEANS).format(
+        title=measure.title,
+        low=measure.low,
+        high=measure.high,
+        unit=unit,
+        steps=measure.steps + 1,
+    )
+    return [words, *([EACH_PERSON] if released.counting is Counting.PEOPLE else [])]
 
 
 @not_protected.register

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
-from dpgeo.artefacts.view import NOISE, TOO_FEW, Colour, View, unit_words
+from dpgeo.artefacts.view import NOISE, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
@@ -165,15 +165,15 @@ def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
 
 def _write_words(pen: Any, released: Released, view: View) -> None:
     """Write the title above the map, and the legend and privacy sentence below it."""
-    about, layer = released.about, view.layer
+    about = released.about
     pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=font(36))
     source = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
     pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=font(20))
     top = HEAD + MAP_HEIGHT + 18
     left = _draw_key(pen, view, top)
-    if layer.threshold is not None:
+    if view.grey_words:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
-        pen.text((left + 36, top), TOO_FEW.lower(), fill=INK, font=font(18))
+        pen.text((left + 36, top), view.grey_words.lower(), fill=INK, font=font(18))
     unit = released.guarantee.unit.value
     promise = f"{unit_words(released, view)}, {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + margin_words(view), fill=QUIET, font=font(18))

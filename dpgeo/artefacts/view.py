@@ -19,6 +19,7 @@ from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM
+from dpgeo.postprocess.layers.features import MEAN
 from dpgeo.postprocess.opening import Opening, coloured, opening_of, per_square
 
 Colour = tuple[int, int, int]
@@ -41,6 +42,8 @@ PLAIN = TIDE[5]
 """The colour of features without values, such as moved points."""
 
 TOO_FEW = "Too few to tell from none"
+
+NO_ESTIMATE = "No estimate: too few records"
 
 LARGEST = 26.0
 """Radius in pixels of the circle of the largest cluster (`frontend/src/layers/clusters/`)."""
@@ -102,8 +105,8 @@ class View:
 
     @property
     def column(self) -> str | None:
-        """Return the column with the densities of contours, or None for layers of counts."""
-        return next((name for name in (FROM, DENSITY) if name in self.layer.columns), None)
+        """Return the column of densities or means, or None for layers of counts."""
+        return next((name for name in (FROM, DENSITY, MEAN) if name in self.layer.columns), None)
 
     @property
     def field(self) -> str:
@@ -133,6 +136,13 @@ class View:
         if self.layer.coloured_from is not None:
             return "coloured_from"
         return "" if self.layer.threshold is None else "threshold"
+
+    @property
+    def grey_words(self) -> str:
+        """Return what grey features are in the legend; "" if there are none by design."""
+        if self.layer.told is not None:
+            return NO_ESTIMATE
+        return "" if self.layer.threshold is None else TOO_FEW
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -211,7 +221,7 @@ class View:
     def colours(self) -> NDArray[np.uint8]:
         """Return an array (n, 3) with the colour of every feature."""
         if not self.edges:
-            plain = NOISE if self.layer.value is not None else PLAIN
+            plain = PLAIN if self.layer.value is None and self.layer.told is None else NOISE
             return np.full((len(self.layer), 3), plain, dtype=np.uint8)
         return np.array((*self.ramp, NOISE), dtype=np.uint8)[self.classes()]
 
@@ -254,6 +264,8 @@ def unit_words(released: Released, view: View) -> str:
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.time_slice else ""
         return f"{counted} {of} {length} square{time}"
+    if view.column == MEAN:
+        return view.layer.title
     if view.column:
         return f"{counted} per square kilometre"
     return f"{view.layer.title} ({noun_of_layer(released, view.layer)})"

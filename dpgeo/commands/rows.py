@@ -19,7 +19,7 @@ from dpgeo.phrases import Phrase
 SNAPSHOT = "snapshot"
 """Alias of the connection that reads a snapshot."""
 
-LEFT_OUT = {"sessions.Session", "datasets.Transfer", "datasets.Piece"}
+LEFT_OUT = {"sessions.Session", "accounts.SignedIn", "datasets.Transfer", "datasets.Piece"}
 """Tables that are not backed up: a restored session would be one that somebody may have ended, and
 unfinished uploads change all the time."""
 

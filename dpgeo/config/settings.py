@@ -172,7 +172,11 @@ AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "dpgeo.accounts.breached.BreachedPasswordValidator"},
 ]
+DPGEO_BREACHED_PASSWORDS = env.str("DPGEO_BREACHED_PASSWORDS", default="")
+"""File of SHA-1 hashes of breached passwords, ordered by hash."""
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"

@@ -46,7 +46,8 @@ CONTOURS = Kind(
     cells=True,
     for_planning=True,
 )
+AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
 
 KINDS: Mapping[str, Kind] = {
-    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS)
+    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES)
 }

@@ -20,8 +20,9 @@ P = TypeVar("P")
 class Parameter:
     """One parameter of a mechanism; its `kind` is int, bool or str.
 
-    A parameter of kind str has one of three kinds of value. With `layer`, the value is the name of
-    a declared layer of that kind, which may be empty if `optional`. Otherwise, with `read`, it is a
+    A parameter of kind str has one of four kinds of value. With `layer`, the value is the name of
+    a declared layer of that kind, which may be empty if `optional`. With `measure`, it is the
+    column of a declared measure, or empty for the first. Otherwise, with `read`, it is a
     text that `read` accepts, described by the regular expression `pattern`. Otherwise it is one of
     `choices`. `low` and `high` are the inclusive bounds of an int; `beyond` is advice for users who
     need more than `high`. `deprecated` lists former names that are still accepted.
@@ -36,6 +37,7 @@ class Parameter:
     choices: tuple[str, ...]
     beyond: str
     layer: LayerKind | None
+    measure: bool
     optional: bool
     read: Callable[[str], str] | None
     pattern: str
@@ -51,6 +53,7 @@ def param(
     choices: Sequence[str] = (),
     beyond: str = "",
     layer: LayerKind | None = None,
+    measure: bool = False,
     optional: bool = False,
     read: Callable[[str], str] | None = None,
     pattern: str = "",
@@ -68,6 +71,7 @@ def param(
         "choices": tuple(choices),
         "beyond": beyond,
         "layer": layer,
+        "measure": measure,
         "optional": optional,
         "read": read,
         "pattern": pattern,
@@ -90,6 +94,7 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             choices=field.metadata["choices"],
             beyond=field.metadata["beyond"],
             layer=field.metadata["layer"],
+            measure=field.metadata["measure"],
             optional=field.metadata["optional"],
             read=field.metadata["read"],
             pattern=field.metadata["pattern"],
@@ -155,7 +160,8 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 def json_schema(cls: type[Any]) -> dict[str, Any]:
     """Return a JSON Schema (draft 2020-12) for the parameters, which allows no others.
 
-    Where the value is the name of a declared layer, `x-layer` is the layer's kind. Former names are
+    Where the value is the name of a declared layer, `x-layer` is the layer's kind; where it is the
+    column of a declared measure, `x-measure` is true. Former names are
     marked as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
@@ -189,6 +195,10 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
     if parameter.layer:
         if not isinstance(value, str):
             raise InvalidInput("Must be the name of a declared layer.", field=parameter.name)
+        return text.strip()
+    if parameter.measure:
+        if not isinstance(value, str):
+            raise InvalidInput("Must be the name of a declared column.", field=parameter.name)
         return text.strip()
     if parameter.read:
         return _read_text(parameter, parameter.read, text)
@@ -271,4 +281,6 @@ def _property(parameter: Parameter) -> dict[str, Any]:
         schema["pattern"] = parameter.pattern
     if parameter.layer:
         schema["x-layer"] = parameter.layer.value
+    if parameter.measure:
+        schema["x-measure"] = True
     return schema

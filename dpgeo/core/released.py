@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
+from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
@@ -192,6 +193,38 @@ class ContourRelease(Content):
     lines: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AveragesRelease(Content):
+    """Noisy sums of a measure's steps by region, from which means follow.
+
+    `above` and `below`, int64 of the regions' shape, are the noisy sums as drawn: of the steps k of
+    all counted records in a region, and of K - k, where K is the measure's `steps`. `noise` is that
+    of each entry.
+    """
+
+    measure: Measure
+    above: NDArray[np.int64]
+    below: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ZoneAverages(AveragesRelease):
+    """Sums of a measure, int64 (n,), in declared zones."""
+
+    zones: Zones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridAverages(AveragesRelease):
+    """Sums of a measure in the cells of a grid, int64 of its shape.
+
+    Cells that do not touch the study area have sums of exactly 0.
+    """
+
+    grid: Grid
+
+
 NO_TIME = -(1 << 63)
 """Value that stands for the missing time of a report: the smallest int64."""
 
@@ -278,6 +311,8 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ClustersRelease,
     LocationsRelease,
     ZonesRelease,
+    ZoneAverages,
+    GridAverages,
     ContourRelease,
     PointsRelease,
 )

@@ -22,6 +22,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import read_attribute, read_outline
+from dpgeo.datasets.measure_declaration import read_measure
 from dpgeo.datasets.models import Dataset
 from dpgeo.phrases import InvalidValue, phrase_of
 from dpgeo.spatial.area import StudyArea
@@ -104,6 +105,11 @@ class DatasetAddForm(ServiceForm):
         3,
         help_text=_("A column and its values in each line, such as app: 1.4, 2.0."),
     )
+    measures = _text(
+        _("Columns to average"),
+        3,
+        help_text=_("A column, its limits and its unit in each line: speed: 0 to 120 km/h."),
+    )
     budget = _line(
         _("Total budget, epsilon (ε)"),
         help_text=_("Administrators give it. Without one, nothing can be published yet."),
@@ -118,7 +124,7 @@ class DatasetAddForm(ServiceForm):
     groups = (
         (_("What readers see"), ("organisation", "title", "description", "licence", "attribution")),
         (_("Study area"), (SIDES, "outline", "time_zone")),
-        (_("Rows"), ("unit", "row_noun", "public_attributes")),
+        (_("Rows"), ("unit", "row_noun", "public_attributes", "measures")),
         (_("Privacy budget"), ("budget", "ledger")),
     )
 
@@ -153,6 +159,10 @@ class DatasetAddForm(ServiceForm):
             "public_attributes",
             "public_attributes",
             lambda: [read_attribute(line) for line in lines],
+        )
+        measured = filter(None, map(str.strip, values.get("measures", "").splitlines()))
+        self._keep(
+            values, "measures", "measures", lambda: [read_measure(line) for line in measured]
         )
         budget = values.get("budget")
         self._keep(

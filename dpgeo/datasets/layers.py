@@ -208,8 +208,8 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     """Return the public domain of a dataset, as mechanisms receive it.
 
     It holds the study area, the named layers clipped to it, the time zone if there is a time
-    column, and the public attributes. Raises InvalidInput if a layer lies outside a study area that
-    was changed later.
+    column, the public attributes, and the measures. Raises InvalidInput if a layer lies outside a
+    study area that was changed later.
     """
     area = dataset.area
     layers = {
@@ -217,7 +217,8 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
         for layer in dataset.layers.filter(name__in=names)
     }
     times = (dataset.columns or {}).get("time")
-    return Domain(area, layers, dataset.time_zone if times else "", dataset.attributes)
+    zone = dataset.time_zone if times else ""
+    return Domain(area, layers, zone, dataset.attributes, dataset.measured)
 
 
 @lru_cache(maxsize=16)

@@ -11,6 +11,7 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.measures import Measure
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.phrase_field import PhraseField
 from dpgeo.spatial.area import StudyArea
@@ -74,6 +75,11 @@ class Dataset(models.Model):
         default=list,
         blank=True,
         help_text="Columns that everybody may know of every report, with their values. Frozen.",
+    )
+    measures = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Columns of numbers whose averages may be published, with limits. Frozen.",
     )
     columns = models.JSONField(
         default=dict,
@@ -154,6 +160,11 @@ class Dataset(models.Model):
     def attributes(self) -> tuple[Attribute, ...]:
         """Return the public attributes."""
         return tuple(map(Attribute.from_json, self.public_attributes))
+
+    @property
+    def measured(self) -> tuple[Measure, ...]:
+        """Return the measures."""
+        return tuple(map(Measure.from_json, self.measures))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

@@ -28,7 +28,7 @@ from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledg
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
-from dpgeo.datasets import declaration, dry_land
+from dpgeo.datasets import declaration, dry_land, measure_declaration
 from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
@@ -59,7 +59,7 @@ PERIOD = ("covers_from", "covers_until")
 They are frozen, too: days that are set after a look at the rows could follow them.
 """
 
-FROZEN = ("unit", "study_area", "time_zone", "public_attributes")
+FROZEN = ("unit", "study_area", "time_zone", "public_attributes", "measures")
 """Declared facts that determine the meaning of every release."""
 
 
@@ -80,6 +80,7 @@ def dataset_create(
     slug: str = "",
     keep_raw: bool = False,
     public_attributes: Sequence[object] = (),
+    measures: Sequence[object] = (),
     row_noun: str = "",
     contact: str = "",
     keywords: Sequence[str] = (),
@@ -123,6 +124,7 @@ def dataset_create(
             "time_zone": time_zone,
             "keep_raw": keep_raw,
             "public_attributes": public_attributes,
+            "measures": measures,
             "row_noun": row_noun,
             "contact": contact,
             "keywords": keywords,
@@ -431,6 +433,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "time_zone": declaration.clean_time_zone,
         "keep_raw": bool,
         "public_attributes": declaration.clean_attributes,
+        "measures": measure_declaration.clean_measures,
         "row_noun": declaration.clean_row_noun,
         "contact": declaration.clean_contact,
         "keywords": declaration.clean_keywords,

@@ -279,6 +279,7 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
         area=dataset.area,
         time_zone=dataset.time_zone,
         attributes=dataset.attributes,
+        measures=dataset.measured,
     )
 
 

@@ -28,7 +28,9 @@ again, which makes the choice uniform (tested).
 from __future__ import annotations
 
 import copy
+import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,7 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure, measure_column
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
@@ -49,6 +52,7 @@ from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -74,7 +78,7 @@ WITH located AS (
     FROM read_parquet($path)
     WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
 ), rows_in_cells AS (
-    SELECT person_high, person_low, x, y, time,
+    SELECT *,
         TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
     FROM located
     WHERE column_number >= 0 AND column_number < $columns
@@ -123,6 +127,51 @@ _RECORDS = """, items AS (
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
     FROM rows_inside
 )"""
+
+# For averages. `step` is a row's value, and the hash does not use it. The low bits of a key are the
+# region and, below it, the value: rows that are equal but for the value are ordered by the value.
+_VALUED = """, rows_valued AS (
+    SELECT *, {column} AS step FROM rows_inside WHERE {column} IS NOT NULL
+)"""
+
+_VALUED_VISITS = """, items AS (
+    SELECT person_high, person_low, cell, step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
+            person_high, person_low, x, y, time, cell)) AS word
+    FROM rows_valued
+)"""
+
+# A person's mean in a region, rounded half up in whole numbers.
+_VALUED_PEOPLE = """, items AS (
+    SELECT person_high, person_low, cell, (2 * total + rows) // (2 * rows) AS step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
+    FROM (
+        SELECT person_high, person_low, cell, sum(step)::BIGINT AS total, count(*) AS rows
+        FROM rows_valued GROUP BY person_high, person_low, cell
+    )
+)"""
+
+_VALUED_RECORDS = """, items AS (
+    SELECT person_high, person_low, cell, step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
+    FROM rows_valued
+)"""
+
+_VALUED_KEYS = """, keyed AS (
+    SELECT person_high, person_low,
+        (word & $hash_bits::UBIGINT) | (cell * $values::UBIGINT + step::UBIGINT) AS key
+    FROM items
+)"""
+
+# The number and the sum of each region come from one aggregate of one sample.
+_SUM_SAMPLED = """
+SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
+    sum(item % $values::UBIGINT)::BIGINT AS total
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS item FROM sampled)
+GROUP BY item // $values::UBIGINT"""
+
+_SUM_ROWS = """
+SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
 
 _RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
@@ -354,6 +403,60 @@ class DuckDBView:
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
+    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+        """Return the numbers and sums of a measure's steps, in the shape of the regions.
+
+        Raises PrivacyError for a measure that the domain does not declare.
+        """
+        if measure not in self._domain.measures:
+            raise PrivacyError("Only a declared measure is averaged.")
+        column = measure_column(self._domain.measures.index(measure))
+        shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
+        numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
+        with self._file.scratch() as folder:
+            located, parameters = self._located(regions, folder)
+            with self._file.connected(folder) as connection:
+                parameters["values"] = measure.steps + 1
+                valued = _VALUED.format(column=column)
+                query, passes = self._value_query(connection, regions, measure, parameters)
+                for number in range(passes):
+                    parameters |= {"passes": passes, "number": number}
+                    used = {name: parameters[name] for name in _named(located + valued + query)}
+                    found = connection.execute(located + valued + query, used).fetchnumpy()
+                    cells = np.asarray(found["cell"]).astype(np.int64)
+                    numbers[cells] += np.asarray(found["amount"]).astype(np.int64)
+                    sums[cells] += np.asarray(found["total"]).astype(np.int64)
+                    if self._progress:
+                        self._progress(number + 1, passes)
+        return PrivateShares(
+            numbers.reshape(shape), sums.reshape(shape), steps=measure.steps, bound=self._bound
+        )
+
+    def _value_query(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        regions: Grid | Zones,
+        measure: Measure,
+        parameters: Parameters,
+    ) -> tuple[str, int]:
+        """Return the SQL that follows that for the rows with a value, and the number of passes."""
+        if self._unit == Unit.RECORD and not isinstance(regions, Zones):
+            return _SUM_ROWS, 1
+        size = len(regions) if isinstance(regions, Zones) else regions.size
+        item_bits = (size * (measure.steps + 1) - 1).bit_length()
+        parameters |= {
+            "bound": self._bound,
+            **self._file.salt_words(),
+            "cell_bits": (1 << item_bits) - 1,
+            "hash_bits": (1 << 64) - (1 << item_bits),
+        }
+        sampling = self._sampling or self._choose(connection, parameters["path"])
+        items = _VALUED_PEOPLE if self._counting == Counting.PEOPLE else _VALUED_VISITS
+        if self._unit == Unit.RECORD:
+            items = _VALUED_RECORDS
+        sampled = _HEAP if sampling.heap else _LIST
+        return items + _VALUED_KEYS + sampled + _SUM_SAMPLED, sampling.passes
+
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
 
@@ -519,6 +622,11 @@ class DuckDBView:
         }
         _put_ranks(connection, table, rank_shift)
         return _POPULAR
+
+
+def _named(query: str) -> set[str]:
+    """Return the names of the parameters in a query, which DuckDB wants to be exactly these."""
+    return set(re.findall(r"\$([a-z_]+)", query))
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:

@@ -83,6 +83,7 @@ def region_of(folder: Path, name: str) -> Region:
 def region_save(folder: Path, region: Region) -> None:
     """Add a region, or replace the one of the same name, and delete files no region names."""
     checked_name(region.name)
+    _touch_files(folder, region.name)
     with new_file(folder) as path:
         path.write_text(json.dumps(asdict(region), ensure_ascii=False, indent=1), encoding="utf-8")
         path.replace(folder / f"{region.name}.json")
@@ -92,8 +93,17 @@ def region_save(folder: Path, region: Region) -> None:
 def region_remove(folder: Path, name: str) -> None:
     """Remove the region with a name. Raises InvalidInput if there is none."""
     region_of(folder, name)
+    _touch_files(folder, name)
     (folder / f"{name}.json").unlink()
     sweep(folder)
+
+
+def _touch_files(folder: Path, name: str) -> None:
+    """Date the files of a region, if there is one, at today: `sweep` counts from then."""
+    for region in (each for each in regions(folder) if each.name == name):
+        for path in (region.tiles_file(folder), region.names_file(folder)):
+            if path.exists():
+                os.utime(path)
 
 
 def sweep(folder: Path) -> None:

@@ -38,6 +38,7 @@ from dpgeo.ingest.coordinates import (
 )
 from dpgeo.ingest.crs import Pair, has_limits
 from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
+from dpgeo.ingest.measures import measure_field, measure_steps
 from dpgeo.ingest.persons import erased_among, hash_persons
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
@@ -57,10 +58,19 @@ CANONICAL = pa.schema(
 """Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
 Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
-is declared.
+is declared. `canonical_schema` adds a column for each declared measure.
 """
 
 ROW_GROUP = 262_144
+
+
+def canonical_schema(measures: int = 0) -> pa.Schema:
+    """Return the schema of the canonical file of a dataset with this many measures.
+
+    Behind the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
+    null for a row without a number.
+    """
+    return pa.schema([*CANONICAL, *map(measure_field, range(measures))])
 
 
 def canonical_rows(
@@ -71,7 +81,7 @@ def canonical_rows(
     erased: Collection[bytes] = (),
     see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
 ) -> pa.RecordBatch:
-    """Return the accepted rows of a batch in schema `CANONICAL`; tally the others.
+    """Return the accepted rows of a batch in `canonical_schema`; tally the others.
 
     Rows of persons with hashes in `erased` are refused. A row's result does not depend on the other
     entries of that list, or on the other rows. `see` is called with the longitudes and latitudes of
@@ -102,9 +112,11 @@ def canonical_rows(
     attributes = pa.nulls(len(x), pa.int32())
     if schema.attributes:
         attributes = pa.array(number_attributes(batch, schema.attributes)[kept])
+    columns = [pa.array(each) for each in (high[kept], low[kept], x, y)]
+    accepted = pa.array(kept)
+    measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
     return pa.RecordBatch.from_arrays(
-        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times, attributes],
-        schema=CANONICAL,
+        [*columns, times, attributes, *measures], schema=canonical_schema(len(measures))
     )
 
 
@@ -137,8 +149,9 @@ class _Positions:
 class CanonicalWriter:
     """Writes canonical rows in groups of `ROW_GROUP` rows, whatever the batch sizes."""
 
-    def __init__(self, writer: pq.ParquetWriter) -> None:
+    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
         self._writer = writer
+        self._schema = schema
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
 
@@ -148,7 +161,7 @@ class CanonicalWriter:
         self._rows += rows.num_rows
         if self._rows >= ROW_GROUP:
             whole = self._rows // ROW_GROUP * ROW_GROUP
-            table = pa.Table.from_batches(self._waiting, CANONICAL)
+            table = pa.Table.from_batches(self._waiting, self._schema)
             self._writer.write_table(
                 table.slice(0, whole).combine_chunks(), row_group_size=ROW_GROUP
             )
@@ -158,13 +171,15 @@ class CanonicalWriter:
     def flush(self) -> None:
         """Write the remaining rows as the last row group."""
         if self._rows:
-            table = pa.Table.from_batches(self._waiting, CANONICAL).combine_chunks()
+            table = pa.Table.from_batches(self._waiting, self._schema).combine_chunks()
             self._writer.write_table(table, row_group_size=ROW_GROUP)
 
 
 @contextmanager
-def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
+def canonical_file(target: Path, measures: int = 0) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
+
+    `measures` is the number of declared measures.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -173,8 +188,9 @@ def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with pq.ParquetWriter(temporary, CANONICAL, compression="zstd") as writer:
-            canonical = CanonicalWriter(writer)
+        schema = canonical_schema(measures)
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            canonical = CanonicalWriter(writer, schema)
             yield canonical
             canonical.flush()
         _sync(temporary)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.core.number_text import number_text
-from dpgeo.ingest.column_words import COLUMN_WORDS, LINKS, NUMBER_WORDS
+from dpgeo.ingest.column_words import COLUMN_WORDS, LINKS, NUMBER_WORDS, words_of
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.format_guess import guess_pair, guess_time
 from dpgeo.ingest.schema import Columns
@@ -57,7 +56,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
     words, so in these languages a part of the name is enough. Returns "" if no name contains any of
     the words.
     """
-    parts = [_words(name) for name in names]
+    parts = [words_of(name) for name in names]
     for word in words:
         for name, own in zip(names, parts, strict=True):
             if not word.isascii() and any(word in each for each in own):
@@ -70,7 +69,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def _compound(names: Sequence[str], persons: set[str]) -> str:
     """Return the first name that compounds a word for a person with one for a number."""
     for name in names:
-        stems = {stem for word in _words(name) for stem in _stems(word)}
+        stems = {stem for word in words_of(name) for stem in _stems(word)}
         if stems & persons:
             return name
     return ""
@@ -83,20 +82,6 @@ def _stems(word: str) -> Iterator[str]:
         rests += [word.removeprefix(part)] if word.startswith(part) else []
         for rest in filter(None, rests):
             yield from (rest[: len(rest) - len(link)] for link in LINKS if rest.endswith(link))
-
-
-def _words(name: str) -> set[str]:
-    """Return a name and its words, in lower case and without accents."""
-    divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    plain = [
-        "".join(
-            sign
-            for sign in unicodedata.normalize("NFKD", text.casefold())
-            if not unicodedata.combining(sign)
-        )
-        for text in (name, divided)
-    ]
-    return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}
 
 
 def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:

@@ -4,6 +4,11 @@ The words are English, then German, French, Spanish, Italian, Portuguese, Dutch,
 Polish, Czech, Hungarian, Chinese and Japanese. Earlier words take precedence.
 """
 
+from __future__ import annotations
+
+import re
+import unicodedata
+
 NUMBER_WORDS = (
     "nummern nummer nummers number num numero nro nr no id ids code kode kennung kennzeichen "
     "schlussel schluessel token hash key name"
@@ -49,3 +54,17 @@ COLUMN_WORDS = {
         "\u5ea7\u6a19 \u4f4d\u7f6e"
     ),
 }
+
+
+def words_of(name: str) -> set[str]:
+    """Return a name and its words, in lower case and without accents."""
+    divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
+    plain = [
+        "".join(
+            sign
+            for sign in unicodedata.normalize("NFKD", text.casefold())
+            if not unicodedata.combining(sign)
+        )
+        for text in (name, divided)
+    ]
+    return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}

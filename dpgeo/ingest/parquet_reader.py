@@ -19,7 +19,7 @@ from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, as_text
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import Tally
-from dpgeo.ingest.schema import Role, Wanted, field_of, role_name
+from dpgeo.ingest.schema import MEASURE, Role, Wanted, field_of, role_name
 from dpgeo.ingest.text import is_text
 from dpgeo.phrases import Phrase
 
@@ -241,16 +241,23 @@ def _check_type(role: str, field: Any) -> None:
         kind = kind.storage_type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED.get(role, PLAIN))):
+    if not (pa.types.is_null(kind) or any(test(kind) for test in _allowed(role))):
         raise InvalidInput(
             "The column {column!r} holds values of type {type}, which cannot be read as {role}; "
             "{remedy}.",
             column=field.name,
             type=str(field.type)[:60],
             role=role_name(role),
-            remedy=REMEDY.get(role, Phrase("write it as text")),
+            remedy=_remedy(role),
             field=field_of(role),
         )
+
+
+def _allowed(role: str) -> tuple[Callable[[Any], bool], ...]:
+    """Return the types that a column of a role, a public attribute or a measure may have."""
+    if role.startswith(MEASURE):
+        return (*PLAIN, pa.types.is_decimal)
+    return ALLOWED.get(role, PLAIN)
 
 
 def _is_whole_decimal(kind: Any) -> bool:
@@ -269,6 +276,14 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
     Role.GEOMETRY: (is_text,),
 }
+
+
+def _remedy(role: str) -> Phrase:
+    if role.startswith(MEASURE):
+        return Phrase("write it as a number")
+    return REMEDY.get(role, Phrase("write it as text"))
+
+
 REMEDY: dict[str, Phrase] = {
     Role.LONGITUDE: Phrase("write it as a number of degrees"),
     Role.LATITUDE: Phrase("write it as a number of degrees"),

@@ -14,6 +14,7 @@ import shapely
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.measures import Measure
 from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
 from dpgeo.ingest.declared_formats import check_position_format, split_time_formats
 from dpgeo.ingest.layout import Layout
@@ -33,12 +34,21 @@ class Role(StrEnum):
 
 
 Wanted = Mapping[str, str]
-"""Names of the columns to read, by `Role` or, for public attributes, by `attribute_key`."""
+"""Names of the columns to read, by `Role`, `attribute_key` or `measure_key`."""
 
 
 def attribute_key(attribute: Attribute) -> str:
     """Return the key of a public attribute's column, in place of a role."""
-    return f"attribute {attribute.column}"
+    return f"{ATTRIBUTE}{attribute.column}"
+
+
+def measure_key(measure: Measure) -> str:
+    """Return the key of a measure's column, in place of a role."""
+    return f"{MEASURE}{measure.column}"
+
+
+ATTRIBUTE, MEASURE = "attribute ", "measure "
+"""Beginnings of the keys of public attributes and of measures."""
 
 
 ROLE_NAMES = {
@@ -52,15 +62,19 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """Return what people call a role, or the public attribute that a key stands for."""
+    """Return what people call a role, or the attribute or measure that a key stands for."""
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
-    return Phrase("attribute {name}", name=key.removeprefix("attribute "))
+    if key.startswith(MEASURE):
+        return Phrase("number to average {name}", name=key.removeprefix(MEASURE))
+    return Phrase("attribute {name}", name=key.removeprefix(ATTRIBUTE))
 
 
 def field_of(key: str) -> str:
-    """Return the input field in which the column of a role or attribute is declared."""
-    return f"columns.{key}" if key in set(Role) else "public_attributes"
+    """Return the input field in which the column of a role, attribute or measure is declared."""
+    if key in set(Role):
+        return f"columns.{key}"
+    return "measures" if key.startswith(MEASURE) else "public_attributes"
 
 
 ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK}
@@ -138,7 +152,8 @@ class Schema:
     """Public rules by which rows are read, fixed before any row is.
 
     What a row means depends on the row and these rules alone. `time_zone` (IANA name) applies to
-    times written without an offset. The values of `attributes` are public. Raises InvalidInput if
+    times written without an offset. The values of `attributes` are public; those of `measures` are
+    private, and only their limits are public. Raises InvalidInput if
     the columns do not determine a position, if a person is needed and not declared, if one column
     has two roles, or if the time zone or the coordinate system is unknown.
     """
@@ -148,6 +163,7 @@ class Schema:
     area: StudyArea
     time_zone: str = "UTC"
     attributes: tuple[Attribute, ...] = ()
+    measures: tuple[Measure, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_position()
@@ -218,6 +234,7 @@ class Schema:
             area=StudyArea(shapely.from_wkb(document["area"])),
             time_zone=document["time_zone"],
             attributes=tuple(map(Attribute.from_json, document["attributes"])),
+            measures=tuple(map(Measure.from_json, document["measures"])),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -228,11 +245,12 @@ class Schema:
             "area": shapely.to_wkb(self.area.shape, hex=True),
             "time_zone": self.time_zone,
             "attributes": [attribute.to_json() for attribute in self.attributes],
+            "measures": [measure.to_json() for measure in self.measures],
         }
 
     @property
     def wanted(self) -> dict[str, str]:
-        """Return the columns to read, by role, and those of public attributes.
+        """Return the columns to read, by role, and those of public attributes and measures.
 
         If the privacy unit is a record, the person column is not read even if declared: data that
         are not needed do not leave the upload.
@@ -241,4 +259,5 @@ class Schema:
         if self.unit is Unit.RECORD:
             names[Role.PERSON] = ""
         names |= {attribute_key(each): each.column for each in self.attributes}
+        names |= {measure_key(each): each.column for each in self.measures}
         return {role: name for role, name in names.items() if name}

@@ -64,6 +64,8 @@ def _values(parameter: Parameter) -> str:
         return "true, false"
     if parameter.layer:
         return f"a declared layer of {parameter.layer}"
+    if parameter.measure:
+        return "a declared column of numbers"
     if parameter.choices:
         return ", ".join(f"`{choice}`" for choice in parameter.choices)
     if parameter.read:

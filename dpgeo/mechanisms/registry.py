@@ -14,6 +14,7 @@ from dpgeo.core.parameters import deprecated_names
 from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
+    averages,
     contours,
     dpcube,
     planar_laplace,
@@ -43,6 +44,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         private_clusters.MECHANISM,
         prilocation.MECHANISM,
         zones.MECHANISM,
+        averages.MECHANISM,
         contours.MECHANISM,
         planar_laplace.MECHANISM,
     )

@@ -16,13 +16,9 @@ References. Dwork, McSherry, Nissim and Smith 2006.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-import shapely
 
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.kinds import ZONES
@@ -33,7 +29,6 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.zones import Zones
 
 LABEL = "zone counts"
@@ -78,14 +73,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         region="zone",
         regions=len(zones),
         noise=DiscreteLaplace(epsilon, bound),
-        ground_metres=_smallest_side(zones),
+        ground_metres=zones.smallest_side_metres,
     )
-
-
-def _smallest_side(zones: Zones) -> float:
-    """Return the side in metres of a square with the area of the smallest zone."""
-    smallest = zones.shapes[int(np.argmin(shapely.area(zones.shapes)))]
-    return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
 
 
 MECHANISM = Mechanism(

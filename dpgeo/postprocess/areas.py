@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,29 @@ class Cover:
     rates: NDArray[np.float64]
     shares: Shares
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Inferred:
+    """Sum of an inferred surface over a query region, and what is uncertain about it.
+
+    `noise` is the half-width of a 95 % interval for the error that noise causes in the counts of
+    the measured regions, as far as the inference has not removed it. `model` is that for the error
+    of the assumption about how people are spread within the regions that the query region cuts.
+    `areas` is the number of measured regions that touch the query region, and `cut` the number of
+    these that were used in part.
+    """
+
+    estimate: float
+    noise: float
+    model: float
+    areas: int
+    cut: int
+
+    @property
+    def margin(self) -> float:
+        """Half-width of the 95 % interval for both errors, which are taken as independent."""
+        return math.hypot(self.noise, self.model)
 
 
 def ground_of(shapes: Shapes) -> NDArray[np.float64]:
@@ -161,8 +185,8 @@ class Areas:
     once: bool = False
     complete: bool = True
 
-    def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each query region (n,) by measured regions.
+    def covers(self, regions: Shapes) -> Sequence[Cover | Inferred]:
+        """Return the cover of each query region (n,), or an inferred sum for it.
 
         The query regions lie in the study area. Raises InvalidInput if the work would take too
         long.

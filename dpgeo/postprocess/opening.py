@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
+from dpgeo.postprocess.layers.features import MEAN
 from dpgeo.postprocess.layers.slices import stacked
 
 ENOUGH = 0.6
@@ -121,8 +122,11 @@ def standing(layer: Layer) -> NDArray[np.bool_]:
 def coloured(layer: Layer) -> NDArray[np.bool_]:
     """Return a mask (n,) of the features that a map colours.
 
-    These are the features that stand out, and those in a box that stands out.
+    These are the features that stand out, and those in a box that stands out; in a layer of means,
+    those of which one is told.
     """
+    if layer.told is not None:
+        return layer.told
     return _reaching(layer, layer.threshold if layer.coloured_from is None else layer.coloured_from)
 
 
@@ -242,7 +246,32 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
     slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.time_slice]
     if slices:
         return dict.fromkeys([each.name for each in slices], layer_edges(stacked(slices), metres))
-    return {layer.name: layer_edges(layer, metres) for layer in shown if layer.value is not None}
+    means = {layer.name: mean_edges(layer) for layer in shown if MEAN in layer.columns}
+    counts = {layer.name: layer_edges(layer, metres) for layer in shown if layer.value is not None}
+    return means | counts
+
+
+def mean_edges(layer: Layer) -> tuple[float, ...]:
+    """Return the lower edges of at most STEPS classes of the told means, equally wide and round."""
+    means = np.asarray(layer.columns[MEAN], dtype=np.float64)[coloured(layer)]
+    if not means.size:
+        return ()
+    low, high = float(means.min()), float(means.max())
+    width = (high - low) / STEPS
+    if not width:
+        return (low,)
+    step = next(each for each in _round_widths(width) if each >= width)
+    first = math.floor(low / step) + 1
+    inner = [float(f"{number * step:.6g}") for number in range(first, first + STEPS - 1)]
+    edges = [low, *(edge for edge in inner if low < edge <= high)]
+    held = np.diff([*np.searchsorted(np.sort(means), edges), means.size])
+    return tuple(edge for edge, count in zip(edges, held, strict=True) if count)
+
+
+def _round_widths(width: float) -> list[float]:
+    """Return round numbers around `width`, ascending."""
+    magnitude = 10.0 ** math.floor(math.log10(width))
+    return [float(f"{digit * magnitude:.2g}") for digit in (1, 2, 2.5, 5, 10)]
 
 
 def _held(layer: BoxLayer, total: float) -> float:

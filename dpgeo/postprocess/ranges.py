@@ -6,6 +6,11 @@ the study area) that lies inside the query region. This assumes that people are 
 measured region; the interval does not include the error of that assumption. Outside the study area
 every count is 0, which is public.
 
+Inferred surfaces. If a release has a surface inferred from all its counts (auto, and quadtree with
+`inference = surroundings`), an answer is the sum of this surface over the region, which is closer
+to the truth than any sum of the last counts alone; see `postprocess.surface_areas` for its
+interval. What follows is about all other releases, and about the layer of measured partitions.
+
 Which counts. Only counts with fresh noise are used: cells of a grid, the last counts of a partition
 or of phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a
 partition was grown are not used, because the partition depends on their noise and they would be
@@ -25,8 +30,8 @@ outside the study area was not looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -36,17 +41,26 @@ import shapely
 
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
-from dpgeo.postprocess.areas import Cover, Shapes, check_work
-from dpgeo.postprocess.layers import make_areas, slice_of
+from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
+from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.coverage import as_array, edges_of
 
 EXACT = "The interval is exact for the noise."
+INFERRED = (
+    "The estimate is inferred from all counts of this map together. The interval is a model's, "
+    "checked on generated maps: part of it is the noise that is left."
+)
+UNEVEN = (
+    "The other part is how unevenly people may be spread in the measured areas that the region's "
+    "edge cuts."
+)
 UNMEASURED = "No count that was published lies in this region."
 CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
 )
+TOO_FEW_RECORDS = "There are too few records in the region for a mean."
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
@@ -58,23 +72,44 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Average:
+    """Mean of a measure in a query region, with the ends of its 95 % interval, in `unit`.
+
+    They are NaN where the region holds too few records for a mean.
+    """
+
+    title: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RangeAnswer:
     """Estimated count in a query region, with the half-width `margin` of its 95 % interval.
 
-    Both are NaN if nothing was added up; `reason` then says why. If `exact`, only whole counts were
+    Both are NaN if nothing was added up; `reason` then says why. `noise` is the part of the margin
+    that noise causes, and `model` the part for how people may be spread in measured regions that
+    the query region cuts; the margin is the root of the sum of their squares. `model` is None if
+    the margin does not include such a part. If `exact`, only whole counts were
     added up, and their noise is the only error. `areas` is the number of measured regions used, and
     `cut` the number of these that were used in part. `counted` says what is counted: people,
     sightings or visits. `people` holds the fewest and the most people that the estimate can stand
-    for, if that is known. `notes` are sentences to show with the answer.
+    for, if that is known. In a release of averages, `average` is the mean, and the estimate is the
+    number of records with a value that it rests on. `notes` are sentences to show with the answer.
     """
 
     estimate: float
     margin: float
+    noise: float
+    model: float | None
     exact: bool
     areas: int
     cut: int
     counted: Counted
     people: tuple[int, int] | None
+    average: Average | None = None
     reason: Reason | None = None
     notes: tuple[str, ...]
 
@@ -90,7 +125,8 @@ CPU time.
 class Ranges:
     """Answers to range queries on one release.
 
-    `layer` is the name of a time slice's layer; if it is empty, all slices are added up. Raises
+    `layer` is the name of a time slice's layer, or "partitions" for the measured counts beside an
+    inferred surface; if it is empty, all slices are added up. Raises
     Conflict for a release without counts of regions, and InvalidInput (field "layer") for an
     unknown slice.
     """
@@ -99,7 +135,12 @@ class Ranges:
         self._area, self._released = released.area, released
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
-        self._areas = make_areas(content, released.area, released.mechanism)
+        self._pairs = make_pairs(content, released.area)
+        self._areas = (
+            self._pairs.above
+            if self._pairs
+            else make_areas(content, released.area, released.mechanism)
+        )
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """Estimate the counts in valid polygons in degrees, longitude first.
@@ -110,10 +151,39 @@ class Ranges:
         inside = np.flatnonzero(shapely.area(within) > 0)
         answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
-            covers = self._areas.covers(within[inside])
-            for index, cover in zip(inside.tolist(), covers, strict=True):
-                answers[index] = self._answer(cover)
+            found: Iterable[RangeAnswer]
+            if self._pairs:
+                found = self._averages(within[inside])
+            else:
+                found = map(self._answer, self._areas.covers(within[inside]))
+            for index, answer in zip(inside.tolist(), found, strict=True):
+                answers[index] = answer
         return answers
+
+    def _averages(self, regions: Shapes) -> Iterator[RangeAnswer]:
+        """Yield the answers of a release of averages, from covers by both of its sums."""
+        above: list[Cover] = self._pairs.above.covers(regions)
+        below: list[Cover] = self._pairs.below.covers(regions)
+        measure, means = self._pairs.content.measure, self._pairs.means(above, below)
+        ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
+        for index, cover in enumerate(above):
+            answer = self._added(cover)
+            if answer.reason is not None:
+                yield answer
+                continue
+            value, low, high = (float(each[index]) for each in ends)
+            estimate, margin = float(means.records[index]), float(means.records_margin[index])
+            yield replace(
+                answer,
+                estimate=estimate,
+                margin=margin,
+                noise=margin,
+                people=self._people(answer.counted, estimate, margin),
+                average=Average(
+                    title=measure.title, unit=measure.shown_unit, value=value, low=low, high=high
+                ),
+                notes=(*answer.notes, *(() if means.told[index] else (TOO_FEW_RECORDS,))),
+            )
 
     def _within(self, regions: Shapes) -> Shapes:
         """Return regions (n,) clipped to the study area."""
@@ -147,7 +217,27 @@ class Ranges:
         starts, ends = np.stack([edges.x0, -edges.y0], 1), np.stack([edges.x1, -edges.y1], 1)
         return shapely.STRtree(shapely.linestrings(np.stack([starts, ends], 1)))
 
-    def _answer(self, cover: Cover) -> RangeAnswer:
+    def _answer(self, cover: Cover | Inferred) -> RangeAnswer:
+        return self._inferred(cover) if isinstance(cover, Inferred) else self._added(cover)
+
+    def _inferred(self, cover: Inferred) -> RangeAnswer:
+        if not cover.areas:
+            return self._nothing(Reason.UNMEASURED, (UNMEASURED,))
+        counted = self._counted(False)
+        return RangeAnswer(
+            estimate=cover.estimate,
+            margin=cover.margin,
+            noise=cover.noise,
+            model=cover.model,
+            exact=False,
+            areas=cover.areas,
+            cut=cover.cut,
+            counted=counted,
+            people=self._people(counted, cover.estimate, cover.margin),
+            notes=(INFERRED, UNEVEN) if cover.cut else (INFERRED,),
+        )
+
+    def _added(self, cover: Cover) -> RangeAnswer:
         whole, cut = sum(cover.whole.values()), len(cover.values)
         if not whole + cut:
             return self._nothing(Reason.UNMEASURED, (UNMEASURED, *cover.notes))
@@ -157,6 +247,8 @@ class Ranges:
         return RangeAnswer(
             estimate=estimate,
             margin=margin,
+            noise=margin,
+            model=None if cut else 0.0,
             exact=not notes,
             areas=whole + cut,
             cut=cut,
@@ -169,6 +261,8 @@ class Ranges:
         return RangeAnswer(
             estimate=math.nan,
             margin=math.nan,
+            noise=math.nan,
+            model=None,
             exact=False,
             areas=0,
             cut=0,

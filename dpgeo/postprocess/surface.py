@@ -123,6 +123,21 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
         yield _Round(cells, log_likelihood)
 
 
+def posterior_tree(measurements: NodeMeasurements, cells: Floats) -> Tree:
+    """Return the posterior of the counts of all nodes at or above the leaves.
+
+    The guesses come from an inferred surface, `cells` (2^depth, 2^depth). Variances are those of
+    the reconciled counts, given the counts at and below each node.
+    """
+    leaves = measurements.leaves()
+    guesses = [
+        _guess(measurements, cells, None, level) if chosen.any() else None
+        for level, chosen in enumerate(leaves)
+    ]
+    value, variance, _ = _shrunk(measurements, leaves, measurements.scales(), guesses)
+    return measurements.tree(leaves, value, variance)
+
+
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:

@@ -9,9 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import TreeRelease
-from dpgeo.postprocess.areas import Areas, Boxes, Cover, Ints, Parts, Shapes, covers_of, snapped
+from dpgeo.postprocess.areas import (
+    Areas,
+    Boxes,
+    Cover,
+    Ints,
+    Parts,
+    Shapes,
+    Shares,
+    covers_of,
+    snapped,
+)
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage, distinct
+from dpgeo.spatial.grid import Grid
 
 TREE_WEIGHT = 6
 """Work per piece of outline, as a multiple of a grid's, since every level of the tree
@@ -33,120 +44,103 @@ class _Visited:
     inside: NDArray[np.bool_]
 
 
-class Tree(Areas):
-    """Tree of boxes that answers a query by adding up the counts of leaves.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Touched:
+    """Pairs (n,) of a query region and a tree node, ordered by region, then by node.
 
-    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below
-    it, provided that its noise variance is at most the sum of theirs.
+    They are the roots, and all children of the inner nodes that the region's outline touches.
+    `region` and `node` are indices, `above` is the index of the parent's pair (unused for roots),
+    and `share` is the share of the node's ground in the study area that the region covers. `inner`
+    marks the nodes that are followed by their children, and `levels` holds the indices of the pairs
+    of each level of the tree.
     """
 
-    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
-        self._content = content
-        order = np.argsort(content.parent, kind="stable")
-        parents = content.parent[order]
-        size = len(content.parent)
+    region: Ints
+    node: Ints
+    above: Ints
+    share: Shares
+    inner: NDArray[np.bool_]
+    levels: list[NDArray[np.intp]]
+
+
+class BoxTree:
+    """Tree of boxes, with methods for the share of each that polygons cover.
+
+    The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
+    index of each box's parent, or -1. The estimated work is multiplied by `weight`.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        boxes: NDArray[np.integer[Any]],
+        level: NDArray[np.integer[Any]],
+        parent: NDArray[np.integer[Any]],
+        area: StudyArea,
+        *,
+        weight: int,
+    ) -> None:
+        self.level, self.parent, self._weight = level, parent, weight
+        order = np.argsort(parent, kind="stable")
+        parents = parent[order]
+        size = len(parent)
         self._children = order
         self._first = np.searchsorted(parents, np.arange(size), side="left")
         self._after = np.searchsorted(parents, np.arange(size), side="right")
-        self._leaf = self._first == self._after
-        self._leaves = np.flatnonzero(self._leaf)
-        self._boxes = Boxes(content.grid, content.boxes[self._leaves], area)
-        self._anchors = content.boxes[:, 0].astype(np.int64) * content.grid.columns
-        self._anchors += content.boxes[:, 2]
-        self._levels = [
-            np.flatnonzero(content.level == each) for each in range(int(content.level[-1]) + 1)
-        ]
-        self._ground = self._up(self._on_leaves(self._boxes.ground))
-        answers = self._leaf | (self._better() if fixed else False)
-        self._total, self._number = self._best(answers)
+        self.leaf = self._first == self._after
+        """A mask (n,) of the nodes without children."""
+        self._leaves = np.flatnonzero(self.leaf)
+        self._boxes = Boxes(grid, boxes[self._leaves], area)
+        self._anchors = boxes[:, 0].astype(np.int64) * grid.columns
+        self._anchors += boxes[:, 2]
+        self.levels = [np.flatnonzero(level == each) for each in range(int(level[-1]) + 1)]
+        """The nodes of each level."""
+        self.ground = self.up(self._on_leaves(self._boxes.ground))
+        """The ground (n,) of each node that lies in the study area."""
 
     def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array over all nodes: the leaves' values (n, ...), and 0 for inner nodes."""
-        spread = np.zeros((len(self._leaf), *values.shape[1:]), dtype=values.dtype)
+        spread = np.zeros((len(self.leaf), *values.shape[1:]), dtype=values.dtype)
         spread[self._leaves] = values
         return spread
 
-    def _up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+    def up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """Add the values of nodes (n, ...) to their parents' values, in place, from the leaves up.
 
         Parents that `keep` (n,) marks keep their own values unchanged.
         """
-        parent = self._content.parent
-        for nodes in self._levels[:0:-1]:
-            above = parent[nodes]
+        for nodes in self.levels[:0:-1]:
+            above = self.parent[nodes]
             if keep is not None:
                 nodes, above = nodes[~keep[above]], above[~keep[above]]
             np.add.at(values, above, values[nodes])
         return values
 
-    def _better(self) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the nodes at least as precise as the best counts below them.
+    def touched(self, regions: Shapes) -> tuple[Coverage, Touched]:
+        """Return the covered cells, and the nodes to consider for each region.
 
-        They have at most the noise variance of these counts together.
+        Raises InvalidInput if the work would take too long.
         """
-        content = self._content
-        own = np.array([noise.variance for noise in content.noises])[content.level]
-        own = np.where(content.measured, own, np.inf)
-        best = own.copy()
-        below = np.zeros(len(own))
-        for nodes in self._levels[::-1]:
-            inner = nodes[~self._leaf[nodes]]
-            best[inner] = np.minimum(own[inner], below[inner])
-            above = content.parent[nodes]
-            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
-        return np.asarray(content.measured & (own <= below))
-
-    def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Return, for each node, the sum (n,) of the counts used if the node is used whole.
-
-        `answers` (n,) marks nodes whose own count is used. The second result (n, k) is the number
-        of counts used with each of the k noise distributions.
-        """
-        content = self._content
-        used = answers & ((self._ground > 0) | ~self._leaf)
-        totals = np.where(used, content.counts, 0)
-        numbers = np.zeros((len(used), len(content.noises)), dtype=np.int32)
-        numbers[used, content.level[used]] = 1
-        return self._up(totals, answers), self._up(numbers, answers)
-
-    def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions from the roots down; only leaves can be used in part."""
-        covered, region, leaf, share = self._boxes.covered(regions, TREE_WEIGHT)
+        covered, region, leaf, share = self._boxes.covered(regions, self._weight)
         visited = self._visited(covered, region, self._leaves[leaf])
         key, inside = visited.key, visited.inside
-        size = len(self._leaf)
+        size = len(self.leaf)
         where, nodes = np.divmod(key, size)
-        ground = np.where(inside, self._ground[nodes], 0.0)
+        ground = np.where(inside, self.ground[nodes], 0.0)
         shares = np.where(inside, 1.0, 0.0)
         touched = np.searchsorted(key, region * size + self._leaves[leaf])
         shares[touched] = share
-        ground[touched] = share * self._ground[self._leaves[leaf]]
-        above = np.searchsorted(key, where * size + self._content.parent[nodes])  # unused for roots
-        level = self._content.level[nodes]
-        levels = [np.flatnonzero(level == each) for each in range(len(self._levels))]
-        inner = visited.touched & ~self._leaf[nodes]
+        ground[touched] = share * self.ground[self._leaves[leaf]]
+        above = np.searchsorted(key, where * size + self.parent[nodes])
+        level = self.level[nodes]
+        levels = [np.flatnonzero(level == each) for each in range(len(self.levels))]
+        inner = visited.touched & ~self.leaf[nodes]
         for each in levels[:0:-1]:
             np.add.at(ground, above[each], ground[each])
-        shares[inner] = snapped(ground[inner] / np.maximum(self._ground[nodes[inner]], 1e-300))
-        # A node is free if none of its ancestors is used whole.
-        free = np.ones(len(key), dtype=np.bool_)
-        for each in levels[1:]:
-            free[each] = free[above[each]] & (shares[above[each]] < 1.0)
-        whole = np.flatnonzero(free & (shares == 1.0))
-        part = np.flatnonzero(free & self._leaf[nodes] & (shares > 0.0) & (shares < 1.0))
-        totals = np.zeros(len(regions))
-        wholes = np.zeros((len(regions), len(self._content.noises)), dtype=np.int64)
-        np.add.at(totals, where[whole], self._total[nodes[whole]])
-        single = self._number[nodes[whole]]
-        for column in range(wholes.shape[1]):
-            np.add.at(wholes[:, column], where[whole], single[:, column])
-        parts = Parts(
-            region=where[part],
-            value=self._content.counts[nodes[part]],
-            noise=self._content.level[nodes[part]].astype(np.int64),
-            share=shares[part],
+        shares[inner] = snapped(ground[inner] / np.maximum(self.ground[nodes[inner]], 1e-300))
+        return covered, Touched(
+            region=where, node=nodes, above=above, share=shares, inner=inner, levels=levels
         )
-        return covers_of(self._content.noises, totals, wholes, parts)
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
         """Return the nodes to consider: roots, and children of inner nodes that an outline touches.
@@ -154,17 +148,17 @@ class Tree(Areas):
         `region` (n,) and `leaf` (n,) list the pairs of a region and a leaf that its outline
         touches.
         """
-        content, size = self._content, len(self._leaf)
+        size = len(self.leaf)
         current = region * size + leaf
         reached = [current]
         while current.size:
-            parent = content.parent[current % size]
+            parent = self.parent[current % size]
             current = distinct((current - current % size + parent)[parent >= 0])
             reached.append(current)
         touched = distinct(np.concatenate(reached))
-        inner = touched[~self._leaf[touched % size]]
+        inner = touched[~self.leaf[touched % size]]
         below, which = self._children_of(inner % size)
-        roots = np.flatnonzero(content.parent < 0)
+        roots = np.flatnonzero(self.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
         # Every touched node is a root or a child of a touched node, so `key` contains it.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
@@ -181,3 +175,79 @@ class Tree(Areas):
         which = np.repeat(np.arange(len(nodes)), sizes)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self._children[self._first[nodes][which] + offset], which
+
+
+class Tree(Areas):
+    """Tree of boxes that answers a query by adding up the counts of leaves.
+
+    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below
+    it, provided that its noise variance is at most the sum of theirs.
+    """
+
+    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
+        self._content = content
+        self._boxes = BoxTree(
+            content.grid,
+            content.boxes,
+            content.level,
+            content.parent,
+            area,
+            weight=TREE_WEIGHT,
+        )
+        answers = self._boxes.leaf | (self._better() if fixed else False)
+        self._total, self._number = self._best(answers)
+
+    def _better(self) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the nodes at least as precise as the best counts below them.
+
+        They have at most the noise variance of these counts together.
+        """
+        content = self._content
+        own = np.array([noise.variance for noise in content.noises])[content.level]
+        own = np.where(content.measured, own, np.inf)
+        best = own.copy()
+        below = np.zeros(len(own))
+        for nodes in self._boxes.levels[::-1]:
+            inner = nodes[~self._boxes.leaf[nodes]]
+            best[inner] = np.minimum(own[inner], below[inner])
+            above = content.parent[nodes]
+            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
+        return np.asarray(content.measured & (own <= below))
+
+    def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
+        """Return, for each node, the sum (n,) of the counts used if the node is used whole.
+
+        `answers` (n,) marks nodes whose own count is used. The second result (n, k) is the number
+        of counts used with each of the k noise distributions.
+        """
+        content = self._content
+        used = answers & ((self._boxes.ground > 0) | ~self._boxes.leaf)
+        totals = np.where(used, content.counts, 0)
+        numbers = np.zeros((len(used), len(content.noises)), dtype=np.int32)
+        numbers[used, content.level[used]] = 1
+        return self._boxes.up(totals, answers), self._boxes.up(numbers, answers)
+
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Cover the regions from the roots down; only leaves can be used in part."""
+        touched = self._boxes.touched(regions)[1]
+        where, nodes, shares = touched.region, touched.node, touched.share
+        # A node is free if none of its ancestors is used whole.
+        free = np.ones(len(nodes), dtype=np.bool_)
+        for each in touched.levels[1:]:
+            above = touched.above[each]
+            free[each] = free[above] & (shares[above] < 1.0)
+        whole = np.flatnonzero(free & (shares == 1.0))
+        part = np.flatnonzero(free & self._boxes.leaf[nodes] & (shares > 0.0) & (shares < 1.0))
+        totals = np.zeros(len(regions))
+        wholes = np.zeros((len(regions), len(self._content.noises)), dtype=np.int64)
+        np.add.at(totals, where[whole], self._total[nodes[whole]])
+        single = self._number[nodes[whole]]
+        for column in range(wholes.shape[1]):
+            np.add.at(wholes[:, column], where[whole], single[:, column])
+        parts = Parts(
+            region=where[part],
+            value=self._content.counts[nodes[part]],
+            noise=self._content.level[nodes[part]].astype(np.int64),
+            share=shares[part],
+        )
+        return covers_of(self._content.noises, totals, wholes, parts)

@@ -39,7 +39,9 @@ class Forecast:
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
     `cautions` are warnings to show before the budget is spent. `facts` are further sentences for
-    the quote, such as the distance between hidden places.
+    the quote, such as the distance between hidden places. Where noise is added to sums of steps
+    instead of counts (`core.measures`), `records` is the margin of a region's number of records and
+    the number from which something is told; else it is None.
     """
 
     region: str
@@ -49,6 +51,7 @@ class Forecast:
     cautions: tuple[Phrase, ...] = ()
     facts: tuple[Phrase, ...] = ()
     plural: str = ""
+    records: tuple[int, int] | None = None
 
     @property
     def region_plural(self) -> str:
@@ -63,14 +66,18 @@ class Forecast:
     @property
     def margin(self) -> int | None:
         """Half-width of the 95 % interval of one count, or None for perturbed points."""
+        if self.records:
+            return self.records[0]
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.margin()
 
     @property
     def stands_out_from(self) -> int | None:
         """Smallest count that noise reaches in an empty region with probability at most 0.001.
 
-        None for perturbed points.
+        None for perturbed points. For averages, the number of records from which one is told.
         """
+        if self.records:
+            return self.records[1]
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.threshold()
 
     @property

@@ -25,6 +25,9 @@ on public numbers alone.
 `measure_sums` adds noise to vectors summed over groups. The noise of each column is proportional to
 the most that one record can add to that column. The argument is in `privacy.vector_sums`.
 
+`measure_shares` adds noise to the two sums of every region of which averages are made, both with
+the sensitivity of the pair. The argument is in `privacy.value_shares`.
+
 `perturb` adds planar Laplace noise to positions; its argument is in
 `privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
 per metre for all reports of one privacy unit together. The outputs are sorted, because they are
@@ -76,6 +79,7 @@ from dpgeo.privacy.randomness import Entropy, RandomWords
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.sparse_threshold import passing_chance, sample_passing
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
@@ -132,6 +136,18 @@ class Meter:
         stream = self._entropy.stream()
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
+
+    def measure_shares(self, label: str, shares: PrivateShares) -> NDArray[np.int64]:
+        """Return noisy sums of steps, int64 (2, ...): those above and those below.
+
+        Raises PrivacyError, before anything is drawn, if the request is refused.
+        """
+        if type(shares) is not PrivateShares:
+            raise PrivacyError("Only private shares that a view made can be measured.")
+        noise = self.noise(label, shares.sensitivity)
+        self._close(label, noise)
+        noisy = sample(noise, math.prod(shares.shape), self._entropy.stream())
+        return noisy.reshape(shares.shape) + shares._read_by_meter()
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
         """Assign each person to one of `people` virtual users at random.

@@ -6,12 +6,14 @@ from typing import Protocol
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -68,6 +70,15 @@ class PrivateView(Protocol):
         """Return counts by zone (n,), with L1 sensitivity `bound` over all zones together.
 
         A record in several zones counts in each of them, up to the contribution bound.
+        """
+
+    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+        """Return the numbers and sums of a measure's steps by region, for averages.
+
+        At most `bound` records with a value are kept of each privacy unit, over all regions
+        together. If distinct people are counted, a person has one value in each of at most `bound`
+        regions: the mean of their own values there, rounded to a step. Which are kept depends on
+        no value, except among records that are otherwise equal.
         """
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:

@@ -65,6 +65,12 @@ class Zones:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def smallest_side_metres(self) -> float:
+        """The side in metres of a square with the ground area of the smallest zone."""
+        smallest = self.shapes[int(np.argmin(shapely.area(self.shapes)))]
+        return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
+
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the zones from a GeoJSON FeatureCollection of polygons.

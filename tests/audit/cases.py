@@ -16,6 +16,7 @@ CASES = (
     Case(name="uniform-grid", key="uniform-grid", wanted=GRID, most=24_000),
     Case(name="sparse-grid", key="sparse-grid", wanted=GRID, most=48_000),
     Case(name="zones", key="zones", wanted=GRID, most=24_000),
+    Case(name="averages", key="averages", wanted=GRID, most=24_000),
     Case(name="time-slices", key="time-slices", wanted=GRID, most=24_000),
     Case(name="contours", key="contours", wanted=GRID, most=24_000, seconds=300),
     Case(name="quadtree", key="quadtree", wanted=TREE, most=10_000),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.schema import Columns, Schema
@@ -20,7 +21,14 @@ from dpgeo.privacy.bounding import POPULAR_CELLS, Popularity
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 from tests.statistical.audit import Difference
-from tests.statistical.test_empirical_epsilon import AREA, BOUND, SIDE, TEN_CELLS, TILES
+from tests.statistical.test_empirical_epsilon import (
+    AREA,
+    BOUND,
+    HALF,
+    SIDE,
+    TEN_CELLS,
+    TILES,
+)
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,10 +36,16 @@ Floats = NDArray[np.float64]
 EDGE = 0.1
 """The study area's side in degrees."""
 
-DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC")
+DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC", measures=(HALF,))
 SCHEMA = Schema(
-    Columns(longitude="lon", latitude="lat", person="person", time="time"), Unit.PERSON, AREA
+    Columns(longitude="lon", latitude="lat", person="person", time="time"),
+    Unit.PERSON,
+    AREA,
+    measures=(HALF,),
 )
+ADDED = 1000
+"""Least number of an added person, whose values are the largest; all others have the middle."""
+
 KEY = bytes(range(32))
 SALT = bytes(range(16))
 
@@ -54,12 +68,12 @@ class Counted:
         if not callable(found) or name in ("preferring", "positions"):
             return found
 
-        def once(regions: Any, **limits: int) -> Any:
+        def once(regions: Any, *measure: Measure, **limits: int) -> Any:
             # Zones cannot be hashed, and each dataset has only one layer of them, so None stands
             # for it.
             key = name, None if isinstance(regions, Zones) else regions, *limits.items()
             if key not in self.answers:
-                self.answers[key] = found(regions, **limits)
+                self.answers[key] = found(regions, *measure, **limits)
             return self.answers[key]
 
         return once
@@ -141,13 +155,14 @@ def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, perso
     """Write records to a CSV file and return the canonical file that the product makes of it."""
     column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
     lines = [
-        f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z"
+        f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z,"
+        f"{1.0 if person >= ADDED else 0.5}"
         for person, lon, lat, hour in zip(
             persons.tolist(), longitude.tolist(), latitude.tolist(), column.tolist(), strict=True
         )
     ]
     source = folder / f"{name}.csv"
-    source.write_text("\n".join(["person,lon,lat,time", *lines, ""]))
+    source.write_text("\n".join(["person,lon,lat,time,half", *lines, ""]))
     target = folder / f"{name}.parquet"
     report = ingest(source, source.name, SCHEMA, KEY, target, lambda done, total: None)
     assert report.accepted == len(lines), report

@@ -15,6 +15,7 @@ from dpgeo.core.attributes import Attribute, combinations
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters, settle_layers
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
@@ -51,11 +52,15 @@ CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
 APP = Attribute("app", ("walker", "rider"))
 """A public attribute of every report."""
 
+SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
+"""A number of each report, of which averages are released."""
+
 DOMAIN = Domain(
     AREA,
     {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)},
     "UTC",
     (APP,),
+    (SPEED,),
 )
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
@@ -81,6 +86,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     if parameter.layer:
         known = [name for name, kind in LAYERS.items() if kind == parameter.layer]
         return ["", *known] if parameter.optional else list(known)
+    if parameter.measure:
+        return ["", *(measure.column for measure in DOMAIN.measures)]
     if parameter.name in FITTING:
         return list(FITTING[parameter.name])
     if parameter.choices:
@@ -203,6 +210,8 @@ def _city(people: int, counting: Counting, seed: int) -> ArrayView:
         declared=DOMAIN.layers,
         attributes=DOMAIN.attributes,
         combination=generator.integers(0, combinations(DOMAIN.attributes), persons.size),
+        measures=DOMAIN.measures,
+        values=np.where(generator.random(persons.size) < 0.1, np.nan, 400 * longitude),
     )
 
 
@@ -215,4 +224,5 @@ def nobody() -> ArrayView:
         bound=BOUND,
         declared=DOMAIN.layers,
         attributes=DOMAIN.attributes,
+        measures=DOMAIN.measures,
     )

@@ -204,6 +204,12 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
             with pytest.raises(InvalidInput, match="not declared; choose from") as refusal:
                 settle_layers(parse_parameters(mechanism.params, {parameter.name: "none"}), LAYERS)
             assert refusal.value.field == parameter.name
+        if parameter.measure:
+            wrong.remove("no such value")
+            named = parse_parameters(mechanism.params, {parameter.name: "none"})
+            with pytest.raises(InvalidInput, match="choose from") as refusal:
+                mechanism.forecast(named, Fraction(1), BOUND, DOMAIN)
+            assert refusal.value.field == parameter.name
         for value in wrong:
             assert not validator.is_valid({parameter.name: value})
             with pytest.raises(InvalidInput) as refusal:
@@ -322,6 +328,7 @@ def test_the_order_of_the_rows_has_no_effect(mechanism: Mechanism, params: Any) 
         latitude=np.asarray(view.latitude)[order],
         persons=np.asarray(view.persons)[order],
         hours=np.asarray(view.hours)[order],
+        values=np.asarray(view.values)[order],
     )
     assert encode(release(mechanism, params, view)) == encode(release(mechanism, params, shuffled))
 

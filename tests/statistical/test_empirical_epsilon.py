@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
@@ -37,6 +38,7 @@ from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -67,6 +69,9 @@ def _tiles() -> Zones:
 
 
 TILES = _tiles()
+
+HALF = Measure("half", "Half", "", 0.0, 1.0)
+"""A measure of which the added person has the largest value, and everybody else the middle."""
 
 CHOSEN: dict[str, dict[str, object]] = {
     "zones": {"zones": "tiles"},
@@ -105,6 +110,7 @@ class CountedOnce:
     visited: dict[Grid, PrivateVisits] = field(default_factory=dict)
     sliced: dict[SlicedGrid, PrivateCounts] = field(default_factory=dict)
     zoned: PrivateCounts | None = None
+    valued: dict[Grid, PrivateShares] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -145,6 +151,12 @@ class CountedOnce:
             self.zoned = self.view.zone_counts(zones)
         return self.zoned
 
+    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+        assert isinstance(regions, Grid)
+        if regions not in self.valued:
+            self.valued[regions] = self.view.value_shares(regions, measure)
+        return self.valued[regions]
+
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         return self.view.totals(regions, sightings=sightings, visits=visits)
 
@@ -174,6 +186,8 @@ def view_of(
         bound=bound,
         salt=salt,
         declared={"tiles": TILES},
+        measures=(HALF,),
+        values=np.where(persons == 1000, 1.0, 0.5),
     )
 
 

@@ -14,7 +14,12 @@ from dpgeo.api import heavy_work
 from dpgeo.api import ranges as module
 from dpgeo.api.problems import Busy
 from dpgeo.core.released import Released
-from tests.unit.artefacts.releases import clusters_release, grid_release, slices_release
+from tests.unit.artefacts.releases import (
+    clusters_release,
+    grid_release,
+    slices_release,
+    zone_averages_release,
+)
 from tests.web.api import Program
 from tests.web.published import install, make_dataset
 
@@ -56,6 +61,22 @@ def test_a_time_slice_is_chosen_by_its_name() -> None:
     box = ",".join(map(str, WHOLE))
     by_get = program.ask("GET", f"{address}?bbox={box}&layer=cells-00-12")
     assert by_get["results"] == [night]
+
+
+def test_a_release_of_averages_answers_with_a_mean_and_its_interval() -> None:
+    address, program = query(released=zone_averages_release()), Program()
+    (found,) = program.ask("POST", address, {"bbox": [4.3, 52.16, 4.8, 52.35]})["results"]
+    average = found["average"]
+    assert (average["title"], average["unit"]) == ("Speed, as driven", "km/h")
+    assert average["low"] < average["mean"] < average["high"]
+    assert average["mean"] == pytest.approx(50 * 5 / 12)
+    assert found["low"] < found["estimate"] < found["high"]
+    (few,) = program.ask("POST", address, {"bbox": [4.3, 52.0, 4.9, 52.09]})["results"]
+    assert [few["average"][name] for name in ("mean", "low", "high")] == [None] * 3
+    assert any("too few records" in note for note in few["notes"])
+    (outside,) = program.ask("POST", address, {"bbox": [1, 1, 2, 2]})["results"]
+    assert outside["average"] is None
+    assert program.ask("POST", query(), {"bbox": WHOLE})["results"][0]["average"] is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_discard
+from dpgeo.datasets.services import dataset_create, dataset_discard, dataset_update
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk
@@ -135,6 +136,28 @@ def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
     dataset = Dataset.objects.get()
     assert dataset.unit == "record"
     assert dataset.frozen_at is not None
+
+
+def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
+    rows = [f"{row},{n % 50}" for n, row in enumerate(rows_at(10.2, 50.2))]
+    upload = received(desk, rows, header="device,lon,lat,seen,speed")
+    page = desk.page(address(upload))
+    assert "Columns to average" in page
+    form = {**COLUMNS, "unit": "person"}
+    wrong = desk.client.post(address(upload), form | {"measures": "lat_mean: 0 to 9"})
+    assert "usual name for a place" in wrong.content.decode()
+    twice = desk.client.post(address(upload), form | {"measures": "seen: 0 to 9"})
+    assert "declared both as" in twice.content.decode()
+    line = {"measures": "speed: 0 to 40 km/h"}
+    tried = desk.client.post(address(upload), form | line | {"try": "1"})
+    assert "speed: 0 to 40 km/h" in tried.content.decode()
+    desk.client.post(address(upload), form | {"try": "1"})  # an answer sends no measures
+    assert desk.client.post(address(upload), form | line).status_code == 302
+    dataset = Dataset.objects.get()
+    assert [(each.column, each.high) for each in dataset.measured] == [("speed", 40)]
+    assert dataset.frozen_at is not None
+    with pytest.raises(Conflict):
+        dataset_update(dataset=dataset, changes={"measures": []})
 
 
 def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:

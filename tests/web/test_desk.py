@@ -100,6 +100,9 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("public_attributes", "app", "has no colon"),
         ("public_attributes", "app: other", "always included"),
         ("public_attributes", "time: 1", "another column"),
+        ("measures", "speed", "0 to 120 km/h"),
+        ("measures", "speed: 5 to 5 km/h", "above its lower limit"),
+        ("measures", "plz: 0 to 99999", "usual name for a place"),
     ],
 )
 def test_it_shows_errors_at_their_fields_and_keeps_the_input(
@@ -112,7 +115,7 @@ def test_it_shows_errors_at_their_fields_and_keeps_the_input(
     assert set(errors) <= {field, "west"}
     page = answer.content.decode()
     assert "Trips that nobody made" in page
-    if field == "public_attributes":
+    if field in ("public_attributes", "measures"):
         assert f">\n{value}</textarea>" in page
     elif value not in {"", "{"}:
         assert f'value="{value}"' in page
@@ -134,6 +137,22 @@ def test_public_columns_are_declared_line_by_line(desk: Desk) -> None:
     desk.client.post(edit, {**typed, "public_attributes": "app: 3"})
     made.refresh_from_db()
     assert made.public_attributes == [{"column": "app", "values": ["3"]}]
+
+
+def test_columns_to_average_are_declared_line_by_line(desk: Desk) -> None:
+    lines = "speed = Speed of trips: -2.5 to 120 km/h\nby_bike: yes or no\nwait: 0 bis 90 min"
+    typed = desk.declaration(measures=lines)
+    desk.client.post("/desk/datasets/new/", typed)
+    made = Dataset.objects.get()
+    speed, bike, wait = made.measured
+    assert (speed.title, speed.unit, speed.low, speed.high) == ("Speed of trips", "km/h", -2.5, 120)
+    assert (bike.is_answer, bike.title, wait.unit, wait.high) == (True, "by_bike", "min", 90)
+    edit = f"/desk/datasets/{made.slug}/edit/"
+    assert lines.replace("bis", "to") in desk.page(edit)
+    assert "-2.5 to 120 km/h" in desk.page(f"/desk/datasets/{made.slug}/").replace("\u2212", "-")
+    desk.client.post(edit, {**typed, "measures": ""})
+    made.refresh_from_db()
+    assert made.measures == []
 
 
 def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:

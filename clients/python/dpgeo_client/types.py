@@ -20,11 +20,14 @@ class Answer(TypedDict):
     id: Any
     estimate: float | None
     margin: float | None
+    noise_margin: float | None
+    model_margin: float | None
     low: float | None
     high: float | None
     counted: CountedEnum
     people_low: int | None
     people_high: int | None
+    average: Average | None
     reason: str | None
     exact: bool
     areas: int
@@ -34,7 +37,7 @@ class Answer(TypedDict):
 
 
 class Answers(TypedDict):
-    """The measured counts of each region: noisy, after contribution bounding."""
+    """The estimated count of each region: noisy, after contribution bounding."""
 
     release: str
     counting: CountingEnum
@@ -51,6 +54,16 @@ class Attribute(TypedDict):
 
     column: str
     values: list[str]
+
+
+class Average(TypedDict):
+    """The mean of a measure in one region, or the share of yes in per cent."""
+
+    title: str
+    unit: str
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 class BoundError(TypedDict):
@@ -101,6 +114,7 @@ class Dataset(TypedDict):
     row_noun: str
     time_zone: str
     public_attributes: list[Attribute]
+    measures: list[Measure]
     bbox: list[float]
     study_area: dict[str, Any]
     privacy: Privacy
@@ -153,6 +167,17 @@ class Job(TypedDict):
 
 
 JobStateEnum = Literal["working", "done"]
+
+
+class Measure(TypedDict):
+    """A column of numbers whose averages may be published; its limits are declared."""
+
+    column: str
+    title: str
+    unit: str
+    low: float
+    high: float
+    steps: int
 
 
 class Mechanism(TypedDict):

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import declared_columns, upload_preview, upload_understand
 from dpgeo.datasets.selectors import rests_on_columns
@@ -111,7 +112,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
         return render(request, "desk/upload_columns.html", context)
     form = form_for(request, upload, preview)
     if form.is_valid():
-        choose_unit(upload, form)
+        declare(upload, form)
     understanding = understand(upload, form) if sees_private else None
     dataset.refresh_from_db()  # reading takes a while; the area may have been exchanged meanwhile
     hidden = is_hidden(dataset)
@@ -147,23 +148,27 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
         unit=dataset.unit,
         frozen=not chooses,
         unit_frozen=bool(dataset.frozen_at),
-        initial=offered.to_json() | {"unit": dataset.unit},
+        initial=offered.to_json()
+        | {"unit": dataset.unit, "measures": "\n".join(map(measure_line, dataset.measured))},
     )
 
 
 def exchanged(data: QueryDict) -> dict[str, str]:
     """Return the form's data with longitude and latitude swapped."""
-    values = {member.name: data.get(member.name, "") for member in fields(Columns)}
+    values: dict[str, str] = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
-    return values | {"unit": data.get("unit", "")}
+    return values | {name: data.get(name, "") for name in ("unit", "measures") if name in data}
 
 
-def choose_unit(upload: Upload, form: ColumnsForm) -> None:
-    """Save the chosen privacy unit before the file is tried; show an error on the form."""
-    if form.chosen_unit == upload.dataset.unit:
+def declare(upload: Upload, form: ColumnsForm) -> None:
+    """Save the chosen privacy unit and measures before the file is tried.
+
+    An error is shown on the form.
+    """
+    if form.declared == {"unit": upload.dataset.unit}:
         return
     try:
-        dataset_update(dataset=upload.dataset, changes={"unit": form.chosen_unit})
+        dataset_update(dataset=upload.dataset, changes=form.declared)
     except DpgeoError as refusal:
         form.add_refusal(refusal)
     upload.refresh_from_db(fields=["preview"])

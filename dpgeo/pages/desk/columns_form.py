@@ -15,6 +15,7 @@ from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES, US
 from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.measure_fields import measures_field, read_measures
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 
@@ -100,6 +101,7 @@ class ColumnsForm(DeskForm):
         label=_("File format"),
         help_text=_("The whole file is read in this format, whatever it begins with."),
     )
+    measures = measures_field()
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -118,6 +120,7 @@ class ColumnsForm(DeskForm):
         super().__init__(data, initial=dict(initial or {}))
         self.declared_unit = unit
         if unit_frozen:
+            del self.fields["measures"]
             del self.fields["unit"]
             if unit == Unit.RECORD:
                 del self.fields["person"]
@@ -150,6 +153,10 @@ class ColumnsForm(DeskForm):
         """Return the form field of a role, given as "columns.longitude" or as "longitude"."""
         return name.removeprefix("columns.")
 
+    def clean_measures(self) -> list[dict[str, Any]]:
+        """Parse the measures, one a line."""
+        return read_measures(self.cleaned_data["measures"])
+
     def clean(self) -> dict[str, Any]:
         """Require one geometry or two coordinate columns, and a person column to protect people."""
         values = super().clean() or {}
@@ -174,6 +181,17 @@ class ColumnsForm(DeskForm):
         """The privacy unit that was chosen in the form, or else the declared one."""
         chosen: str = self.cleaned_data.get("unit", "")
         return chosen or self.declared_unit
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The facts of the dataset that the form declares, by their names.
+
+        The buttons that answer a question about columns send no measures, which then stay.
+        """
+        facts: dict[str, Any] = {"unit": self.chosen_unit}
+        if "measures" in self.data and "measures" in self.changed_data:
+            facts["measures"] = self.cleaned_data["measures"]
+        return facts
 
     @property
     def columns(self) -> Columns:

@@ -24,10 +24,12 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.declaration import read_attribute, time_zones
 from dpgeo.datasets.form_fields import KeywordsField, ThemesField
+from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.measure_fields import measures_field, read_measures
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
 from dpgeo.phrases import phrase_of
@@ -207,6 +209,7 @@ class DatasetForm(AreaForm):
             "number. A value that is not listed here becomes other."
         ),
     )
+    measures = measures_field()
     keep_raw = forms.TypedChoiceField(
         label=_("Uploaded files, after they are read"),
         widget=forms.RadioSelect,
@@ -223,7 +226,7 @@ class DatasetForm(AreaForm):
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
-                     "time_zone", "public_attributes", "ledger", "covers_from",
+                     "time_zone", "public_attributes", "measures", "ledger", "covers_from",
                      "covers_until")  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
 
@@ -305,6 +308,10 @@ class DatasetForm(AreaForm):
         except ValueError as error:
             raise ValidationError(say(phrase_of(error))) from None
 
+    def clean_measures(self) -> list[dict[str, Any]]:
+        """Parse the measures, one a line."""
+        return read_measures(self.cleaned_data["measures"])
+
     def clean_budget(self) -> Fraction | None:
         """Parse an epsilon; the field may be left empty."""
         text = self.cleaned_data["budget"].strip()
@@ -381,6 +388,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     initial["public_attributes"] = "\n".join(
         f"{each.column}: {', '.join(each.values)}" for each in dataset.attributes
     )
+    initial["measures"] = "\n".join(map(measure_line, dataset.measured))
     initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from django import forms
@@ -10,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -17,11 +19,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.accounts.selectors import keys_managed_by, may_administer, organisations_of
-from dpgeo.accounts.services import key_create, key_revoke
+from dpgeo.accounts.services import key_create, key_revoke, key_rotate
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.rendering import say
 
 
 class KeyForm(DeskForm):
@@ -41,6 +44,21 @@ class KeyForm(DeskForm):
         label=_("May be used to"),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Choose as little as the program needs. No key ever sees private facts."),
+    )
+
+    days = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        initial="365",
+        label=_("Works for"),
+        choices=[
+            ("365", _("a year")),
+            ("90", _("three months")),
+            ("30", _("a month")),
+            ("", _("as long as nobody revokes it")),
+        ],
+        help_text=_("Replace it in time: the old key then works for a week more."),
     )
 
     def __init__(self, data: Any, *, organisations: QuerySet[Organisation]) -> None:
@@ -64,7 +82,15 @@ def keys(request: HttpRequest) -> HttpResponse:
     managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
     form = KeyForm(request.POST or None, organisations=managed)
     secret = make(request, form) if request.method == "POST" and form.is_valid() else ""
+    return _page(request, form, secret)
+
+
+def _page(request: HttpRequest, form: KeyForm, secret: str) -> HttpResponse:
+    user = person(request)
+    mine = organisations_of(user)
+    managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
     context = {
+        "today": timezone.now().astimezone(UTC).date(),
         "nav": "keys",
         "form": KeyForm(None, organisations=managed) if secret else form,
         "secret": secret,
@@ -81,6 +107,22 @@ def make(request: HttpRequest, form: KeyForm) -> str:
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return ""
+
+
+@login_required
+@require_POST
+@never_cache
+def rotate(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Replace an API key, and show the new one's secret once."""
+    user = person(request)
+    key = get_object_or_404(keys_managed_by(user), pk=key_id)
+    form = KeyForm(None, organisations=organisations_of(user).filter(pk=key.organisation_id))
+    try:
+        secret = key_rotate(key=key, by=user)[1]
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+        return redirect("desk-keys")
+    return _page(request, form, secret)
 
 
 @login_required

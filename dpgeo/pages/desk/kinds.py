@@ -71,6 +71,24 @@ def lacks_times(dataset: Dataset) -> Missing | None:
     )
 
 
+def lacks_measures(dataset: Dataset) -> Missing | None:
+    """Return how to declare a column to average, or None if there is one."""
+    if dataset.measured:
+        return None
+    if dataset.frozen_at:
+        return Missing(
+            gettext(
+                "No column to average was named before the first file was confirmed; name one in a "
+                "new dataset about the same people."
+            )
+        )
+    return Missing(
+        gettext("It needs a column with numbers, such as a speed or a price."),
+        reverse("desk-dataset-edit", args=[dataset.slug]),
+        gettext("Name a column"),
+    )
+
+
 def lacks_points(dataset: Dataset) -> Missing | None:
     """Return how to declare a budget for points, or None if there is one."""
     if points_ledger(dataset.ledger) is not None:
@@ -114,6 +132,14 @@ MAP_KINDS = (
         headline=_("Where people are, by time: {place}"),
         methods=("time-slices",),
         missing=lacks_times,
+    ),
+    MapKind(
+        key="averages",
+        title=_("How much, on average"),
+        words=_("The mean of a column in each square, such as a speed, a price or a share of yes."),
+        headline=_("Averages: {place}"),
+        methods=("averages",),
+        missing=lacks_measures,
     ),
 )
 MORE_KINDS = (

@@ -89,7 +89,7 @@ def alternatives(quote: Quote) -> list[Alternative]:
     """Return the quoted map at half, once and twice its epsilon, as far as affordable."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
-    if not isinstance(noise, DiscreteLaplace):
+    if not isinstance(noise, DiscreteLaplace) or quote.forecast.records:
         return quotes
     for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
         epsilon = quote.epsilon * factor

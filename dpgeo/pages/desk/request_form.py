@@ -252,6 +252,11 @@ def parameter_field(
             gettext("See or declare public layers"),
         )
         return forms.ChoiceField(choices=layer_choices(parameter, declared), **options)
+    if parameter.measure:
+        named = [(each.column, each.heading) for each in dataset.measured]
+        return forms.ChoiceField(
+            choices=named or [("", gettext("None declared yet"))], **{**options, "initial": None}
+        )
     if parameter.choices:
         return forms.ChoiceField(
             choices=[(text, gettext(text)) for text in parameter.choices], **options

@@ -5,6 +5,7 @@ from django.urls import path
 
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
+    account,
     audit,
     campaigns,
     check,
@@ -49,12 +50,19 @@ urlpatterns = [
     ),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/account/", account.account, name="desk-account"),
+    path(
+        "desk/account/sessions/<int:session_id>/end/",
+        account.end_session,
+        name="desk-session-end",
+    ),
     path("desk/audit/", audit.audit, name="desk-audit"),
     path("desk/audit/export.<str:suffix>", audit.audit_export, name="desk-audit-export"),
     path("desk/campaigns/", campaigns.campaigns, name="desk-campaigns"),
     path("desk/campaigns/<str:campaign_id>/change/", campaigns.change, name="desk-campaign-change"),
     path("desk/campaigns/<str:campaign_id>/delete/", campaigns.delete, name="desk-campaign-delete"),
     path("desk/keys/", keys.keys, name="desk-keys"),
+    path("desk/keys/<int:key_id>/rotate/", keys.rotate, name="desk-key-rotate"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
     path("desk/operation/", operation.operation, name="desk-operation"),
     path("desk/new/", where.where, name="desk-where"),

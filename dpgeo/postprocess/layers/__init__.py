@@ -4,6 +4,7 @@ Maps, files and privacy statements are built from these layers.
 """
 
 from dpgeo.postprocess.layers import (
+    averages,
     clusters,
     contours,
     grids,
@@ -28,7 +29,7 @@ from dpgeo.postprocess.layers.layer import (
     ShapeLayer,
     quantisation_step,
 )
-from dpgeo.postprocess.layers.registry import box_layers, layers, make_areas, slice_of
+from dpgeo.postprocess.layers.registry import box_layers, layers, make_areas, make_pairs, slice_of
 
 __all__ = [
     "CALIBRATED",
@@ -40,12 +41,14 @@ __all__ = [
     "Layer",
     "PointLayer",
     "ShapeLayer",
+    "averages",
     "box_layers",
     "clusters",
     "contours",
     "grids",
     "layers",
     "make_areas",
+    "make_pairs",
     "partitions",
     "phases",
     "points",

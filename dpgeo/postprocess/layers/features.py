@@ -62,4 +62,12 @@ CLUSTERS = Features(
 
 CONTOURS = Features(look="contours")
 
+AVERAGES = Features(look="averages")
+
+MEAN = "mean"
+"""Name of the column with the means of a layer of averages, in the unit of the measure."""
+
+INTERVAL = ("mean_low", "mean_high")
+"""Names of the columns with the ends of the means' 95 % intervals."""
+
 POINTS = Features(look="points")

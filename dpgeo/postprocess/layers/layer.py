@@ -71,6 +71,12 @@ class Layer:
     """Whether the layer shows a single time slice, which is then its title."""
     opens: bool = False
     """Whether the map opens on this layer, whatever its values."""
+    told: NDArray[np.bool_] | None = None
+    """Features (n,) of which something can be told, in layers whose values are in a column; a map
+    hatches the others. None if that follows from the thresholds.
+    """
+    unit: str = ""
+    """Unit behind the values, as the publisher declared it; empty for counts."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 

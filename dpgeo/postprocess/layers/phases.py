@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import PhasedRelease
-from dpgeo.postprocess.areas import Areas, Listed
+from dpgeo.core.released import PartitionRelease, PhasedRelease
+from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.layers.layer import (
     CALIBRATED,
     EXACT_NOISE,
@@ -17,8 +18,10 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.trees import FIXED_TREES
 from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.postprocess.surface_areas import SurfaceAreas
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
@@ -141,5 +144,25 @@ def _calibrated(
 
 @make_areas.register
 def _areas(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
-    last = content.phase == content.phase[-1]
-    return Listed(content.grid, content.boxes[last], content.counts[last], content.noises[-1], area)
+    return SurfaceAreas(content, area, fixed=mechanism in FIXED_TREES)
+
+
+@slice_of.register
+def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
+    """Return the counts of the last phase as a partition without counts of cells."""
+    if layer != "partitions":
+        raise InvalidInput(
+            "This release has no time slices; leave this out, or choose partitions for the "
+            "measured counts alone.",
+            field="layer",
+        )
+    last = np.flatnonzero(content.phase == content.phase[-1])
+    return PartitionRelease(
+        grid=content.grid,
+        counts=np.zeros(content.grid.shape, dtype=np.int64),
+        noise=content.noises[-1],
+        boxes=content.boxes[last],
+        totals=content.counts[last],
+        totals_noise=content.noises[-1],
+        answers="uniform",
+    )

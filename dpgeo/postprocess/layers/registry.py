@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import Content, Released
@@ -31,6 +32,12 @@ def make_layers(content: Content, area: StudyArea) -> list[Layer]:
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
     """Return the measured regions of a release's content. Raises Conflict if it has none."""
     raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
+
+
+@singledispatch
+def make_pairs(content: Content, area: StudyArea) -> Any:
+    """Return the measured regions of averages (`layers.averages.Pairs`); None for other content."""
+    return None
 
 
 @singledispatch

@@ -8,6 +8,10 @@ export type Answer = {
   estimate: number | null;
   /** The margin of error: half the width of the interval. */
   margin: number | null;
+  /** The part of the margin that is the noise in the counts. The margin is the root of the sum of the squares of its two parts. */
+  noise_margin: number | null;
+  /** The part of the margin that is a model: how unevenly people may be spread in measured areas that the region's edge cuts. Null where there is such an error that the margin does not include. */
+  model_margin: number | null;
   /** The lower end of the interval. */
   low: number | null;
   /** The upper end of the interval. */
@@ -18,6 +22,8 @@ export type Answer = {
   people_low: number | null;
   /** The most people in the interval: its upper end. */
   people_high: number | null;
+  /** In a release of averages, the mean; the estimate is then the number of records with a value. Null in any other release, and where nothing was counted. */
+  average: Average | null;
   /** Why there is no estimate: outside, where the region lies outside the study area, or unmeasured, where no published count lies in it. */
   reason: string | null;
   /** Whether noise is the only error, so that the interval covers all of it. Otherwise the notes say what it does not cover. */
@@ -31,7 +37,7 @@ export type Answer = {
   scaled: Scaled | null;
 };
 
-/** The measured counts of each region: noisy, after contribution bounding. */
+/** The estimated count of each region: noisy, after contribution bounding. */
 export type Answers = {
   /** The release's id. */
   release: string;
@@ -47,6 +53,19 @@ export type Answers = {
   /** Null if the release bought no totals of all the data. */
   scaling: Scaling | null;
   results: Array<Answer>;
+};
+
+/** The mean of a measure in one region, or the share of yes in per cent. */
+export type Average = {
+  title: string;
+  /** Empty where the numbers have none. */
+  unit: string;
+  /** Null where there are too few records for a mean. */
+  mean: number | null;
+  /** The lower end of the interval. */
+  low: number | null;
+  /** The upper end of the interval. */
+  high: number | null;
 };
 
 /** A stored campaign: tasks and settings of an organisation. */

@@ -15,7 +15,14 @@ import { t } from "../ui/translate";
 export type Noise = { margin: number; threshold: number; label: string };
 
 /** `slice` marks one of several layers that differ in their time alone. */
-type Named = { name: string; title: string; kind: "measured" | "inferred"; slice?: boolean };
+type Named = {
+  name: string;
+  title: string;
+  kind: "measured" | "inferred";
+  slice?: boolean;
+  /** Unit behind the values, as the publisher declared it; left out for counts. */
+  unit?: string;
+};
 
 /** Counts of cells or of boxes of cells. */
 export type BoxLayer = Named & {

@@ -7,6 +7,7 @@ import type { LoadLayer, MapLayer } from "./map-layer";
 const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),
   zones: () => import("./zones/zones"),
+  averages: () => import("./averages/averages"),
   clusters: () => import("./clusters/clusters"),
   contours: () => import("./contours/contours"),
   points: () => import("./points/points"),

@@ -15,6 +15,13 @@ export function formatNumber(value: number): string {
   return text === "-0" ? "0" : text.replace("-", "\u2212");
 }
 
+/** A value with as many decimals as an interval of this width lets one tell apart, at most six. */
+export function formatValue(value: number, width: number): string {
+  const digits = width > 0 ? Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 0;
+  const text = new Intl.NumberFormat(language(), { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(value);
+  return text.replace("-", "\u2212");
+}
+
 /** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
 export function formatMetres(metres: number): string {
   const rounded = Number(metres.toPrecision(2));

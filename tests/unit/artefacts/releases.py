@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpgeo.core.guarantees import Counting, GeoInd, PureDP, Unit
 from dpgeo.core.levels import make_level
+from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.released import (
     CONTENT_TYPES,
@@ -18,6 +19,7 @@ from dpgeo.core.released import (
     ClustersRelease,
     Content,
     ContourRelease,
+    GridAverages,
     GridRelease,
     LocationsRelease,
     PartitionRelease,
@@ -27,6 +29,7 @@ from dpgeo.core.released import (
     SlicesRelease,
     SparseRelease,
     TreeRelease,
+    ZoneAverages,
     ZonesRelease,
 )
 from dpgeo.core.spend import Measured
@@ -220,6 +223,42 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
     return _released("zones", {"zones": "wards"}, content, trace, area, 3)
 
 
+def zone_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Return a release of the mean speed in two declared zones, of which one is not told."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3000)
+    zones = Zones(
+        keys=("n", "s"),
+        names=("North, Upper", "Söder"),
+        shapes=shapely.box(4, [52.1, 52.0], 5, [53, 52.15]),
+    )
+    content = ZoneAverages(
+        zones=zones.within(area),
+        measure=Measure("speed", "Speed, as driven", "km/h", 0.0, 50.0),
+        above=np.array([500_000, 9_000], dtype=np.int64),
+        below=np.array([700_000, -3_000], dtype=np.int64),
+        noise=noise,
+    )
+    trace = (Measured(label="sums above and below", epsilon=Fraction("0.5"), noise=noise),)
+    return _released("averages", {"zones": "wards", "measure": "speed"}, content, trace, area, 3)
+
+
+def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
+    """Return a release of the share of yes in squares."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3)
+    grid = Grid.over(area, cells)
+    inside = grid.inside(area)
+    row, column = np.mgrid[0:cells, 0:cells]
+    content = GridAverages(
+        grid=grid,
+        measure=Measure("by_bike", "By bike", "", 0.0, 1.0, 1),
+        above=np.where(inside, 90 * column + 3 * row, 0),
+        below=np.where(inside, 120 * row - 2, 0),
+        noise=noise,
+    )
+    trace = (Measured(label="sums above and below", epsilon=Fraction("0.5"), noise=noise),)
+    return _released("averages", {"cells": cells, "zones": ""}, content, trace, area, 3)
+
+
 def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     """Return noisy cells around one hill, with the contour lines that follow from them."""
     grid = Grid.over(area, cells)
@@ -306,6 +345,8 @@ def examples() -> tuple[Released, ...]:
         clusters_release(),
         locations_release(),
         zones_release(),
+        zone_averages_release(),
+        grid_averages_release(),
     )
 
 
@@ -371,6 +412,14 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             counts=np.array([draw(_int64)], dtype=np.int64),
             noises=(draw(_noises),),
             surface=counts.astype(np.float64),
+        )
+    if kind is GridAverages:
+        return GridAverages(
+            grid=grid,
+            measure=Measure(draw(_texts), draw(_texts), draw(_texts), -1e12, 1e-3, 1000),
+            above=counts,
+            below=counts // 2,
+            noise=draw(_noises),
         )
     if kind is ContourRelease:
         return ContourRelease(

@@ -52,3 +52,13 @@ def test_the_strategy_for_boxes_reaches_its_known_error() -> None:
     assert strategy.sum(axis=0) == pytest.approx(1)
     along_one_axis = np.trace(np.linalg.inv(strategy.T @ strategy) @ gram) / np.trace(gram)
     assert 0.51 < along_one_axis < 0.53
+
+
+def test_the_strategy_is_better_than_single_cells_where_its_first_start_ends_there() -> None:
+    """With 64 cells a side the first start of the optimisation ends at the identity."""
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
+    strategy = peers.box_strategy(64)
+    place = np.arange(64)
+    gram = (np.minimum.outer(place, place) + 1.0) * (64 - np.maximum.outer(place, place))
+    along_one_axis = np.trace(np.linalg.inv(strategy.T @ strategy) @ gram) / np.trace(gram)
+    assert along_one_axis < 0.75

@@ -18,14 +18,15 @@ BOX = (9.50, 47.12, 9.54, 47.16)
 
 
 def test_a_region_is_replaced_in_one_step_and_old_files_stay_for_days(tmp_path: Path) -> None:
+    past = time.time() - regions.KEPT_SECONDS - 60
     first = ground_add(tmp_path, TILES, name="here", bounds=BOX)
+    os.utime(tmp_path / f"{first.tiles}.pmtiles", (past, past))
     second = ground_add(tmp_path, TILES, name="here", attribution="© Somebody")
     assert regions.regions(tmp_path) == [second]
     assert first.tiles != second.tiles
     assert first.attribution == "© OpenStreetMap contributors"
     old = tmp_path / f"{first.tiles}.pmtiles"
     assert archives.tile(old, 14, *archives.tile_at(9.52, 47.14, 14))
-    past = time.time() - regions.KEPT_SECONDS - 60
     os.utime(old, (past, past))
     regions.sweep(tmp_path)
     assert not old.exists()

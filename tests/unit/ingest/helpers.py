@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.canonical import CANONICAL, canonical_rows
+from dpgeo.ingest.canonical import CANONICAL, canonical_rows, canonical_schema
 from dpgeo.ingest.csv_lines import BLOCK_BYTES
 from dpgeo.ingest.csv_reader import read_csv
 from dpgeo.ingest.parquet_reader import BATCH_ROWS, read_parquet
@@ -52,7 +52,8 @@ def read_columns(
 
 def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
     rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
-    return pa.Table.from_batches(rows, CANONICAL).combine_chunks(), tally.report()
+    schema = canonical_schema(len(declared.measures))
+    return pa.Table.from_batches(rows, schema).combine_chunks(), tally.report()
 
 
 def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> tuple[Any, Report]:
@@ -95,4 +96,5 @@ def bits(rows: Any) -> list[bytes]:
 
 
 def concatenated(tables: Sequence[Any]) -> Any:
-    return pa.concat_tables([CANONICAL.empty_table(), *tables]).combine_chunks()
+    empty = [] if tables else [CANONICAL.empty_table()]
+    return pa.concat_tables([*empty, *tables]).combine_chunks()

@@ -125,7 +125,7 @@ def test_a_fractional_sensitivity_is_refused() -> None:
 
 def test_only_the_meter_reads_private_counts() -> None:
     package = Path(dpgeo.__file__).parent
-    private = {"counts", "person_records", "positions", "sparse", "vector_sums"}
+    private = {"counts", "person_records", "positions", "sparse", "value_shares", "vector_sums"}
     readers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.measure_declaration import read_measure
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
@@ -36,6 +38,7 @@ OPTIONS = {
     "slug": "--dataset",
     "name": "--organisation",
     "file": "FILE",
+    "measures": "--measure",
     **{f"columns.{role}": f"--{role}" for role in DECLARED},
 }
 
@@ -68,6 +71,13 @@ class Command(BaseCommand):
         created.add_argument("--budget", default="", metavar="E", help="Total epsilon, for good.")
         created.add_argument("--unit", default="person", help="person or record.")
         created.add_argument("--row-noun", default="", help="What a row is, such as trip.")
+        created.add_argument(
+            "--measure",
+            action="append",
+            default=[],
+            metavar="LINE",
+            help='A column to average: "speed: 0 to 120 km/h" or "by_bike: yes or no".',
+        )
         created.add_argument("--time-zone", default="UTC")
         created.add_argument("--licence", default="CC BY 4.0")
         created.add_argument("--attribution", default="")
@@ -150,6 +160,7 @@ class Command(BaseCommand):
                 raise InvalidInput("Needed with --create.", field=name)
         budget = parse_epsilon(options["budget"], field="budget")
         area = parse_area(options["area"])
+        measures = parse_measures(options["measure"])
         publisher = options["organisation"]
         organisation = (
             Organisation.objects.filter(slug=publisher).first()
@@ -167,6 +178,7 @@ class Command(BaseCommand):
             row_noun=options["row_noun"],
             study_area=area.to_geojson(),
             time_zone=options["time_zone"],
+            measures=measures,
             budget=budget,
             slug=options["dataset"],
             created_by=user,
@@ -221,3 +233,11 @@ def parse_area(text: str) -> StudyArea:
         return StudyArea.from_bounds(west, south, east, north)
     except ValueError as error:
         raise InvalidInput(phrase_of(error), field="study_area") from None
+
+
+def parse_measures(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """Parse the columns to average, one from each line. Raises InvalidInput."""
+    try:
+        return [read_measure(line) for line in lines]
+    except ValueError as error:
+        raise InvalidInput(phrase_of(error), field="measures") from None

@@ -1,0 +1,60 @@
+"""Means of regions: perturb and then compose, and compose and then perturb.
+
+Srivastava 2016, chapter 5. Values are in [0, high], and a person is one record.
+
+Perturb and then compose is private: a person adds at most `high` to the sum of one region and 1 to
+one count, so noise of scale high/e1 and 1/e2 costs e1 + e2. The source's result 1, that the ratio
+is unbiased, is false: the mean of a quotient is not the quotient of means, and with continuous
+noise in the denominator it does not exist.
+
+Compose and then perturb is not private with any finite noise scale that holds for all data: a
+region's mean is not defined where it is empty, so neighbours with one record and none differ in
+whether there is an answer at all. Where a mean of nobody is declared to be 0, the sensitivity is
+`high`, as one record can be the whole mean. That is what is written here, for comparison; the
+source uses `high` (10) but prints no answer for an empty region.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def perturb_then_compose(
+    sums: Floats,
+    counts: Floats,
+    high: float,
+    epsilon: float,
+    random: Generator,
+    *,
+    sum_share: float,
+) -> Floats:
+    """Return means (n,), within [0, high]; the middle where the noisy count is below 1.
+
+    `sum_share` is the share of epsilon for the sums; the counts get the rest.
+    """
+    noisy = sums + random.laplace(0, high / (sum_share * epsilon), len(sums))
+    people = counts + random.laplace(0, 1 / ((1 - sum_share) * epsilon), len(counts))
+    means = np.where(people >= 1, noisy / np.maximum(people, 1), high / 2)
+    return np.clip(means, 0, high)
+
+
+def compose_then_perturb(
+    sums: Floats, counts: Floats, high: float, epsilon: float, random: Generator
+) -> Floats:
+    """Return means (n,), within [0, high], where the mean of nobody is declared to be 0."""
+    means = sums / np.maximum(counts, 1)
+    return np.clip(means + random.laplace(0, high / epsilon, len(means)), 0, high)
+
+
+def chance_of_less_noise(noise: Floats, scale: float) -> float:
+    """Return the probability that Laplace noise of this scale is, for all, within the largest.
+
+    It tells whether printed noise (n,) can have been drawn as its source says.
+    """
+    return float((-math.expm1(-float(np.abs(noise).max()) / scale)) ** len(noise))

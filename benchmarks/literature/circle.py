@@ -1,0 +1,48 @@
+"""Radius within which workers are asked, as the source prints it (Zhu et al. 2017, section 13.3.3).
+
+Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/
+(pi den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The
+source then prints two equations that are not it:
+
+13.14 has lost the factor r^2: h(r) = a. As h falls with r, its radius grows with the density.
+
+13.16 expands r^2 h(r) around r = 1, whatever the unit of length, so that its radius depends on the
+unit. At high densities it is negative.
+
+Nothing here looks at private data: densities come from a release.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
+    """Return the radius by equation 13.16, in the density's unit of length.
+
+    `target` is the task success probability E, `density` (n,) the workers in a unit of area, and
+    `pull` (n,) the product c w of willingness and reward, a length.
+    """
+    k = 3 * pull
+    log = np.logaddexp(k, 0) - math.log(2)
+    slope = 2 * log - k / (1 + np.exp(-k))
+    wanted = -math.log1p(-target) / (math.pi * density)
+    return np.asarray((wanted + log - k / (1 + np.exp(-k))) / slope)
+
+
+def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
+    """Return the radius by equation 13.14, which has lost r^2."""
+    wanted = -math.log1p(-target) / (math.pi * density)
+    # ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1), and r = 3 c w/z.
+    return np.asarray(3 * pull / (wanted + np.log(2 - np.exp(-wanted))))
+
+
+def circle_success(radius: Floats, density: Floats, pull: Floats) -> Floats:
+    """Return the success that the source's model (13.9) promises within the radius (n,)."""
+    refusal = math.log(2) - np.logaddexp(3 * pull / radius, 0)
+    return np.asarray(-np.expm1(math.pi * radius**2 * density * refusal))

@@ -1,0 +1,1 @@
+"""Comparisons by task: published systems and dpgeo's own on common data."""

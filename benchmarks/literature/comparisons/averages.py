@@ -1,0 +1,60 @@
+"""Means of a value between 0 and 10 in 144 regions of very different sizes.
+
+`error` is the median absolute error, and `rmse` the root mean square error, over the regions with
+at least 100 records. A person is one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.literature.averages import compose_then_perturb, perturb_then_compose
+from benchmarks.literature.trials import Line, Options, line
+
+Floats = NDArray[np.float64]
+
+REGIONS = 144
+HIGH = 10.0
+LEAST = 100
+
+
+def compare(options: Options) -> Iterator[Line]:
+    """Yield a line for each system."""
+    random = np.random.default_rng(11)
+    sizes = (random.pareto(1.0, REGIONS) * 60 + 1).astype(np.int64)
+    level = random.uniform(1, 9, REGIONS)
+    region = np.repeat(np.arange(REGIONS), sizes)
+    values = np.clip(level[region] + random.normal(0, 2, region.size), 0, HIGH)
+    sums = np.bincount(region, values).astype(np.float64)
+    counts = sizes.astype(np.float64)
+    held, epsilon = sizes >= LEAST, options.budget
+
+    def errors(means: Floats) -> Mapping[str, float]:
+        wrong = (means - sums / counts)[held]
+        return {
+            "error": float(np.median(np.abs(wrong))),
+            "rmse": float(np.sqrt(np.mean(wrong**2))),
+        }
+
+    def perturbed(share: float, random: Generator) -> Mapping[str, float]:
+        return errors(perturb_then_compose(sums, counts, HIGH, epsilon, random, sum_share=share))
+
+    for share in (0.5, 0.75):
+        yield line(
+            f"perturb, then compose, {share:g} for sums",
+            "Srivastava 2016",
+            partial(perturbed, share),
+            options,
+        )
+    yield line(
+        "compose, then perturb",
+        "Srivastava 2016",
+        lambda r: errors(compose_then_perturb(sums, counts, HIGH, epsilon, r)),
+        options,
+        "eps, if the mean of nobody is 0",
+    )

@@ -1,0 +1,109 @@
+"""Radii within which workers are asked, so that 9 of 10 tasks find somebody.
+
+All systems read the same released contours of 3,000 workers in a generated city of 16 km; 150 tasks
+have equal rewards. `planned` is the share of tasks with a radius above 0 and within the travel
+limit, `success` the share that somebody accepts, with workers at their true positions, and `asked`
+the number of workers asked for a task. All three are of all tasks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.evaluation.tasks import outcome
+from benchmarks.generated import generated
+from benchmarks.literature.circle import expanded_radius, printed_radius
+from benchmarks.literature.comparisons.own import MAP_SEED
+from benchmarks.literature.trials import Line, Options, line
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.postprocess.tasks.plan import Allocation, Model, Plan, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.surface import density_surface
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from tests.randomness import SeededEntropy
+from tests.views import ArrayView
+
+Floats = NDArray[np.float64]
+
+SIDE_DEGREES = 0.144
+CELLS = 64
+WORKERS, TASKS = 3_000, 150
+METRES_IN_KILOMETRE = 1000.0
+SETTINGS = Settings(
+    target=0.9,
+    total_reward=4.0 * TASKS,
+    willingness=250.0,
+    least_reward=1.0,
+    travel_metres=5_000.0,
+)
+
+
+def compare(options: Options) -> Iterator[Line]:
+    """Yield a line for each system."""
+    area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
+    lon, lat = _people(WORKERS, 1)
+    longitude, latitude = _people(TASKS, 2)
+    tasks = Tasks(longitude=longitude, latitude=latitude, reward=np.full(TASKS, np.nan))
+    view = ArrayView(
+        area=area,
+        longitude=lon,
+        latitude=lat,
+        unit=Unit.RECORD,
+        counting=Counting.VISITS,
+        bound=1,
+    )
+    mechanism = find_mechanism("contours")
+    params = parse_parameters(mechanism.params, {"cells": CELLS})
+
+    def planned(model: Model, random: Generator) -> Plan:
+        entropy = SeededEntropy(int(random.integers(1 << 32)))
+        surface = density_surface(run(mechanism, view, params, options.epsilon, entropy, {}))
+        settings = dataclasses.replace(SETTINGS, model=model)
+        [plan] = plan_tasks(surface, area, tasks, settings, [Allocation.UNIFORM])
+        return plan
+
+    def judged(plan: Plan, radius: Floats) -> Mapping[str, float]:
+        usable = (radius > 0) & (radius <= SETTINGS.travel_metres)
+        chosen = dataclasses.replace(plan, radius=np.where(usable, radius, np.nan))
+        if not usable.any():
+            return {"planned": 0.0, "success": 0.0, "asked": 0.0}
+        found = outcome(chosen, tasks, SETTINGS.acceptance, lon, lat)
+        return {
+            "planned": float(usable.mean()),
+            "success": found.success_rate * float(usable.mean()),
+            "asked": found.notified * float(usable.mean()),
+        }
+
+    def published(random: Generator, formula: str) -> Mapping[str, float]:
+        plan = planned(Model.CIRCLE, random)
+        density = np.maximum(plan.density, 1e-12) * METRES_IN_KILOMETRE**2
+        pull = np.full(TASKS, SETTINGS.willingness * 4.0 / METRES_IN_KILOMETRE)
+        solve = expanded_radius if formula == "13.16" else printed_radius
+        return judged(plan, solve(SETTINGS.target, density, pull) * METRES_IN_KILOMETRE)
+
+    def own(random: Generator, model: Model) -> Mapping[str, float]:
+        plan = planned(model, random)
+        return judged(plan, np.nan_to_num(plan.radius, nan=np.inf))
+
+    source = "Zhu et al. 2017"
+    yield line("13.14 as printed", source, lambda r: published(r, "13.14"), options)
+    yield line("13.16, in kilometres", source, lambda r: published(r, "13.16"), options)
+    yield line("circle, solved exactly", source, lambda r: own(r, Model.CIRCLE), options)
+    yield line("dpgeo, Poisson field", "dpgeo", lambda r: own(r, Model.FIELD), options)
+
+
+def _people(number: int, seed: int) -> tuple[Floats, Floats]:
+    """Return positions (n,) in degrees, in a generated city."""
+    random = np.random.default_rng([MAP_SEED, seed])
+    chances = generated("city", CELLS, MAP_SEED).ravel()
+    cells = random.choice(chances.size, number, p=chances)
+    rows, columns = np.divmod(cells, CELLS)
+    lon, lat = ((each + random.random(number)) * SIDE_DEGREES / CELLS for each in (columns, rows))
+    return np.asarray(lon), np.asarray(lat)

@@ -1,0 +1,54 @@
+"""dpgeo's own mechanisms, run as the comparisons need them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.evaluation.arrays import CountsView, coarsened, drawn
+from benchmarks.evaluation.ranges import spread
+from benchmarks.generated import generated
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.postprocess.layers import box_layers
+from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.sampler import sample
+from tests.randomness import SeededEntropy
+
+Floats = NDArray[np.float64]
+
+MAP_SEED = 11
+"""Seed of the generated maps, on which nothing was chosen."""
+
+
+def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
+    """Return counts (cells, cells) of so many people, by a .npy file or a generated city."""
+    if file is None:
+        return drawn(generated("city", cells, MAP_SEED), people)
+    return drawn(coarsened(np.load(file, allow_pickle=False).astype(np.int64), cells), people)
+
+
+def measured(counts: NDArray[np.int64], epsilon: Fraction, random: Generator) -> Floats:
+    """Return counts of disjoint regions with dpgeo's exact noise, as grids and zones publish them.
+
+    Each person is in one region.
+    """
+    stream = SeededEntropy(int(random.integers(1 << 32))).stream()
+    noise = sample(DiscreteLaplace(epsilon, 1), counts.size, stream).reshape(counts.shape)
+    return np.asarray(counts + noise, dtype=np.float64)
+
+
+def heatmap(
+    mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
+) -> Floats:
+    """Return the estimate of a heatmap's last layer, for every cell of square counts."""
+    chosen = find_mechanism(mechanism)
+    params = parse_parameters(chosen.params, {"cells": len(counts)})
+    entropy = SeededEntropy(int(random.integers(1 << 32)))
+    released = run(chosen, CountsView(counts=counts), params, epsilon, entropy, {})
+    return spread(box_layers(released)[-1])

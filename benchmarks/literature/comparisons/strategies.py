@@ -1,0 +1,31 @@
+"""Strategies of the matrix mechanism for all ranges of 64 bins: expected errors, without data.
+
+`expected_error` is the root of the expected mean squared error over all 2,080 ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.literature.strategies import STRATEGIES, all_ranges, expected_error
+from benchmarks.literature.trials import Line, Options
+from benchmarks.peers import box_strategy
+
+BINS = 64
+
+
+def compare(options: Options) -> Iterator[Line]:
+    """Yield a line for each strategy."""
+    workload = all_ranges(BINS)
+    strategies = {name: (make(BINS), "Li et al. 2015") for name, make in STRATEGIES.items()}
+    strategies["HDMM"] = (box_strategy(BINS), "McKenna et al. 2018")
+    for name, (strategy, source) in strategies.items():
+        error = expected_error(workload, strategy, options.budget)
+        yield {"system": name, "source": source, "promise": "eps", "expected_error": error}
+    # dpgeo's zones and grids publish every bin: the identity with discrete noise.
+    decay = np.exp(-options.budget)
+    ratio = np.sqrt(decay) / (1 - decay) * options.budget
+    error = float(ratio) * expected_error(workload, np.eye(BINS), options.budget)
+    yield {"system": "dpgeo, zones", "source": "dpgeo", "promise": "eps", "expected_error": error}

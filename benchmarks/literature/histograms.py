@@ -1,0 +1,151 @@
+"""One-dimensional histograms: NoiseFirst, StructureFirst, AHP, and sorted counts.
+
+All counts are of disjoint bins, so adding a person changes one of them by 1: sensitivity 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def identity(counts: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return every bin with noise of its own (Dwork, McSherry, Nissim and Smith 2006)."""
+    return counts + random.laplace(0, 1 / epsilon, counts.shape)
+
+
+def noise_first(counts: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return NoiseFirst's histogram (Xu, Zhang, Xiao, Yang, Yu and Winslett 2013).
+
+    Noisy bins are merged where that lowers the expected error, which costs nothing more, because
+    only noisy counts are read. With k parts the squared error of the noisy bins around their means
+    overstates the truth by noise: its expectation is the true one plus (n - k) v, v being the
+    noise's variance. The error of the means is the true one plus k v, so k minimises the noisy
+    error plus 2 k v.
+    """
+    noisy = identity(counts, epsilon, random)
+    costs, _ = partitions(noisy, len(counts))
+    parts = np.arange(1, len(counts) + 1)
+    best = int(np.argmin(costs[1:, -1] + 2 * (2 / epsilon**2) * parts)) + 1
+    _, cuts = partitions(noisy, best)
+    edges = [len(counts)]
+    for part in range(best, 0, -1):
+        edges.append(int(cuts[part, edges[-1]]))
+    return _means(noisy, np.array(edges[::-1]))
+
+
+def structure_first(
+    counts: Floats, epsilon: float, random: Generator, *, parts: int, most: float
+) -> Floats:
+    """Return StructureFirst's histogram of so many parts (Xu et al. 2013).
+
+    Half of epsilon chooses the edges, from the last to the first, each by the exponential mechanism
+    with the least squared error of the bins before it as its score. `most` is a public limit on a
+    bin, F. Bins are cut off at F for the scores: then adding a person changes a sum of squared
+    deviations by (1 - 1/m)(2 (x - mean) + 1) at most, x being the bin before, and so every score by
+    at most 2 F + 1. Choosing parts - 1 edges costs half of epsilon, and the noisy sums of the parts
+    cost the other half.
+
+    The authors take F to be the largest count in the data. That is private: a neighbour may have
+    another, and the noise of the choice then tells them apart.
+    """
+    half = epsilon / 2
+    seen = np.clip(counts, 0, most)
+    costs, _ = partitions(seen, parts)
+    inner = _costs(seen)
+    rate = half / max(parts - 1, 1) / (2 * (2 * most + 1))
+    edges = [len(counts)]
+    for part in range(parts - 1, 0, -1):
+        places = np.arange(part, edges[-1])
+        score = -rate * (costs[part, places] + inner[places, edges[-1]])
+        # The greatest score plus Gumbel noise is distributed as the exponential mechanism's choice.
+        edges.append(int(places[np.argmax(score + random.gumbel(size=len(places)))]))
+    edges.append(0)
+    bounds = np.array(edges[::-1])
+    sums = np.add.reduceat(counts, bounds[:-1]) + random.laplace(0, 1 / half, parts)
+    return np.repeat(sums / np.diff(bounds), np.diff(bounds))
+
+
+def clustered(counts: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return AHP's histogram (Zhang, Chen, Xu, Meng and Xie 2014).
+
+    Half of epsilon buys noisy bins. Those below sqrt(ln n)/(epsilon/2) become 0; then bins are
+    sorted, and neighbours in this order are joined as long as their distance from the cluster's
+    mean costs less than the noise of a bin of its own, a simple form of the authors' greedy rule.
+    This reads noisy bins alone, so it is free. The other half buys one sum a cluster.
+    """
+    half = epsilon / 2
+    noisy = identity(counts, half, random)
+    noisy[noisy < np.sqrt(np.log(len(counts))) / half] = 0
+    order = np.argsort(-noisy, kind="stable")
+    label = np.zeros(len(counts), dtype=np.intp)
+    start = 0
+    for place in range(1, len(counts)):
+        mean = noisy[order[start:place]].mean()
+        joined = (noisy[order[place]] - mean) ** 2 <= 2 / half**2
+        start = start if joined else place
+        label[order[place]] = label[order[place - 1]] + (not joined)
+    sums = np.bincount(label, counts)
+    return ((sums + random.laplace(0, 1 / half, len(sums))) / np.bincount(label))[label]
+
+
+def sorted_counts(counts: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return the bins in ascending order, consistent with that order (Hay et al. 2010).
+
+    Adding a person moves one entry of the sorted vector by 1, so its sensitivity is 1 as well. The
+    ascending vector nearest to the noisy one is post-processing.
+    """
+    return ascending(identity(np.sort(counts), epsilon, random))
+
+
+def ascending(values: Floats) -> Floats:
+    """Return the ascending vector with the least squared distance from the values (n,).
+
+    Neighbours that violate the order are pooled to their mean, until none do.
+    """
+    sums: list[float] = []
+    sizes: list[int] = []
+    for value in values.tolist():
+        sums.append(value)
+        sizes.append(1)
+        while len(sums) > 1 and sums[-2] * sizes[-1] >= sums[-1] * sizes[-2]:
+            last, size = sums.pop(), sizes.pop()
+            sums[-1] += last
+            sizes[-1] += size
+    return np.repeat(np.array(sums) / np.array(sizes), sizes)
+
+
+def partitions(values: Floats, most: int) -> tuple[Floats, Ints]:
+    """Return the least squared errors (most + 1, n + 1) of the first j bins in k parts.
+
+    The second array holds where the last of the k parts begins (Jagadish et al. 1998).
+    """
+    inner = _costs(values)
+    best = np.full((most + 1, len(values) + 1), np.inf)
+    cuts = np.zeros(best.shape, dtype=np.intp)
+    best[0, 0] = 0
+    for part in range(1, most + 1):
+        total = best[part - 1][:, None] + inner
+        cuts[part] = total.argmin(axis=0)
+        best[part] = total.min(axis=0)
+    return best, cuts
+
+
+def _costs(values: Floats) -> Floats:
+    """Return the squared errors (n + 1, n + 1) of the bins from i up to, not including, j."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    squares = np.concatenate([[0.0], np.cumsum(values**2)])
+    size = np.arange(len(sums))[None, :] - np.arange(len(sums))[:, None]
+    error = (squares[None, :] - squares[:, None]) - (
+        sums[None, :] - sums[:, None]
+    ) ** 2 / np.maximum(size, 1)
+    return np.where(size > 0, np.maximum(error, 0.0), np.inf)
+
+
+def _means(values: Floats, edges: Ints) -> Floats:
+    sizes = np.diff(edges)
+    return np.repeat(np.add.reduceat(values, edges[:-1]) / sizes, sizes)

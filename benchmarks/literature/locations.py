@@ -1,0 +1,96 @@
+"""Single positions, changed: k-anonymity, Laplace noise per coordinate, and grids of the plane.
+
+Positions are metres in the plane. Geo-indistinguishability at epsilon a metre promises that two
+places d apart are told apart by a factor of at most e^(epsilon d) (Andres et al. 2013).
+
+k-anonymity (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006) promises nothing of that kind: means
+of boxes depend on all positions in them, and somebody who knows all others can solve for the last.
+
+Laplace noise on each coordinate. With scale (width of the area)/(epsilon/2) on both, all places are
+within epsilon of each other: the "plain" mechanism with which the source compares PriLocation. With
+scale sqrt(2)/epsilon a metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <= e^(epsilon d): the
+same promise as planar noise, with more of it (Dewri 2012 has independent coordinates).
+
+Planar Laplace on a grid (Andres et al. 2013; Zhu et al. 2017, section 12.3.1.3). The density is
+epsilon^2/(2 pi) e^(-epsilon r): a uniform direction, and a distance from Gamma(2, 1/epsilon). The
+triangle inequality is the proof. Moving the output to the nearest allowed point of the grid is
+post-processing. In floating point the promise is not exact, which dpgeo's own mechanism mends.
+
+Exponential mechanism: an allowed point z is drawn with weight e^(-epsilon d(x, z)/2). From x to x'
+each weight changes by at most e^(epsilon d(x, x')/2), and so does their sum, which depends on x
+near the edge: hence the 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def k_anonymous(x: Floats, y: Floats, persons: Ints, crowd: int) -> tuple[Floats, Floats]:
+    """Return positions (n,) in which every record is moved to the mean of its box.
+
+    Boxes are halved as long as both halves contain `crowd` people (Mondrian).
+    """
+    x, y = x.copy(), y.copy()
+    waiting = [np.arange(x.size)]
+    while waiting:
+        held = waiting.pop()
+        halves = _halves(x[held], y[held], held)
+        if all(np.unique(persons[half]).size >= crowd for half in halves):
+            waiting += halves
+        else:
+            x[held], y[held] = x[held].mean(), y[held].mean()
+    return x, y
+
+
+def _halves(x: Floats, y: Floats, held: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    axis = x if np.ptp(x) >= np.ptp(y) else y
+    low = axis < np.median(axis)
+    return [held[low], held[~low]]
+
+
+def per_coordinate(
+    x: Floats, y: Floats, scales: tuple[float, float], random: Generator
+) -> tuple[Floats, Floats]:
+    """Return positions (n,) with Laplace noise of these scales in x and in y."""
+    east = random.laplace(0, scales[0], x.size)
+    return x + east, y + random.laplace(0, scales[1], y.size)
+
+
+def planar(x: Floats, y: Floats, epsilon: float, random: Generator) -> tuple[Floats, Floats]:
+    """Return positions (n,) with planar Laplace noise of epsilon a metre."""
+    distance = random.gamma(2, 1 / epsilon, x.size)
+    direction = random.uniform(0, 2 * np.pi, x.size)
+    return x + distance * np.cos(direction), y + distance * np.sin(direction)
+
+
+def nearest_points(x: Floats, y: Floats, side: float, cells: int) -> Ints:
+    """Return the nearest point of a square grid, as row * cells + column.
+
+    The grid has the middles of `cells` x `cells` squares of this side, the first at the origin.
+    """
+    column = np.clip(np.floor(x / side), 0, cells - 1).astype(np.int64)
+    row = np.clip(np.floor(y / side), 0, cells - 1).astype(np.int64)
+    return row * cells + column
+
+
+def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
+    """Return the probabilities (n, n) of drawing each grid point (column) at each (row)."""
+    row, column = (each.ravel() * side for each in np.mgrid[0:cells, 0:cells])
+    away = np.hypot(row[:, None] - row, column[:, None] - column)
+    weights = np.exp(-epsilon * away / 2)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def exponential(points: Ints, weights: Floats, random: Generator) -> Ints:
+    """Return a grid point (n,) for each, drawn by the rows of `weights`."""
+    drawn = np.empty(points.size, dtype=np.int64)
+    for point in np.unique(points):
+        here = points == point
+        drawn[here] = random.choice(len(weights), int(here.sum()), p=weights[point])
+    return drawn

@@ -1,0 +1,62 @@
+"""Functional mechanism for linear regression, with the intercept.
+
+Zhang, Zhang, Xiao, Yang and Winslett 2012; with the intercept, Srivastava 2016, chapter 4. The
+coefficients of the squared error as a polynomial in slopes w and intercept a get noise, and the
+noisy polynomial is minimised.
+
+Privacy. Let x be (1, x_1, ..., x_d) with all |x_j| <= 1, and |y| <= 1. A person adds the
+coefficients x_j x_k of every pair j <= k, twice where j < k, and -2 y x_j. Their absolute values
+sum to (|x_0| + ... + |x_d|)^2 + 2 |y| (|x_0| + ... + |x_d|) <= (d + 1)^2 + 2 (d + 1), so noise of
+scale (d + 1)(d + 3)/epsilon on each coefficient once is epsilon-differentially private when a
+person is added or removed. y^2 does not move the minimum and is left out. So is nothing else: the
+coefficient n of the squared intercept gets noise, because the number of people is private.
+
+The source has 16 for d = 1. Its neighbours exchange a record, so n is public to them, and each of
+y^2, x^2, 2 x y, 2 x and 2 y counts twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def objective(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return the quadratic form (d + 1, d + 1) and the linear part (d + 1,) of the squared error.
+
+    The error is w'Qw - 2 b'w + sum of y^2, with the intercept first in w. `x` is (n, d).
+    """
+    with_one = np.column_stack([np.ones(len(y)), x])
+    return with_one.T @ with_one, with_one.T @ y
+
+
+def functional_mechanism(
+    x: Floats, y: Floats, epsilon: float, random: Generator, *, sensitivity: float | None = None
+) -> Floats:
+    """Return the intercept and slopes (d + 1,); x (n, d) and y (n,) are clipped to [-1, 1].
+
+    Where noise made directions of the quadratic form flat or concave, the solution leaves them out:
+    those whose eigenvalue is below the noise's standard deviation. That reads noisy values alone.
+    """
+    form, linear = objective(np.clip(x, -1, 1), np.clip(y, -1, 1))
+    size = len(linear)
+    scale = (size * (size + 2) if sensitivity is None else sensitivity) / epsilon
+    noise = np.diag(random.laplace(0, scale, size))
+    # The coefficient of w_j w_k is twice an entry of the form, so an entry gets half of its noise.
+    pairs = np.triu_indices(size, 1)
+    noise[pairs] = random.laplace(0, scale, len(pairs[0])) / 2
+    form = form + noise + np.triu(noise, 1).T
+    linear = linear + random.laplace(0, scale, size) / 2
+    values, vectors = np.linalg.eigh(form)
+    held = values > np.sqrt(2) * scale
+    return np.asarray(vectors[:, held] @ (vectors[:, held].T @ linear / values[held]))
+
+
+def least_squares(x: Floats, y: Floats, weight: Floats | None = None) -> Floats:
+    """Return the intercept and slopes (d + 1,) of least squares, with weights (n,) if given."""
+    with_one = np.column_stack([np.ones(len(y)), x])
+    root = np.ones(len(y)) if weight is None else np.sqrt(np.maximum(weight, 0))
+    return np.asarray(np.linalg.lstsq(with_one * root[:, None], y * root, rcond=None)[0])

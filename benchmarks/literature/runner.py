@@ -1,0 +1,133 @@
+"""Published mechanisms from the sources beside dpgeo's own, by task, on common data."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.literature.comparisons.averages import compare as averages
+from benchmarks.literature.comparisons.boxes import compare as boxes
+from benchmarks.literature.comparisons.crowdsourcing import compare as crowdsourcing
+from benchmarks.literature.comparisons.locations import compare as locations
+from benchmarks.literature.comparisons.margins import compare as margins
+from benchmarks.literature.comparisons.places import compare as places
+from benchmarks.literature.comparisons.ranges import compare as ranges
+from benchmarks.literature.comparisons.regression import compare as regression
+from benchmarks.literature.comparisons.sizes import compare as sizes
+from benchmarks.literature.comparisons.strategies import compare as strategies
+from benchmarks.literature.comparisons.streams import compare as streams
+from benchmarks.literature.comparisons.thresholds import compare as thresholds
+from benchmarks.literature.trials import Line, Options
+from benchmarks.report import report
+from dpgeo.core.epsilon import parse_epsilon
+
+TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
+    "ranges": ranges,
+    "strategies": strategies,
+    "sizes": sizes,
+    "boxes": boxes,
+    "margins": margins,
+    "thresholds": thresholds,
+    "streams": streams,
+    "places": places,
+    "averages": averages,
+    "regression": regression,
+    "locations": locations,
+    "crowdsourcing": crowdsourcing,
+}
+
+WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places")
+
+BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+"""A table in a page of the documentation, between comments; the first names its task."""
+
+
+def add_to(subcommands: Any) -> None:
+    """Add the subcommand `literature` to the command line."""
+    parser = subcommands.add_parser("literature", help=__doc__)
+    parser.add_argument("--task", action="append", choices=TASKS, help="may be repeated")
+    parser.add_argument("--epsilon", default="0.5")
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--file", type=Path, help=f"data instead of generated: {WITH_FILE}")
+    parser.add_argument("--pages", type=Path, help="write the tables into the pages of this folder")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for every system of every requested task."""
+    tasks = options.task or list(WITH_FILE if options.file else TASKS)
+    if options.file and set(tasks) - set(WITH_FILE):
+        raise ValueError(f"--file is for {', '.join(WITH_FILE)}.")
+    if options.trials < 1:
+        raise ValueError("--trials is a number of runs, at least 1.")
+    chosen = Options(
+        epsilon=parse_epsilon(options.epsilon),
+        trials=options.trials,
+        seed=options.seed,
+        file=options.file,
+    )
+    tables = {}
+    for task in tasks:
+        lines = []
+        for line in TASKS[task](chosen):
+            report({"task": task, "epsilon": options.epsilon, **line}, options.json)
+            lines.append(line)
+        settings = f"Epsilon {options.epsilon}, {options.trials} trials, seed {options.seed}"
+        tables[task] = f"{table(lines)}\n\n{settings}: `{_command(task, options)}`\n"
+    if options.pages:
+        write(options.pages, tables)
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Return lines of one task as a table in Markdown, each error with its standard error."""
+    words = ("system", "source", "promise")
+    errors = [
+        name
+        for name in {name: None for line in lines for name in line}
+        if name not in words and not name.endswith("_se")
+    ]
+    head = [*words, *(name.replace("_", " ") for name in errors)]
+    rows = [
+        [*(str(line[word]) for word in words), *(_cell(line, e) for e in errors)] for line in lines
+    ]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows])
+
+
+def _cell(line: Line, error: str) -> str:
+    if error not in line:
+        return ""
+    spread = line.get(f"{error}_se")
+    value = f"{line[error]:.3g}"
+    return f"{value} ± {spread:.2g}" if spread else value
+
+
+def _command(task: str, options: argparse.Namespace) -> str:
+    return (
+        f"python -m benchmarks literature --task {task} --epsilon {options.epsilon} "
+        f"--trials {options.trials} --seed {options.seed}"
+    )
+
+
+def write(folder: Path, tables: Mapping[str, str]) -> None:
+    """Replace the tables of these tasks in the pages of a folder.
+
+    Raises ValueError if no page has a place for one of them.
+    """
+    missing = set(tables)
+    for page in sorted(folder.glob("*.md")):
+        text = page.read_text()
+        missing -= {task for _, task, _ in BLOCK.findall(text)}
+        page.write_text(BLOCK.sub(lambda block: _filled(block, tables), text))
+    if missing:
+        raise ValueError(f"No page has a place for the table of {', '.join(sorted(missing))}.")
+
+
+def _filled(block: re.Match[str], tables: Mapping[str, str]) -> str:
+    if block[2] not in tables:
+        return block[0]
+    return block[1] + tables[block[2]] + block[3]

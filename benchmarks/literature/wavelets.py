@@ -1,0 +1,66 @@
+"""Privelet: noise on the Haar coefficients of counts, in one and two dimensions.
+
+Xiao, Wang and Gehrke 2010. For n = 2^h bins, a node of the binary tree over them has the
+coefficient (mean of its left half - mean of its right half)/2, and the root of all has the mean.
+A coefficient over m bins gets noise of scale (1 + h)/(epsilon m).
+
+Privacy. A person adds 1/m to the coefficient of each of the h nodes above the bin, and 1/n to the
+mean; divided by the scales, that is epsilon/(1 + h) for each of the 1 + h, and epsilon in all. In
+two dimensions rows are transformed and then columns, coefficients have scales (1 + h)^2/(epsilon
+m m'), and the sum over the (1 + h)^2 coefficients above a cell is epsilon again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def privelet(counts: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return an estimate of the counts, of shape (n,) or (n, n) with n a power of two."""
+    coefficients = counts.astype(np.float64)
+    spans = np.ones(counts.shape)
+    sensitivity = 1.0
+    for axis in range(counts.ndim):
+        coefficients = _along(_transformed, coefficients, axis)
+        span = _spans(counts.shape[axis])
+        spans = spans * (span if axis == counts.ndim - 1 else span[:, None])
+        sensitivity *= 1 + np.log2(counts.shape[axis])
+    noisy = coefficients + random.laplace(0, sensitivity / epsilon, counts.shape) / spans
+    for axis in range(counts.ndim):
+        noisy = _along(_restored, noisy, axis)
+    return noisy
+
+
+def _along(function: Callable[[Floats], Floats], values: Floats, axis: int) -> Floats:
+    return np.asarray(np.moveaxis(function(np.moveaxis(values, axis, 0)), 0, axis))
+
+
+def _transformed(values: Floats) -> Floats:
+    """Return the mean and then the coefficients, from the widest node to the narrowest."""
+    levels = []
+    while len(values) > 1:
+        levels.append((values[::2] - values[1::2]) / 2)
+        values = (values[::2] + values[1::2]) / 2
+    return np.concatenate([values, *levels[::-1]])
+
+
+def _restored(coefficients: Floats) -> Floats:
+    values, rest = coefficients[:1], coefficients[1:]
+    while len(rest):
+        here, rest = rest[: len(values)], rest[len(values) :]
+        values = np.stack([values + here, values - here], axis=1).reshape(-1, *values.shape[1:])
+    return values
+
+
+def _spans(bins: int) -> Floats:
+    """Return the number of bins below each coefficient (n,)."""
+    spans = [float(bins)]
+    while len(spans) < bins:
+        spans += [bins / len(spans)] * len(spans)
+    return np.array(spans)

@@ -1,0 +1,119 @@
+"""Measures: declared columns of numbers whose averages may be published.
+
+A publisher types the limits of a measure, its unit and its title; none of them is taken from the
+data. A value is held between the limits and rounded to one of K + 1 evenly spaced steps, K = 1000
+for numbers and K = 1 for answers of yes or no. A value becomes the number of its step by its own
+row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import listed
+
+NUMBER_STEPS = 1000
+"""Steps K from the lower to the upper limit of a measure of numbers."""
+
+ANSWER_STEPS = 1
+"""Steps K of a measure of answers: no is 0 and yes is 1."""
+
+MOST_MEASURES = 20
+"""Most measures of a dataset."""
+
+LARGEST_LIMIT = 1e12
+"""Largest absolute value of a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column of numbers between `low` and `high`, or of answers where `steps` is 1.
+
+    `unit` is the text behind its values, such as "km/h"; it may be empty. `steps` is K.
+    """
+
+    column: str
+    title: str
+    unit: str
+    low: float
+    high: float
+    steps: int = NUMBER_STEPS
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the measure that `document`, made by `to_json`, describes."""
+        return cls(
+            column=str(document["column"]),
+            title=str(document["title"]),
+            unit=str(document["unit"]),
+            low=float(document["low"]),
+            high=float(document["high"]),
+            steps=int(document["steps"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the measure as a document with its fields by name."""
+        return {
+            "column": self.column,
+            "title": self.title,
+            "unit": self.unit,
+            "low": self.low,
+            "high": self.high,
+            "steps": self.steps,
+        }
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the column holds answers of yes or no, of which shares are published."""
+        return self.steps == ANSWER_STEPS
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit behind values as they are shown: shares of yes are percentages."""
+        return "%" if self.is_answer else self.unit
+
+    @property
+    def heading(self) -> str:
+        """The title with its unit, such as "Speed, km/h"."""
+        return ", ".join(filter(None, (self.title, self.shown_unit)))
+
+    def to_values(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values (n,) in the shown unit at these shares (n,) of the range; NaN stays."""
+        if self.is_answer:
+            return 100 * shares
+        return self.low + (self.high - self.low) * shares
+
+    def to_steps(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the steps k, int32 (n,), from 0 to K, of finite values (n,)."""
+        share = (np.clip(values, self.low, self.high) - self.low) / (self.high - self.low)
+        return np.asarray(np.rint(self.steps * share), dtype=np.int32)
+
+
+def measure_column(index: int) -> str:
+    """Return the name of the column with the steps of the measure at this index of a dataset."""
+    return f"measure_{index}"
+
+
+def find_measure(measures: Sequence[Measure], column: str) -> Measure:
+    """Return the measure of a column, or the first measure for "". Raises InvalidInput."""
+    for each in measures:
+        if column in ("", each.column):
+            return each
+    if not measures:
+        raise InvalidInput(
+            "This dataset declares no column to average; declare one before its first file is "
+            "confirmed.",
+            field="measure",
+        )
+    raise InvalidInput(
+        "{column!r} is not declared as a column to average; choose from {known}.",
+        column=column,
+        known=listed(each.column for each in measures),
+        field="measure",
+    )

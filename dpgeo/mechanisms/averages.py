@@ -1,0 +1,153 @@
+"""Averages: the mean of a declared measure in every zone or square, with its interval.
+
+Idea. Hold each value between declared limits and round it to a lattice of K steps. For every region
+measure how far its values lie above the lower limit in all, U, and how far below the upper limit,
+D. Their sum tells how many records there are, and their ratio tells the mean.
+
+Privacy argument. The regions, the limits and K are public. A record's step k, from 0 to K, follows
+from its own row alone (`ingest.measures`). The view keeps at most l contributions of a privacy unit
+over all regions together: records with a value, or, where people are counted, one value for each
+region a person was in, the mean of their own values there, rounded to a step. A contribution adds
+(k, K - k) to the pair (U, D) of one region, and k + (K - k) = K whatever k is. So the array of all
+pairs has the L1 sensitivity l K exactly, and one measurement with the whole of epsilon is
+epsilon-differentially private (`privacy.value_shares`). Means, intervals, and which regions are
+told are post-processing of the noisy pairs. Which records are kept follows from a keyed hash of the
+row without its value; only rows that are equal but for the value are ordered by it.
+
+Utility. A mean in a region of n records has a standard error of about l/(epsilon n) of the range
+between the limits: narrow limits give exact means. Regions with few records get no estimate. A
+person who has more than l contributions counts with l of them, and a value beyond a limit counts as
+the limit; neither is in the interval.
+
+References. Dwork, McSherry, Nissim and Smith 2006; Fieller 1954 (intervals of ratios).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.kinds import AVERAGES
+from dpgeo.core.measures import Measure, find_measure
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
+from dpgeo.core.spend import Spend
+from dpgeo.phrases import Phrase
+from dpgeo.postprocess.fieller import ShareNoise
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+
+LABEL = "sums above and below"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of averages."""
+
+    measure: str = param(
+        "",
+        "The declared column to average; empty for the first.",
+        measure=True,
+    )
+    zones: str = param(
+        "",
+        "The declared layer of zones to average in; empty for squares.",
+        layer=LayerKind.ZONES,
+        optional=True,
+    )
+    cells: int = param(
+        32,
+        "Squares along each side, where no zones are named.",
+        low=1,
+        high=128,
+        beyond="Finer squares hold too few records for a mean.",
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Declare the whole epsilon for the pairs of sums."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
+    """Measure the pair of sums of every region once."""
+    regions = _regions(params, view.domain)
+    measure = find_measure(view.domain.measures, params.measure)
+    shares = view.value_shares(regions, measure)
+    noise = meter.noise(LABEL, shares.sensitivity)
+    above, below = meter.measure_shares(LABEL, shares)
+    if isinstance(regions, Zones):
+        return ZoneAverages(zones=regions, measure=measure, above=above, below=below, noise=noise)
+    inside = regions.inside(view.domain.area)
+    return GridAverages(
+        grid=regions,
+        measure=measure,
+        above=np.where(inside, above, 0),
+        below=np.where(inside, below, 0),
+        noise=noise,
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Forecast the noise of each of a region's two sums, in steps. Raises InvalidInput."""
+    measure = find_measure(domain.measures, params.measure)
+    regions = _regions(params, domain)
+    if isinstance(regions, Zones):
+        region, count, metres = "zone", len(regions), regions.smallest_side_metres
+    else:
+        region, metres = "cell", regions.ground_cell_metres
+        count = int(np.count_nonzero(regions.inside(domain.area)))
+    noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
+    return Forecast(
+        region=region,
+        regions=count,
+        noise=noise.noise,
+        ground_metres=metres,
+        facts=_facts(measure, noise, count),
+        records=(math.ceil(noise.records_margin), math.ceil(noise.least_records(count))),
+    )
+
+
+def _regions(params: Params, domain: Domain) -> Grid | Zones:
+    """Return the declared zones, or squares if none are named. Raises InvalidInput."""
+    if params.zones:
+        return domain.layer(params.zones, Zones)
+    return Grid.over(domain.area, params.cells)
+
+
+def _facts(measure: Measure, noise: ShareNoise, count: int) -> tuple[Phrase, ...]:
+    least = noise.least_records(count)
+    half = noise.half_width(2 * least) * (measure.high - measure.low)
+    width = Phrase("{half:.3g} {unit}", half=half, unit=measure.unit)
+    if measure.is_answer:
+        width = Phrase("{points:.2g} percentage points", points=100 * half)
+    return (
+        Phrase(
+            "A mean is told where the noisy number of records reaches {least:,.0f}. With twice as "
+            "many it is within {width} of the true one, 95 times in 100.",
+            least=least,
+            width=width,
+        ),
+    )
+
+
+MECHANISM = Mechanism(
+    key="averages",
+    title="Averages",
+    summary="The mean of a column of numbers, such as a speed or a price, in each zone or square, "
+    "or the share of yes.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=AVERAGES,
+)

@@ -1,0 +1,190 @@
+"""Intervals of means from two noisy sums, by inversion of a test (Fieller 1954).
+
+Let U be the noisy sum of the steps k of a region's records, D that of K - k, and b the scale of the
+Laplace noise of each. For a candidate share m of the range,
+    T(m) = (1 - m) U - m D
+has mean 0 if m is the true share of the counted records, however many there are, and its noise is
+(1 - m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
+    P(|noise| > t) = (p^2 e^(-t/p) - q^2 e^(-t/q)) / (p^2 - q^2),
+and e^(-t/p) (1 + t/(2p)) where p = q. Let t(m) be the t at which this is 5 %. The interval is the
+set of all m with |T(m)| <= t(m): it contains the true share in 95 % of releases, exactly, without a
+union bound and without dividing by a noisy number. The noise is discrete; its tails are within one
+step of those of continuous noise, so 1 is added to t(m). t(m) does not depend on any data and is
+tabulated once for M shares m from 0 to 1.
+
+What is told. The noisy number of records is (U + D)/K, with the noise (X + Y)/K, of which
+P(X + Y > t) = e^(-t/b) (1 + t/(2b)) / 2. A mean is told only where this number reaches the
+threshold that at most one of the release's regions is expected to reach if all of them are empty
+(one in FEWEST of fewer regions), and where the interval is neither empty nor too wide, nor holds
+both ends of the range. Coverage is 95 % over all regions, told or not. Among regions that are told
+although they are hardly larger than the threshold it is lower, since those with an upward error in
+their number are told more often.
+
+Sums over several regions. For a query region that holds whole regions and shares w of others, the
+noise of T(m) is a sum of terms w (1 - m) X and w m Y. As in `postprocess.noise_sums`, its 95 %
+quantile is at most ln 20/sqrt 2 standard errors, the quantile of a single term, plus the largest
+weight for the discreteness.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+
+Floats = NDArray[np.float64]
+
+SHARES = 2001
+"""Number M of candidate shares, from 0 to 1."""
+
+WIDEST = 0.6
+"""Widest interval, as a share of the range, with which a mean is told."""
+
+FEWEST = 20
+"""In releases of fewer regions, the chance that an empty one is told is one in so many."""
+
+ERROR = 0.05
+"""Chance that an interval misses the true share."""
+
+CHUNK = 1000
+"""Number of regions whose candidates are tested at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Means:
+    """Shares of the range (n,) with their 95 % intervals, and the noisy numbers of records (n,).
+
+    Where `told` is false, `share`, `low` and `high` are NaN. `records_margin` (n,) is the
+    half-width of the numbers' 95 % intervals.
+    """
+
+    share: Floats
+    low: Floats
+    high: Floats
+    records: Floats
+    records_margin: Floats
+    told: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareNoise:
+    """Noise of each of the two sums of a region, in steps; a record has `steps` of them."""
+
+    noise: DiscreteLaplace
+    steps: int
+
+    @property
+    def scale(self) -> float:
+        """The scale b of the noise, in records."""
+        return 1 / float(self.noise.rate) / self.steps
+
+    @property
+    def records_margin(self) -> float:
+        """Half-width of the 95 % interval of one region's number of records."""
+        return self.scale * _solve_pair(ERROR) + 1 / self.steps
+
+    def least_records(self, regions: int) -> float:
+        """Return the noisy number of records from which a mean is told, see the module."""
+        chance = 2 / max(regions, FEWEST)
+        return self.scale * _solve_pair(chance) + 1 / self.steps
+
+    def half_width(self, records: float) -> float:
+        """Return half the interval's width, as a share, for a mean in the middle of the range."""
+        return self.scale / 2 * _solve_pair(ERROR) / records
+
+    def means(self, above: NDArray[Any], below: NDArray[Any], regions: int) -> Means:
+        """Return the means of single regions, (n,), from their noisy sums.
+
+        `regions` is the number of regions of the release.
+        """
+        margin = np.full(len(above), self.records_margin)
+        least = np.full(len(above), self.least_records(regions))
+        scale = self.steps * self.scale
+        limit = np.broadcast_to(_limits() * scale + 1, (len(above), SHARES))
+        return self._means(above, below, limit, margin, least)
+
+    def means_of_sums(
+        self, above: Floats, below: Floats, squares: Floats, largest: Floats, regions: int
+    ) -> Means:
+        """Return the means of sums of shares of regions, (n,).
+
+        `above` and `below` are the sums of the regions' sums, each times its share. `squares` is
+        the sum of the squares of the shares, and `largest` the largest share.
+        """
+        m = np.linspace(0, 1, SHARES)
+        single = math.log(20) / math.sqrt(2)
+        spread = self.scale * np.sqrt(squares)  # of sums in records
+        deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
+        limit = single * deviation + largest[:, None]
+        margin = single * 2 * spread + largest / self.steps
+        # In standard errors, tails of sums are lighter than that of one Laplace variable.
+        tail = math.log(max(regions, FEWEST) / 2) / math.sqrt(2)
+        least = np.maximum(tail * 2 * spread, spread) + largest / self.steps
+        return self._means(above, below, limit, margin, least)
+
+    def _means(
+        self, above: NDArray[Any], below: NDArray[Any], limit: Floats, margin: Floats, least: Floats
+    ) -> Means:
+        up, down = above.astype(np.float64), below.astype(np.float64)
+        total = up + down
+        m = np.linspace(0, 1, SHARES)
+        low, high = np.full(len(up), np.nan), np.full(len(up), np.nan)
+        for start in range(0, len(up), CHUNK):
+            part = slice(start, start + CHUNK)
+            held = np.abs(up[part, None] - m * total[part, None]) <= limit[part]
+            some = held.any(axis=1)
+            low[part] = np.where(some, m[held.argmax(axis=1)], np.nan)
+            high[part] = np.where(some, m[SHARES - 1 - held[:, ::-1].argmax(axis=1)], np.nan)
+        records = total / self.steps
+        with np.errstate(invalid="ignore", divide="ignore"):
+            narrow = (high - low <= WIDEST) & ~((low == 0) & (high == 1))
+            told = narrow & (records >= least)
+            share = np.where(told, np.clip(up / total, 0, 1), np.nan)
+        return Means(
+            share=share,
+            low=np.where(told, low, np.nan),
+            high=np.where(told, high, np.nan),
+            records=records,
+            records_margin=margin,
+            told=np.asarray(told),
+        )
+
+
+@lru_cache(maxsize=1)
+def _limits() -> Floats:
+    """Return t(m) (M,) for noise of scale 1."""
+    m = np.linspace(0, 1, SHARES)
+    p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)
+    low, high = np.zeros(SHARES), np.full(SHARES, 60.0)
+    for _ in range(80):
+        middle = (low + high) / 2
+        more = _tail(middle, p, q) > ERROR
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return high
+
+
+def _tail(t: Floats, p: Floats, q: Floats) -> Floats:
+    """Return P(|p X - q Y| > t) for X and Y Laplace of scale 1."""
+    near = p - q < 1e-4
+    apart = np.where(near, 1.0, p * p - q * q)
+    with np.errstate(divide="ignore", over="ignore"):
+        other = np.where(q > 0, np.exp(-t / np.where(q > 0, q, 1.0)), 0.0)
+    far = (p * p * np.exp(-t / p) - q * q * other) / apart
+    return np.where(near, np.exp(-t / p) * (1 + t / (2 * p)), far)
+
+
+def _solve_pair(chance: float) -> float:
+    """Return the t with e^-t (1 + t/2) = chance: the two-sided tail of X + Y at scale 1."""
+    low, high = 0.0, 200.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if math.exp(-middle) * (1 + middle / 2) > chance else (low, middle)
+        )
+    return high

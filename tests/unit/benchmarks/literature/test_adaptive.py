@@ -1,0 +1,114 @@
+"""Mechanisms that choose what they measure: sparse vector, multiplicative weights, kd-tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.literature import thresholds, trees, weights
+from tests.unit.benchmarks.literature.noise import WithoutLaplace, WithoutNoise, rare
+
+ANSWERS = np.array([1.0, 9, 3, 8, 10, 2])
+
+
+def test_the_sparse_vector_stops_after_so_many_answers() -> None:
+    above = thresholds.above_threshold(ANSWERS, 5.0, 2, 1.0, WithoutNoise())
+    assert above.tolist() == [False, True, False, True, False, False]
+
+
+@pytest.mark.parametrize(("one_way", "factor"), [(False, 2), (True, 1)])
+def test_threshold_and_answers_cost_epsilon_together(one_way: bool, factor: int) -> None:
+    """The threshold costs 1/scale, and each answer "above" 2/scale (1/scale one way)."""
+    random = WithoutNoise()
+    thresholds.above_threshold(ANSWERS, 5.0, 3, 0.7, random, one_way=one_way)
+    of_threshold, of_answers = random.scales
+    assert 1 / of_threshold + factor * 3 / of_answers == pytest.approx(0.7)
+    assert of_answers / (factor * 3) * (factor * 3) ** (2 / 3) == pytest.approx(of_threshold)
+
+
+def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
+    """Return how often the first of two answers is above 0 and the second is not."""
+    random = np.random.default_rng(1)
+    happened = 0
+    for _ in range(draws):
+        if mechanism == "noiseless":
+            above = thresholds.noiseless_queries(np.array(answers), 0.0, 1.0, random)
+        else:
+            above = thresholds.above_threshold(np.array(answers), 0.0, 2, 1.0, random)
+        happened += bool(above[0] and not above[1])
+    return happened / draws
+
+
+def test_without_noise_on_answers_neighbours_are_told_apart_for_certain() -> None:
+    """One answer rises and the other falls by 1: what is seen on one side is impossible on the
+    other. The corrected version keeps the ratio within e.
+    """
+    assert chances([1, 0], "noiseless", 2000) > 0.1
+    assert chances([0, 1], "noiseless", 2000) == 0
+    more, less = chances([1, 0], "corrected"), chances([0, 1], "corrected")
+    assert 1 < more / less < np.e
+
+
+def test_mwem_measures_the_worst_query_and_follows_it() -> None:
+    counts = np.array([90.0, 10, 0, 0])
+    queries = np.array([[1.0, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1]])
+    random = WithoutNoise()
+    found = weights.mwem(counts, queries, 1.0, random, rounds=4)
+    assert found.sum() == pytest.approx(100)
+    assert found[0] > 70
+    bought, *rounds = random.scales
+    assert 1 / bought + 2 * sum(1 / scale for scale in rounds) == pytest.approx(1.0)
+
+
+def test_mwem_chooses_queries_with_the_right_odds() -> None:
+    """Errors of 6 and 3 and half of a round's epsilon of 0.5: odds of exp(0.5 * 3/2)."""
+    counts, queries = np.array([11.0, 2, 5, 2]), np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
+    draws, worse = 1500, 0
+    random = WithoutLaplace(3)
+    for _ in range(draws):
+        found = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
+        # The second query tells its cell from the two that nothing is known about.
+        worse += bool(np.isclose(found[1], found[2]))
+    assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
+
+
+def test_pmw_measures_only_what_the_estimate_gets_wrong() -> None:
+    counts = np.array([90.0, 10, 0, 0])
+    queries = np.array([[1.0, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
+    random = WithoutNoise()
+    answers = weights.pmw(counts, queries, 1.0, random, updates=1, threshold=30.0)
+    assert answers[:2].tolist() == [100, 90]
+    assert answers[2] != 10
+    total, threshold, compared, answer = random.scales
+    spent = 1 / total + 1 / threshold + 2 / compared + 1 / answer
+    assert spent == pytest.approx(1.0)
+
+
+def test_a_kd_tree_halves_people_and_spends_epsilon() -> None:
+    counts = np.tile([[1.0, 3], [3, 1]], (2, 2))
+    random = WithoutNoise()
+    found = trees.kd_tree(counts, 1.0, random, levels=4)
+    assert found.sum() == pytest.approx(counts.sum())
+    [(scale, boxes)] = random.asked
+    assert boxes == 1 + 2 + 4 + 8 + 16
+    assert np.allclose(found, counts)
+    assert 5 / scale == pytest.approx(0.7)
+
+
+def test_single_cells_are_not_halved() -> None:
+    counts = np.array([[40.0, 1, 1, 1]])
+    found = trees.kd_tree(counts, 1.0, WithoutNoise(), levels=6)
+    assert np.allclose(found, counts)
+
+
+def test_a_kd_tree_cuts_with_the_right_odds() -> None:
+    """Of 5, 1 and 0 people, the two cuts have scores -4 and -6.
+
+    The only level has 0.3 of epsilon.
+    """
+    draws, first, epsilon = 2000, 0, 2.0
+    random = WithoutLaplace(4)
+    for _ in range(draws):
+        found = trees.kd_tree(np.array([[5.0, 1, 0]]), epsilon, random, levels=1)
+        first += int(found[0, 0] == 5)
+    assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon * (6 - 4) / 2)))

@@ -1,0 +1,104 @@
+"""One-dimensional histograms of the literature."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from benchmarks.literature import histograms
+from tests.unit.benchmarks.literature.noise import WithoutLaplace, WithoutNoise, rare
+
+STEPS = np.repeat([5.0, 40.0, 12.0], [3, 2, 5])
+
+
+def test_noise_first_keeps_steps_and_spends_epsilon_once() -> None:
+    random = WithoutNoise()
+    assert np.allclose(histograms.noise_first(STEPS, 0.5, random), STEPS)
+    assert random.asked == [(2.0, 10)]
+
+
+def test_noise_first_joins_bins_that_differ_by_less_than_noise() -> None:
+    """Joining two bins that differ by d saves 2 v and costs d^2/2: it pays below 2 sqrt(v)."""
+    epsilon = 0.5
+    least = 2 * np.sqrt(2 / epsilon**2)
+    for difference, joined in ((0.99 * least, True), (1.01 * least, False)):
+        counts = np.array([10.0, 10.0 + difference])
+        found = histograms.noise_first(counts, epsilon, WithoutNoise())
+        assert (found[0] == found[1]) == joined
+
+
+def test_partitions_are_the_best_of_all() -> None:
+    values = np.random.default_rng(1).normal(size=7)
+    costs, _ = histograms.partitions(values, 3)
+    for parts in (1, 2, 3):
+        edges = [(0, *cut, 7) for cut in itertools.combinations(range(1, 7), parts - 1)]
+        by_hand = min(
+            sum(values[a:b].var() * (b - a) for a, b in itertools.pairwise(edge)) for edge in edges
+        )
+        assert costs[parts, -1] == pytest.approx(by_hand)
+
+
+def test_structure_first_finds_the_steps_and_spends_half_on_sums() -> None:
+    random = WithoutNoise()
+    found = histograms.structure_first(STEPS, 0.5, random, parts=3, most=50)
+    assert np.allclose(found, STEPS)
+    assert random.asked == [(4.0, 3)]
+
+
+def test_structure_first_chooses_an_edge_with_the_right_odds() -> None:
+    """Of two cuts of 0, 0, 6, the better has the odds exp(epsilon/2 * 18/(2 (2 F + 1)))."""
+    counts, draws, epsilon, most = np.array([0.0, 0.0, 6.0]), 2500, 2.0, 6
+    chance = 1 / (1 + np.exp(-epsilon / 2 * 18 / (2 * (2 * most + 1))))
+    better = 0
+    random = WithoutLaplace(5)
+    for _ in range(draws):
+        found = histograms.structure_first(counts, epsilon, random, parts=2, most=most)
+        better += int(found[2] == 6)
+    assert not rare(better, draws, chance)
+
+
+def test_scores_of_structure_first_change_by_at_most_their_sensitivity() -> None:
+    random = np.random.default_rng(2)
+    most, largest = 9, 0.0
+    for _ in range(300):
+        counts = random.integers(0, most + 1, 6).astype(np.float64)
+        more = counts.copy()
+        more[random.integers(6)] += 1
+        one, other = (
+            histograms.partitions(np.clip(each, 0, most), 3)[0][1:, 1:] for each in (counts, more)
+        )
+        finite = np.isfinite(one)
+        largest = max(largest, float(np.abs(one[finite] - other[finite]).max()))
+    assert most < largest <= 2 * most + 1
+
+
+def test_clusters_join_what_is_alike_wherever_it_is() -> None:
+    counts = np.array([100.0, 0, 101, 0, 0, 50, 100, 51])
+    random = WithoutNoise()
+    found = histograms.clustered(counts, 2.0, random)
+    assert np.allclose(found, [301 / 3, 0, 301 / 3, 0, 0, 50.5, 301 / 3, 50.5])
+    assert random.scales == [1.0, 1.0]
+
+
+def test_small_noisy_bins_become_empty() -> None:
+    least = np.sqrt(np.log(4))
+    counts = np.array([0.99 * least, 1.01 * least + 5, 0, 0])
+    found = histograms.clustered(counts, 2.0, WithoutNoise())
+    assert np.allclose(found[[0, 2, 3]], counts[[0, 2, 3]].mean())
+
+
+def test_the_nearest_ascending_vector() -> None:
+    """The example of Hay et al. 2010: 9, 14, 10 becomes 9, 12, 12; 14, 9, 10, 15 has 11, 11, 11."""
+    assert histograms.ascending(np.array([9.0, 14, 10])).tolist() == [9, 12, 12]
+    assert histograms.ascending(np.array([14.0, 9, 10, 15])).tolist() == [11, 11, 11, 15]
+
+
+def test_sorting_lowers_the_error_where_counts_tie() -> None:
+    truth = np.zeros(200)
+    random = np.random.default_rng(3)
+    plain = histograms.identity(truth, 1.0, random)
+    consistent = histograms.sorted_counts(truth, 1.0, random)
+    assert np.mean(consistent**2) < 0.2 * np.mean(plain**2)
+    assert (np.diff(consistent) >= 0).all()

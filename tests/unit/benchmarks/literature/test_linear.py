@@ -1,0 +1,146 @@
+"""Mechanisms that add noise to linear transformations of counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.literature import contributions, refining, strategies, streams
+from benchmarks.literature.wavelets import privelet
+from tests.unit.benchmarks.literature.noise import WithoutNoise
+
+COUNTS = np.random.default_rng(0).poisson(5, 16).astype(np.float64)
+
+
+@pytest.mark.parametrize("shape", [(16,), (4, 4)])
+def test_wavelets_restore_counts(shape: tuple[int, ...]) -> None:
+    counts = COUNTS.reshape(shape)
+    assert np.allclose(privelet(counts, 1.0, WithoutNoise()), counts)
+
+
+def test_privelet_is_the_matrix_mechanism_with_haars_strategy() -> None:
+    """Its error over all ranges is the strategy's; the matrix has its sensitivity, 1 + log2 n."""
+    haar, ranges = strategies.haar(8), strategies.all_ranges(8)
+    assert strategies.sensitivity(haar) == 4
+    random = np.random.default_rng(4)
+    errors = [ranges @ privelet(np.zeros(8), 1.0, random) for _ in range(4000)]
+    expected = strategies.expected_error(ranges, haar, 1.0)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.03)
+
+
+def test_privelet_in_two_dimensions_has_the_product_of_both_sensitivities() -> None:
+    haar = np.kron(strategies.haar(4), strategies.haar(4)).astype(np.float64)
+    assert strategies.sensitivity(haar) == 9
+    random = np.random.default_rng(5)
+    errors = [privelet(np.zeros((4, 4)), 1.0, random) for _ in range(4000)]
+    expected = strategies.expected_error(np.eye(16), haar, 1.0)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.03)
+
+
+def test_the_book_counts_six_ranges_over_a_bin_and_three_wavelets() -> None:
+    """Section 5.1 of Zhu et al. 2017: sensitivity falls from 6 to 3 for four bins.
+
+    The book's formula for x2 + x3 has a wrong sign: it gives x2 + x4.
+    """
+    assert strategies.sensitivity(strategies.all_ranges(4)) == 6
+    haar = strategies.haar(4)
+    assert strategies.sensitivity(haar) == 3
+    assert ([0.5, 0, -0.5, -0.5] @ haar).tolist() == [0, 1, 0, 1]
+    assert ([0.5, 0, -0.5, 0.5] @ haar).tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
+def test_strategies_restore_counts_and_have_their_expected_error(name: str) -> None:
+    strategy = strategies.STRATEGIES[name](8)
+    counts = COUNTS[:8]
+    assert np.allclose(strategies.answered(counts, strategy, 1.0, WithoutNoise()), counts)
+    random = np.random.default_rng(6)
+    ranges = strategies.all_ranges(8)
+    errors = [
+        ranges @ (strategies.answered(counts, strategy, 2.0, random) - counts) for _ in range(2000)
+    ]
+    expected = strategies.expected_error(ranges, strategy, 2.0)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.05)
+
+
+def test_the_sensitivity_of_a_binary_tree_is_its_number_of_levels() -> None:
+    assert strategies.sensitivity(strategies.binary_tree(16)) == 5
+
+
+@pytest.mark.parametrize(
+    "mechanism", [streams.running_sums, streams.single_steps, streams.partial_sums]
+)
+def test_running_counts_without_noise_are_exact(mechanism: streams.Mechanism) -> None:
+    assert np.allclose(mechanism(COUNTS[:13], 1.0, WithoutNoise()), np.cumsum(COUNTS[:13]))
+
+
+def test_a_running_count_has_the_noise_of_as_many_p_sums_as_its_number_has_ones() -> None:
+    """T = 15 has levels 1, 2, 4 and 8, so noise of scale 4: step 8 has one p-sum, step 15 four."""
+    random = np.random.default_rng(7)
+    noise = np.array([streams.partial_sums(np.zeros(15), 1.0, random) for _ in range(6000)])
+    variance = (noise**2).mean(axis=0)
+    ones = np.array([step.bit_count() for step in range(1, 16)])
+    assert variance == pytest.approx(ones * 2 * 4.0**2, rel=0.15)
+    asked = WithoutNoise()
+    streams.partial_sums(np.zeros(15), 1.0, asked)
+    assert asked.scales == [4.0] * 15
+
+
+def test_every_event_is_in_at_most_as_many_p_sums_as_are_paid_for() -> None:
+    levels = 5
+    closed = [(step - (step & -step), step) for step in range(1, 17)]
+    in_sums = [sum(first < event <= last for first, last in closed) for event in range(1, 17)]
+    assert max(in_sums) == levels
+    asked = WithoutNoise()
+    streams.partial_sums(np.zeros(16), 1.0, asked)
+    assert set(asked.scales) == {float(levels)}
+
+
+def test_the_fourier_basis_is_orthonormal() -> None:
+    basis = contributions.real_fourier(15, 15)
+    assert np.allclose(basis @ basis.T, np.eye(15))
+    assert np.allclose(
+        contributions.fourier(COUNTS[:15], 3, 1.0, WithoutNoise(), kept=15), COUNTS[:15]
+    )
+
+
+def test_no_person_moves_kept_coefficients_further_than_is_paid_for() -> None:
+    """A person with three visits moves four coefficients by at most sqrt(4) 3 in L1."""
+    basis = contributions.real_fourier(15, 4)
+    farthest = max(np.abs(basis @ (3 * place)).sum() for place in np.eye(15))
+    asked = WithoutNoise()
+    contributions.fourier(COUNTS[:15], 3, 1.0, asked, kept=4)
+    assert asked.asked == [(6.0, 4)]
+    assert farthest <= 6.0
+
+
+def test_groups_hold_places_that_are_alike() -> None:
+    counts = np.array([9.0, 1, 9, 1, 5, 5])
+    asked = WithoutNoise()
+    found = contributions.grouped(counts, counts, 4, 1.0, asked, size=2)
+    assert np.allclose(found, counts)
+    assert asked.asked == [(2.0, 6), (8.0, 3)]
+
+
+def test_laplace_noise_grows_with_the_most_visits() -> None:
+    asked = WithoutNoise()
+    contributions.laplace(COUNTS, 7, 0.5, asked)
+    assert asked.asked == [(14.0, 16)]
+
+
+def test_refining_spends_epsilon_and_no_more_and_favours_small_counts() -> None:
+    groups = [np.full(4, 10_000.0), np.full(4, 20.0)]
+    answers, scales = refining.refined(groups, 0.5, np.random.default_rng(8), sanity=1.0)
+    assert scales[1] < scales[0]
+    assert 0.9 * 0.5 <= (1 / scales).sum() <= 0.5
+    assert all(len(answer) == 4 for answer in answers)
+
+
+def test_coarser_answers_of_a_chain_have_laplace_noise_of_their_own_scale() -> None:
+    """Variance and tail of every step are those of one Laplace draw, though noise was added up."""
+    chain = refining._chain(np.zeros(40_000), 10.0, 2.0, np.random.default_rng(9))
+    scales = 10.0 * refining.STEP ** np.arange(len(chain))
+    assert scales[-1] >= 2.0
+    for answer, scale in zip(chain, scales, strict=True):
+        assert np.mean(answer**2) == pytest.approx(2 * scale**2, rel=0.06)
+        assert np.mean(np.abs(answer) > 3 * scale) == pytest.approx(np.exp(-3), rel=0.12)

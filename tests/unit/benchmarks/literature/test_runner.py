@@ -1,0 +1,66 @@
+"""The comparisons are printed, and written into pages of the documentation."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as benchmarks
+from benchmarks.literature.runner import TASKS, table, write
+from benchmarks.literature.trials import Options, line
+
+HALF = Fraction(1, 2)
+PAGES = Path(__file__).parents[4] / "docs" / "literature"
+
+
+def test_a_comparison_prints_every_system_with_its_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert benchmarks.main(["literature", "--task", "sizes", "--trials", "3", "--json"]) == 0
+    lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    assert [each["source"] for each in lines] == ["Dwork et al. 2006", "Hay et al. 2010", "dpgeo"]
+    assert all(each["size_error_se"] > 0 for each in lines)
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_gives_others() -> None:
+    def errors(seed: int) -> list[object]:
+        options = Options(epsilon=HALF, trials=2, seed=seed)
+        return [each["size_error"] for each in TASKS["sizes"](options)]
+
+    assert errors(1) == errors(1)
+    assert errors(1) != errors(2)
+
+
+def test_errors_are_means_with_the_standard_error_of_a_mean() -> None:
+    values = iter([1.0, 3.0])
+    options = Options(epsilon=HALF, trials=2, seed=0)
+    found = line("s", "w", lambda random: {"error": next(values)}, options)
+    assert (found["error"], found["error_se"]) == (2.0, 1.0)
+
+
+def test_tables_are_written_between_their_comments(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table: sizes -->\nold\n<!-- end -->\nafter\n")
+    rows = table([{"system": "s", "source": "w", "promise": "eps", "e": 2.0, "e_se": 0.5}])
+    write(tmp_path, {"sizes": f"{rows}\n"})
+    assert page.read_text() == (
+        "before\n<!-- table: sizes -->\n"
+        "| system | source | promise | e |\n| --- | --- | --- | --- |\n"
+        "| s | w | eps | 2 ± 0.5 |\n<!-- end -->\nafter\n"
+    )
+    with pytest.raises(ValueError, match="boxes"):
+        write(tmp_path, {"boxes": rows})
+
+
+def test_a_file_is_refused_where_it_would_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmarks.main(["literature", "--task", "streams", "--file", "x.npy"]) == 2
+    assert "--file is for ranges" in capsys.readouterr().err
+
+
+def test_every_task_has_its_table_in_the_documentation() -> None:
+    pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
+    for task in TASKS:
+        assert f"<!-- table: {task} -->\n| system" in pages

@@ -1,0 +1,179 @@
+"""One's own account: its password and sessions; and API keys that expire and are replaced."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.test import Client
+from django.utils import timezone
+
+from dpgeo.accounts.breached import check_list, is_listed
+from dpgeo.accounts.models import ApiKey, Scope, SignedIn, User
+from dpgeo.accounts.selectors import bearer_of
+from dpgeo.accounts.services import OVERLAP, key_create, key_revoke, key_rotate
+from dpgeo.audit.models import Event, EventKind
+from dpgeo.core.errors import Conflict
+from tests.web.desk import PASSWORD, Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+ACCOUNT = "/desk/account/"
+NEW = "quite other secret words"
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+def signed_in(address: str = "192.0.2.1") -> Client:
+    client = Client(REMOTE_ADDR=address)
+    client.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
+    return client
+
+
+def change(client: Client, old: str = PASSWORD, new: str = NEW) -> Any:
+    typed = {"old_password": old, "new_password1": new, "new_password2": new}
+    return client.post(ACCOUNT, typed)
+
+
+def test_a_new_password_ends_all_other_sessions(desk: Desk) -> None:
+    here, elsewhere = signed_in(), signed_in("198.51.100.9")
+    page = here.get(ACCOUNT).content.decode()
+    assert "192.0.2.0/24" in page
+    assert "198.51.100.0/24" in page
+    assert change(here).status_code == 302
+    assert here.get(ACCOUNT).status_code == 200
+    assert elsewhere.get(ACCOUNT).status_code == 302
+    assert User.objects.get().check_password(NEW)
+    assert SignedIn.objects.count() == 1
+    assert Event.objects.filter(kind=EventKind.PASSWORD, who="owner").exists()
+
+
+def test_the_old_password_is_needed_and_cannot_be_guessed(desk: Desk, settings: Any) -> None:
+    caches["throttle"].clear()
+    settings.DPGEO_FAILED_SIGN_INS = 4
+    here = signed_in()
+    answers = [change(here, "wrong").status_code for _ in range(5)]
+    assert answers == [422, 422, 422, 422, 429]
+    assert change(here).status_code == 429
+    assert User.objects.get().check_password(PASSWORD)
+    caches["throttle"].clear()
+
+
+def test_a_session_can_be_ended_by_its_user_alone(desk: Desk) -> None:
+    here, elsewhere = signed_in(), signed_in("198.51.100.9")
+    stranger = make_desk("Other house", "stranger").client
+    session = SignedIn.objects.get(origin="198.51.100.0/24")
+    address = f"{ACCOUNT}sessions/{session.pk}/end/"
+    assert stranger.post(address).status_code == 404
+    assert elsewhere.get(ACCOUNT).status_code == 200
+    assert here.get(address).status_code == 405
+    assert here.post(address).status_code == 302
+    assert elsewhere.get(ACCOUNT).status_code == 302
+    assert here.get(ACCOUNT).status_code == 200
+
+
+def test_signing_out_takes_a_session_off_the_list(desk: Desk) -> None:
+    here, elsewhere = signed_in(), signed_in("198.51.100.9")
+    elsewhere.post("/accounts/logout/")
+    assert "198.51.100.0/24" not in here.get(ACCOUNT).content.decode()
+
+
+@pytest.fixture
+def breached(tmp_path: Path, settings: Any) -> Path:
+    words = [f"word number {n}" for n in range(500)]
+    hashes = sorted(hashlib.sha1(each.encode()).hexdigest().upper() for each in words)  # noqa: S324
+    path = tmp_path / "breached.txt"
+    path.write_text("".join(f"{each}:{n % 7000 + 1}\r\n" for n, each in enumerate(hashes)))
+    settings.DPGEO_BREACHED_PASSWORDS = str(path)
+    return path
+
+
+def test_every_password_of_the_list_is_found_and_no_other(breached: Path) -> None:
+    assert all(is_listed(breached, f"word number {n}") for n in range(500))
+    assert not any(is_listed(breached, f"other word {n}") for n in range(500))
+    assert check_list() == []
+
+
+def test_a_breached_password_is_refused(breached: Path, desk: Desk) -> None:
+    answer = change(signed_in(), new="word number 77")
+    assert answer.status_code == 422
+    assert "list of stolen passwords" in answer.content.decode()
+    assert User.objects.get().check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("content", [None, "", "password\n", "abc123\n"])
+def test_a_wrong_list_is_reported(tmp_path: Path, settings: Any, content: str | None) -> None:
+    settings.DPGEO_BREACHED_PASSWORDS = str(tmp_path / "list")
+    if content is not None:
+        (tmp_path / "list").write_text(content)
+    assert [each.id for each in check_list()] == ["dpgeo.accounts.E001"]
+
+
+def make_key(desk: Desk, days: int | None) -> tuple[ApiKey, str]:
+    return key_create(
+        organisation=desk.organisation,
+        name="nightly",
+        scopes=[Scope.JOBS_READ],
+        created_by=desk.user,
+        days=days,
+    )
+
+
+def test_a_key_works_until_the_end_of_its_last_day(desk: Desk) -> None:
+    key, secret = make_key(desk, 30)
+    today = timezone.now().date()
+    for last, works in ((today, True), (today - timedelta(days=1), False)):
+        ApiKey.objects.filter(pk=key.pk).update(expires_on=last)
+        assert (bearer_of(secret) is not None) == works
+        answer = Client(headers={"Authorization": f"Bearer {secret}"}).get("/api/v1/releases")
+        assert answer.status_code == (200 if works else 401)
+
+
+@pytest.mark.parametrize("days", [30, None])
+def test_a_replaced_key_works_for_a_week_beside_the_new_one(desk: Desk, days: int | None) -> None:
+    key, secret = make_key(desk, days)
+    fresh, other = key_rotate(key=key, by=desk.user)
+    key.refresh_from_db()
+    today = timezone.now().date()
+    assert key.expires_on == today + OVERLAP
+    assert fresh.expires_on == (days and today + timedelta(days=days))
+    assert (fresh.name, fresh.scopes) == (key.name, key.scopes)
+    assert bearer_of(secret)
+    assert bearer_of(other)
+    key_revoke(key=key, by=desk.user)
+    with pytest.raises(Conflict):
+        key_rotate(key=key, by=desk.user)
+
+
+def test_a_replacement_does_not_prolong_a_key(desk: Desk) -> None:
+    key, _ = make_key(desk, 3)
+    key_rotate(key=key, by=desk.user)
+    key.refresh_from_db()
+    assert key.expires_on == timezone.now().date() + timedelta(days=3)
+
+
+def test_keys_are_created_and_replaced_on_the_desk(desk: Desk) -> None:
+    typed = {
+        "organisation": str(desk.organisation.pk),
+        "name": "nightly",
+        "scopes": ["jobs:read"],
+        "days": "90",
+    }
+    assert desk.client.post("/desk/keys/", typed).status_code == 200
+    key = ApiKey.objects.get()
+    assert key.expires_on == timezone.now().date() + timedelta(days=90)
+    page = desk.client.post(f"/desk/keys/{key.pk}/rotate/").content.decode()
+    secret = re.search(r"dpg_[\w-]{43}", page)
+    assert secret
+    assert bearer_of(secret[0])
+    stranger = make_desk("Other house", "stranger").client
+    assert stranger.post(f"/desk/keys/{key.pk}/rotate/").status_code == 404
+    assert "Ihr Konto" in desk.page("/de/desk/account/")
