@@ -127,6 +127,7 @@ OF_ONE_KIND = (
     "mechanisms",
     "postprocess.layers",
     "postprocess.tree_areas",
+    "postprocess.surface_areas",
 )
 """Parts of dpgeo that may have modules for a single kind of release."""
 
