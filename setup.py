@@ -1,6 +1,7 @@
-"""Build of the wheel: what lies beside the package in the repository goes into `dpgeo/whole`.
+"""Build of the wheel, which puts files from outside the package into `dpgeo/whole`.
 
-Settings find it there (`dpgeo.config.places`). The rest of the project is in pyproject.toml.
+Settings find them there (`dpgeo.config.places`). The rest of the build is configured in
+pyproject.toml.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 
 BESIDE = ("manage.py", "locale", "fixtures", "frontend/dist")
-"""What a site needs beside the package: translations, the demo city, the map's build."""
+"""What a site needs besides the package: translations, the demo city and the map's build."""
 
 
 class BuildWhole(build_py):
-    """The usual build with the parts beside the package."""
+    """The usual build, plus the files listed in BESIDE."""
 
     def run(self) -> None:
-        """Copy the parts. Raises SystemExit if the map has not been built."""
+        """Build the package and copy the files of BESIDE into it.
+
+        Raises SystemExit if the map has not been built.
+        """
         super().run()
         if not (ROOT / "frontend" / "dist" / "manifest.json").exists():
             raise SystemExit("The map has not been built; `make wheel` builds it first.")
@@ -37,6 +41,6 @@ class BuildWhole(build_py):
                 shutil.copy2(source, target)
 
 
-# In a fresh folder, because files that were since deleted would stay in build/ and get into wheels.
+# Build in a fresh folder: a reused build/ would still hold deleted files and add them to the wheel.
 with tempfile.TemporaryDirectory(prefix="dpgeo-build-") as folder:
     setup(cmdclass={"build_py": BuildWhole}, options={"build": {"build_base": folder}})

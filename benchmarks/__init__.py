@@ -1,4 +1,4 @@
 """Benchmarks of the mechanisms and the site: `python -m benchmarks SUBCOMMAND`.
 
-Each prints its results as lines of figures, or as JSON lines with `--json`.
+Each benchmark prints its results as lines of figures, or as JSON lines with `--json`.
 """

@@ -62,7 +62,7 @@ PACKAGES: dict[ModuleType, tuple[str, ...]] = {
 
 
 def check_packages(benchmark: ModuleType) -> None:
-    """Raise ModuleNotFoundError, before anything runs, if a package is not installed."""
+    """Raise ModuleNotFoundError if a package that the benchmark needs is not installed."""
     missing = [name for name in PACKAGES.get(benchmark, ()) if not importlib.util.find_spec(name)]
     if missing:
         raise ModuleNotFoundError(
@@ -72,7 +72,7 @@ def check_packages(benchmark: ModuleType) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a subcommand; return 0, or 2 for an impossible request."""
+    """Run a subcommand; return 0, or 2 after printing an error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     subcommands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
     for subcommand in SUBCOMMANDS:

@@ -69,7 +69,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which counts are measured; see `counts_of`."""
+    """Add the options that choose the counts to measure on; see `counts_of`."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--array", type=Path, help=".npy file of square counts")
     source.add_argument("--generated", choices=KINDS, help="a generated map of this kind")
@@ -79,7 +79,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of errors for each requested mechanism; the default is every heatmap."""
+    """Print a line of errors for each requested mechanism, by default for every heatmap."""
     counts = counts_of(options)
     given = dict(pair.split("=", 1) for pair in options.param)
     for key in options.mechanism or HEATMAPS:
@@ -96,18 +96,16 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _partitions(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the index of the measured box that contains each cell.
+    """Return the index (rows, columns) of the measured box that contains each cell.
 
-    All cells that are not listed share one further index.
+    All cells outside these boxes share one further index.
     """
     image = box_image(layer.boxes, layer.grid.shape)
     return np.where(image < 0, np.int32(len(layer)), image)
 
 
 def counts_of(options: argparse.Namespace) -> NDArray[np.int64]:
-    """Return counts of the requested number of records, distributed like an array or a generated
-    map.
-    """
+    """Return counts of the requested number of records, drawn from an array or a generated map."""
     scale = _whole(options.scale)
     if options.array:
         return drawn(coarsened(_load(options.array), options.cells), scale)
@@ -152,7 +150,8 @@ def _trials(
             )
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
-        # An estimate without people is treated as an even distribution.
+        # The earth mover's distance needs some mass, so an estimate without people counts as an
+        # even distribution.
         somebody = estimate if estimate.max() > 0 else np.ones_like(estimate)
         yield {
             "mae": mean_absolute_error(answers, truth),
@@ -168,7 +167,7 @@ def _trials(
 def _points_errors(
     released: Released, boxes: NDArray[np.int64], truth: NDArray[np.float64]
 ) -> dict[str, float]:
-    """Return the errors of range counts by synthetic points, and by the counts behind them."""
+    """Return the errors of range counts from synthetic points, and from the counts behind them."""
     counted = counted_layers(released, layers(released))
     [layer] = [layer for layer in counted if isinstance(layer, BoxLayer)]
     points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())

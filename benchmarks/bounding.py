@@ -56,7 +56,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every epsilon, way of contribution bounding and contribution bound."""
+    """Print a line for each combination of epsilon, bounding method and contribution bound."""
     view = read(options.data, Counting(options.counting))
     grid = Grid.over(view.area, options.cells)
     truth = true_counts(view, grid)
@@ -77,9 +77,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path, counting: Counting) -> ArrayView:
-    """Return a view of the people in a file, with the box around them as the study area.
+    """Return a view of the people in a file, with their bounding box as the study area.
 
-    Only a benchmark may choose the area from the data.
+    Deriving the area from the data reveals something about them, so only a benchmark may do it.
     """
     import pandas as pd
 
@@ -97,7 +97,7 @@ def read(path: Path, counting: Counting) -> ArrayView:
 
 
 def true_counts(view: ArrayView, grid: Grid) -> NDArray[np.int64]:
-    """Return the true counts (rows, columns), without contribution bounding and noise."""
+    """Return the true counts (rows, columns), without contribution bounding or noise."""
     return view.histogram(grid)._read_by_meter()
 
 

@@ -17,9 +17,9 @@ Points = Sequence[tuple[float, float]]
 def line_chart(
     title: str, across: str, curves: Mapping[str, Points], *, level: float | None = None
 ) -> str:
-    """Return an SVG chart of named curves over a logarithmic axis.
+    """Return an SVG chart of named curves with a logarithmic horizontal axis.
 
-    If `level` is given, a dotted line marks it.
+    If `level` is given, it is marked by a dotted line.
     """
     xs = sorted({x for points in curves.values() for x, _ in points})
     ys = [y for points in curves.values() for _, y in points] + ([level] if level else [])

@@ -1,8 +1,9 @@
-"""Processor seconds of the most expensive requests that anybody may send, by kind.
+"""Processor time of the most expensive requests that anybody may send, by kind.
 
 The benchmark sets up an installation with a heatmap of 1024 x 1024 cells, a quadtree over as many
 cells, a thousand zones with a hundred corners each, and many small releases. It calls the views in
-this process, without a web server. `first` is the time while nothing is cached.
+this process, without a web server. `first_seconds` is the time of a request while nothing is
+cached.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _timed(send: Callable[[], Any]) -> tuple[float, int, int]:
 
 
 def _forget() -> None:
-    """Empty what views cache in memory."""
+    """Clear the in-memory caches of the views."""
     from dpgeo.api import ranges
     from dpgeo.crowdsourcing import radius_maps, selectors
 

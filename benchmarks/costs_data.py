@@ -1,4 +1,4 @@
-"""Large releases for `costs`, and many small ones."""
+"""Releases for the benchmark `costs`: a few large ones and many small ones."""
 
 from __future__ import annotations
 

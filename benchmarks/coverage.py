@@ -1,4 +1,4 @@
-"""How often margins cover the true counts, on maps of nobody, an even spread and crowds."""
+"""Share of true counts within the margin of error, on empty, even and clustered maps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.randomness import SeededEntropy
 NOBODY = "nobody"
 
 FEW = 60
-"""Least number of boxes with similar values for which coverage is computed."""
+"""Smallest group of boxes with similar values for which coverage is computed."""
 
 
 def add_to(subcommands: Any) -> None:
@@ -55,7 +55,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict[str, str | float]]:
-    """Return figures for each layer of a mechanism, over all trials on maps of one kind."""
+    """Return the figures for each layer of a mechanism, over all trials on one kind of map."""
     mechanism = find_mechanism(key)
     given = dict(pair.split("=", 1) for pair in options.param)
     params = parse_parameters(mechanism.params, {"cells": options.cells} | given)
@@ -74,7 +74,7 @@ def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict
         )
         for layer in box_layers(released):
             error = np.abs(layer.value - range_counts(counts, layer.boxes.astype(np.int64)))
-            # Counts that are spread evenly have rounding errors.
+            # The tolerance allows for rounding errors in counts that are spread evenly.
             seen.setdefault(layer.name, []).append((layer, error <= layer.margin + 1e-9))
     return {name: _summary(layers) for name, layers in seen.items()}
 

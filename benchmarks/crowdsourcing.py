@@ -39,8 +39,8 @@ EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
 
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
-"""Number of tasks in the plain loop. Its time is scaled up, because ten thousand tasks would take
-minutes.
+"""Number of tasks that the plain loop solves. Its time is scaled up, because ten thousand tasks
+would take minutes.
 """
 
 
@@ -66,7 +66,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every combination of epsilon, target, model and way to divide the reward."""
+    """Print a line for each combination of epsilon, target, model and reward allocation."""
     if options.speed:
         for line in _speed():
             report(line, options.json)
@@ -118,7 +118,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
 
 
 def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:
-    """Return the mean over the trials of each figure that every trial has."""
+    """Return the mean over the trials of each figure that is present in every trial."""
     names = [name for name in outcomes[0] if all(name in each for each in outcomes)]
     return {name: float(np.mean([each[name] for each in outcomes])) for name in names}
 
@@ -139,8 +139,8 @@ def _settings(options: argparse.Namespace) -> Iterator[Settings]:
 def _source_limit(even: Plan) -> float:
     """Return the radius that nine in ten tasks do not exceed if the reward is divided evenly.
 
-    The source chooses its travel limit from these radii (figure 13.9a), which have no limit of
-    their own. To measure RejR as the source does, set a large --travel.
+    Zhu, Li, Zhou and Yu (2017, figure 13.9a) choose their travel limit from such radii, which they
+    compute without any limit. To measure RejR as they do, set a large --travel.
     """
     radius = np.sort(np.where(even.planned, even.radius, math.inf))
     return float(radius[math.ceil(0.9 * len(radius)) - 1])
@@ -154,7 +154,7 @@ def _casts(
     longitude: Floats,
     latitude: Floats,
 ) -> dict[str, float]:
-    """Compare geocasts with circles, for the same tasks at the same rewards."""
+    """Return figures of geocasts and of circles, for the same tasks at the same rewards."""
     casts = {}
     for task in np.flatnonzero(plan.planned).tolist():
         cast = partition.geocast(
@@ -180,7 +180,11 @@ def _casts(
 
 
 def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
-    """Return one random position of each worker, and tasks at places that others visit."""
+    """Return the workers' longitudes and latitudes, and tasks near other records of the file.
+
+    Each worker has one random position, or one for each record with `--records`. Tasks lie near
+    records that are set aside for them, with a random displacement.
+    """
     import pandas as pd
 
     table = pd.read_parquet(options.file, columns=["user", "lat", "lon"])
@@ -207,7 +211,7 @@ def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
 
 
 def _area(longitude: Floats, latitude: Floats) -> StudyArea:
-    """Return a box around the city, with sides rounded outwards to a twentieth of a degree."""
+    """Return the bounding box of the positions, rounded outwards to a twentieth of a degree."""
     step = 20
     return StudyArea.from_bounds(
         math.floor(longitude.min() * step) / step,
@@ -218,7 +222,7 @@ def _area(longitude: Floats, latitude: Floats) -> StudyArea:
 
 
 def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
-    """Return a view in which each worker has one record, so that records are people."""
+    """Return a view in which each worker has exactly one record, which is the privacy unit."""
     return ArrayView(
         area=area,
         longitude=longitude,
@@ -241,9 +245,9 @@ def _release(
 
 
 def _speed() -> Iterator[dict[str, str | float]]:
-    """Yield the times to solve ten thousand tasks at once and in a loop, one by one.
+    """Yield the times of solving ten thousand tasks, vectorised and in a loop over tasks.
 
-    The loop reads the same rings and finds the same radius with scipy's brentq. The times are
+    The loop uses the same rings and finds the same radii with scipy's brentq. The times are
     processor times, so other work on the machine does not count.
     """
     from scipy.optimize import brentq
@@ -320,7 +324,7 @@ def _speed() -> Iterator[dict[str, str | float]]:
 
 
 def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
-    """Return the time to solve only the source's equation, in a loop over single numbers."""
+    """Return the times of solving the circle model's equation, vectorised and in a loop."""
     size = 100_000
     density = np.random.default_rng(1).gamma(0.5, 1e-3, size) + 1e-9
     pull = np.full(size, settings.willingness * REWARD_A_TASK)
@@ -346,7 +350,7 @@ def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
 
 
 def _seconds(work: Any) -> float:
-    """Run some work three times, and return the shortest time in seconds."""
+    """Call a function three times, and return the shortest processor time in seconds."""
     times = []
     for _ in range(3):
         started = time.process_time()
@@ -356,7 +360,7 @@ def _seconds(work: Any) -> float:
 
 
 def _draw(lines: list[dict[str, str | float]], options: argparse.Namespace) -> None:
-    """Write charts over epsilon, at the highest target: task success, and people notified."""
+    """Write charts of success, notified workers and cost against epsilon, at the highest target."""
     options.figures.mkdir(parents=True, exist_ok=True)
     name = f"{options.file.stem}{'-records' if options.records else ''}-{options.mechanism}"
     wanted = [line for line in lines if line["target"] == TARGETS[-1]]

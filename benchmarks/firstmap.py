@@ -1,8 +1,9 @@
-"""The journey of a new owner with a file of any kind: what the defaults lead to.
+"""Simulation of a new owner who publishes a map from any file with the default settings.
 
-The benchmark starts an installation of its own, signs in, and presses the main button of each page.
-It prints what was understood of each column, which decisions were made, how the map opens, and how
-far its opening layer is from the truth, which only a benchmark may know.
+The benchmark starts its own installation, signs in, and presses the main button of each page. It
+prints how each column was understood, which decisions were made, how the map opens, and the error
+of the layer that is shown first. Only a benchmark may know that error, because it compares the map
+with the true counts.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 NEARBY_DEGREES = 0.1
-"""Distance in degrees within which the largest city is preferred to the nearest one."""
+"""Added to every distance in degrees, so that among nearby cities the population decides."""
 
 SHOWN = 40
-"""Most columns that are printed."""
+"""Largest number of columns that are printed."""
 
 Figures = dict[str, Any]
 
@@ -49,7 +50,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each part of an owner's journey."""
+    """Print a line for each step from the file to the published map."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-firstmap-") as name:
         folder = Path(name)
         environment = {
@@ -125,7 +126,7 @@ def _site(environment: dict[str, str], folder: Path) -> Iterator[int]:
 
 
 def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
-    """Yield a line for each step: the place, the file, the map and the map's error."""
+    """Publish a map as a new owner would, and yield the figures of each step."""
     from dpgeo.datasets.models import Dataset, Upload
     from dpgeo.releases.models import Release
 
@@ -191,7 +192,7 @@ def _wait(row: Any, *states: str) -> None:
 
 
 def _place(options: argparse.Namespace) -> dict[str, str]:
-    """Return what the owner types into the first form."""
+    """Return the fields that the owner fills in on the first form."""
     if options.area:
         sides = options.area.split(",")
         return dict(zip(("west", "south", "east", "north"), sides, strict=True))
@@ -199,7 +200,10 @@ def _place(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _nearest_city(file: Path) -> str:
-    """Return the full name of the city nearest to the rows, as a real owner would know it."""
+    """Return the full name of the city nearest to the rows, which a real owner would know.
+
+    A much larger city a little further away is preferred.
+    """
     from dpgeo.pages.desk.places import world_places
 
     cities = world_places().cities
@@ -210,9 +214,10 @@ def _nearest_city(file: Path) -> str:
     shrink = np.cos(np.radians(latitude))
 
     def remoteness(name: str) -> float:
-        """Return a city's distance in degrees.
+        """Return a city's score; the city with the lowest score is chosen.
 
-        Within NEARBY_DEGREES it is 0, so that the largest city wins.
+        The score is the distance in degrees plus NEARBY_DEGREES, divided by the square root of the
+        population.
         """
         city = cities[name]
         away = np.hypot((city.longitude - longitude) * shrink, city.latitude - latitude)
@@ -232,7 +237,7 @@ def _some_points(file: Path) -> Any:
 
 
 def _understood(upload: Any, check: Page) -> Iterator[Figures]:
-    """Yield a line for each column, and one for the trial reading of the file."""
+    """Yield a line for each column, and one for the trial read of the file."""
     from dpgeo.datasets.previews import upload_understand
 
     found = upload_understand(upload=upload)
@@ -253,9 +258,10 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
 
 
 def _opening(release: Any) -> Figures:
-    """Return figures on the map's opening view.
+    """Return figures on the view with which the map opens.
 
-    If the view's layer consists of boxes, they include its error against the true counts.
+    If the layer shown in it consists of boxes, the figures include its error against the true
+    counts.
     """
     from dpgeo.postprocess.layers import BoxLayer, layers
     from dpgeo.postprocess.opening import class_shares, opening_of, per_square, visible_cells

@@ -24,7 +24,7 @@ class Form:
     action: str
     fields: Pairs = field(default_factory=list)
     open_radios: set[str] = field(default_factory=set)
-    """Names of the groups of radio buttons without a choice: decisions that have no default."""
+    """Names of radio groups with no preselected button, which are decisions without a default."""
     button: tuple[str, str] | None = None
     main: bool = False
     file: str = ""
@@ -98,7 +98,7 @@ class Page(HTMLParser):
             self._area += data
 
     def handle_endtag(self, tag: str) -> None:
-        """Record the end of a form, a choice or an alert."""
+        """Record the end of a form, a text area, a selection or an alert."""
         self._alert -= bool(self._alert)
         if tag == "form":
             self._form = None
@@ -114,7 +114,7 @@ class Page(HTMLParser):
 
 
 class Walker:
-    """An HTTP client with a session that requests pages, and counts pages and decisions."""
+    """HTTP client with a session that requests pages, and counts pages and decisions."""
 
     def __init__(self, port: int, session: str, csrf: str) -> None:
         self._port = port
@@ -130,9 +130,11 @@ class Walker:
     def press(
         self, page: Page, decided: Mapping[str, str] | None = None, file: Path | None = None
     ) -> Page:
-        """Press a page's main button, with `decisions` in place of default values.
+        """Press a page's main button and return the next page.
 
-        Raises ValueError if the page has no main button.
+        Without a form that has a main button, the page's main link is followed. `decided` are field
+        values that replace the defaults, and `file` is a file to upload. Raises ValueError if the
+        page has neither a main button nor a main link.
         """
         form = page.main_form
         if form is None:

@@ -1,7 +1,7 @@
 """Generated maps of several kinds, used to choose rules and constants.
 
-Each kind is uneven in a different way: clusters, unevenness at every scale, roads, a few heavy
-cells, tables of two attributes that are mostly zero, bands, a city, or no unevenness.
+Each kind is uneven in a different way, such as clusters, unevenness at every scale, roads, a few
+heavy cells, tables of two attributes that are mostly zero, bands or a city. One kind is even.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 def generated(kind: str, cells: int, seed: int) -> Floats:
     """Return the probabilities (cells, cells) of one of the KINDS; a seed always gives the same
-    ones.
+    map.
     """
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
     weights = KINDS[kind](cells, random)
@@ -42,8 +42,9 @@ def _clusters(cells: int, random: Generator) -> Floats:
 
 
 def _cascade(cells: int, random: Generator) -> Floats:
-    """Return a multiplicative cascade: on every level, quarters divide their square's mass
-    unevenly.
+    """Return a multiplicative cascade.
+
+    At every level, each square's mass is divided unevenly among its four quarters.
     """
     weights = np.ones((1, 1))
     while len(weights) < cells:
@@ -55,7 +56,7 @@ def _cascade(cells: int, random: Generator) -> Floats:
 
 
 def _roads(cells: int, random: Generator) -> Floats:
-    """Return lines that meet in a centre and are busier near it."""
+    """Return roads that meet at a centre and are busier near it."""
     weights = np.zeros((cells, cells))
     centre = cells * (0.3 + 0.4 * random.random(2))
     for _ in range(int(random.integers(10, 40))):
@@ -77,7 +78,7 @@ def _heavy_cells(cells: int, random: Generator) -> Floats:
 
 
 def _table(cells: int, random: Generator) -> Floats:
-    """Return a table of two attributes that are mostly zero, and rarely positive together."""
+    """Return a table of two attributes that are mostly zero and rarely both positive."""
     axes = [_attribute(cells, random) for _ in range(2)]
     together = random.choice([0.0, 0.02, 1.0])
     weights = np.outer(axes[0], axes[1])
@@ -86,8 +87,8 @@ def _table(cells: int, random: Generator) -> Floats:
 
 
 def _attribute(cells: int, random: Generator) -> Floats:
-    """Return probabilities of one attribute: a heavy zero, and further values, some of which are
-    heavier.
+    """Return the probabilities (cells,) of one attribute: mostly 0, with a heavy tail of other
+    values.
     """
     number = int(random.integers(10, cells))
     chances = np.zeros(cells)
@@ -129,7 +130,7 @@ def _city(cells: int, random: Generator) -> Floats:
 
 
 def _product(cells: int, random: Generator) -> Floats:
-    """Return a product of independent rows and columns, which have peaks of their own."""
+    """Return the product of independent row and column weights, each with its own peaks."""
     axes = [random.gamma(random.choice([0.1, 0.3, 1.0]), 1, cells) + 1e-9 for _ in range(2)]
     return np.outer(axes[0], axes[1])
 

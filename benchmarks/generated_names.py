@@ -43,7 +43,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def invented_places(count: int, rng: random.Random) -> Iterator[Place]:
-    """Yield places of random names at random positions."""
+    """Yield places with random names at random positions."""
     around = [_name(rng) for _ in range(MUNICIPALITIES)]
     for _ in range(count):
         draw = rng.random()
@@ -60,7 +60,7 @@ def invented_places(count: int, rng: random.Random) -> Iterator[Place]:
 
 
 def mistyped(name: str, rng: random.Random) -> str:
-    """Return a name with one letter left out, added, replaced or exchanged with its neighbour."""
+    """Return a name with one letter left out, added, replaced or swapped with its neighbour."""
     letters = [
         at
         for start, word in _words(name)

@@ -1,4 +1,4 @@
-"""Moved points: noise compared with theory, guarantee, recovered density, and speed."""
+"""Checks of perturbed points: noise against theory, guarantee, recovered density and speed."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ PLACES = {
 }
 
 DISTANCES = (50, 100, 200, 400)
-"""Distances in metres between the two places from which outcomes are compared."""
+"""Distances in metres between the two places whose outcomes are compared."""
 
 PROMISED = 4
-"""Factor by which more points are drawn for each distance than for the other figures."""
+"""Points drawn for each distance, as a multiple of those drawn for the other figures."""
 
 MOST_CHANCE = 1e-6
 """Probability that at least one of the bounds on log-ratios exceeds the true value."""
@@ -84,7 +84,11 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """Yield standard deviations along both axes beside sqrt(3)/rate, and the share beyond r95."""
+    """Yield the noise's standard deviation along both axes, and the share of points beyond r95.
+
+    The deviations are divided by their theoretical value, sqrt(3)/rate. r95 is the radius that 5 %
+    of the points should exceed.
+    """
     for name, (lon, lat) in PLACES.items():
         east, north = move(np.full(draws, lon), np.full(draws, lat), noise, SeededWords(seed))
         across, along = _metres(east, north, lon, lat)
@@ -101,8 +105,9 @@ def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, s
 def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
     """Yield lower bounds on the log-ratio of outcomes from two places in Berlin, and the guarantee.
 
-    In at most one of a million runs, any `lower` exceeds the true value. Two samplers with planted
-    faults are measured as well; each must exceed the guarantee at some distance.
+    The probability that any `lower` exceeds the true value is at most one in a million. Two
+    samplers with deliberate faults are measured as well; each must exceed the guarantee at some
+    distance.
     """
     samplers: dict[str, Sampler] = {
         "dpgeo": lambda lon, lat, words: move(lon, lat, noise, words),
@@ -146,7 +151,10 @@ def _draw_in_berlin(sampler: Sampler, seed: int) -> Draw:
 def _move_on_mercator(
     lon: Floats, lat: Floats, rate: float, words: SeededWords
 ) -> tuple[Floats, Floats]:
-    """Perturb as some other software does, with noise in map metres, not ground metres."""
+    """Perturb positions with noise in Web Mercator metres instead of ground metres.
+
+    Some other software does this.
+    """
     arcs = draw_arcs(rate * EARTH_RADIUS_METRES, len(lon), words) * EARTH_RADIUS_METRES
     bearing = words.words(len(lon)) * (2 * math.pi / 2**64)
     x, y = to_mercator(lon, lat)
@@ -154,10 +162,10 @@ def _move_on_mercator(
 
 
 def _speed(noise: PlanarLaplace, draws: int, seed: int) -> dict[str, str | float]:
-    """Return millions of points per second, beside the usual NumPy method without snapping.
+    """Return the speed in millions of points per second, and that of the usual NumPy method.
 
-    That method draws the radius by Lambert's W (Andres et al. 2013) and uses the direct formula
-    with arc sines.
+    That method draws the radius with Lambert's W (Andres et al. 2013), uses the direct formula with
+    arc sines, and does not snap points to a grid.
     """
     lon, lat = np.full(draws, 13.4), np.full(draws, 52.5)
     ours = min(_seconds(lambda: move(lon, lat, noise, SeededWords(seed))) for _ in range(3))
@@ -186,7 +194,7 @@ def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[F
 
 
 def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[str, str | float]:
-    """Return errors of the recovered density, and those of the moved points' histogram."""
+    """Return the errors of the recovered density and of the perturbed points' histogram."""
     lon, lat, area = _points(path)
     grid = Grid.over(area, cells)
     moved = move(lon, lat, noise, SeededWords(seed))
@@ -216,7 +224,10 @@ def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[st
 
 
 def _points(path: Path) -> tuple[Floats, Floats, StudyArea]:
-    """Return the positions in a square of SIDE_METRES around their median, and that square."""
+    """Return the positions in a square of SIDE_METRES around their median, and that square.
+
+    The square is returned as a study area.
+    """
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=["lat", "lon"])

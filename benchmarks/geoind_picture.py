@@ -102,7 +102,7 @@ def _counts(grid: Grid, lon: NDArray[np.float64], lat: NDArray[np.float64]) -> N
 
 
 def _coloured(share: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return the colours (rows, columns, 3) of values from 0 to 1, by their square roots."""
+    """Return the colours (rows, columns, 3) of values from 0 to 1, on a square-root scale."""
     place = np.sqrt(np.clip(share, 0, 1)) * (len(RAMP) - 1)
     bands = [np.interp(place, np.arange(len(RAMP)), RAMP[:, band]) for band in range(3)]
     return np.stack(bands, axis=-1).round().astype(np.uint8)

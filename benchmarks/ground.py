@@ -1,7 +1,7 @@
-"""What the ground costs a first visit, and how fast and forgiving its search is.
+"""Cost of the base map for a first visit, and speed and error tolerance of its place search.
 
-`--part page` alternates visits to one map with and without ground under it. `--part search` writes
-a file of invented names and searches it as the site does.
+`--part page` alternates visits to one map with and without a base map. `--part search` writes a
+file of invented names and searches it as the site does.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ VADUZ = (9.48, 47.08, 9.60, 47.20)
 PARTS = ("page", "search")
 
 EXTRA_BYTES, EXTRA_SECONDS = 300_000, 0.3
-"""Most that the ground may add to a first view."""
+"""Limits on what the base map may add to a first view, in bytes and in seconds."""
 
 WORD_MILLISECONDS, LETTER_MILLISECONDS = 50, 100
-"""Longest search of a million names, for words and for one letter."""
+"""Limits in milliseconds on a search in a million names: for words, and for a single letter."""
 
 LEAST_FOUND, OFFERED, ERRORS_TRIED = 85, 5, 100
-"""How many of a hundred names with a typing error must be among the first five."""
+"""Of ERRORS_TRIED mistyped names, at least LEAST_FOUND must be among the first OFFERED results."""
 
 INSTALL = """
 from dpgeo.spatial.area import StudyArea
@@ -49,7 +49,7 @@ MEASURE = """() => {
 
 
 def add_to(subcommands: Any) -> None:
-    """Add `ground` to the command line."""
+    """Add the subcommand `ground` to the command line."""
     parser = subcommands.add_parser("ground", help="cost of the ground, and its search")
     parser.add_argument("--part", choices=PARTS, help="one part alone")
     parser.add_argument("--names", type=int, default=1_000_000, help="names to search")
@@ -61,7 +61,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the figures of the parts that are asked for."""
+    """Print the figures of the requested parts."""
     if options.part in {None, "page"}:
         report(first_view(options.cells, options.repeat), options.json)
     if options.part in {None, "search"}:
@@ -70,7 +70,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def first_view(cells: int, repeat: int) -> dict[str, str | float]:
-    """Return what the ground adds to the first view of a map, medians of alternating visits."""
+    """Return what the base map adds to the first view of a map, as medians over several visits."""
     install = INSTALL.format(bounds=VADUZ, cells=cells)
     with site(install) as installed:
         installed.manage("ground", "add", str(GROUND), "--name", "here")
@@ -98,7 +98,10 @@ def first_view(cells: int, repeat: int) -> dict[str, str | float]:
 def _visits(
     address: str, region: Path, repeat: int
 ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Return figures of visits without and with ground, by turns, each with an empty cache."""
+    """Return the figures of visits without and with a base map.
+
+    The visits alternate, each with an empty cache.
+    """
     from playwright.sync_api import sync_playwright
 
     aside = region.with_suffix(".aside")
@@ -122,7 +125,10 @@ def _visits(
 
 
 def _keeper(finished: list[Any]) -> Callable[[Any], None]:
-    """Return a handler that keeps requests: a function, since Playwright sets attributes on it."""
+    """Return a handler that appends requests to `finished`.
+
+    It is a function, because Playwright sets attributes on its handlers.
+    """
 
     def keep(request: Any) -> None:
         finished.append(request)
@@ -131,14 +137,21 @@ def _keeper(finished: list[Any]) -> Callable[[Any], None]:
 
 
 def _sent(finished: Sequence[Any]) -> dict[str, float]:
-    """Return how many answers came from the server, those to the map's worker too, and bytes."""
+    """Return the number and the total size in bytes of the responses from the server.
+
+    Responses to the map's web worker are included.
+    """
     sizes = [each.sizes() for each in finished if each.url.startswith("http")]
     size = sum(each["responseBodySize"] + each["responseHeadersSize"] for each in sizes)
     return {"bytes": size, "requests": len(sizes)}
 
 
 def searches(count: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """Yield figures on a search of many invented names: times, and names found despite an error."""
+    """Yield figures on searches in many invented names.
+
+    They are the build time and size of the file, the search times for several kinds of text, and
+    how many names are found despite a typing error.
+    """
     rng = random.Random(seed)  # noqa: S311 - invented names
     places = list(invented_places(count, rng))
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
@@ -162,12 +175,12 @@ def searches(count: int, seed: int) -> Iterator[dict[str, str | float]]:
 
 
 def _beginnings(words: Sequence[str], rng: random.Random) -> list[str]:
-    """Return what somebody has typed of a name after two letters or more."""
+    """Return the beginning of each name, of random length but at least two letters."""
     return [word[: rng.randint(2, max(2, len(word) - 1))] for word in words]
 
 
 def forgivable(places: Sequence[names.Place], rng: random.Random) -> list[str]:
-    """Return names with a word that is long enough for an error to be forgiven."""
+    """Return a sample of names with a word long enough for the search to forgive an error in it."""
     long = [
         each.name for each in places if len(max(fold(each.name).split(), key=len)) > LEAST_FORGIVEN
     ]
@@ -192,7 +205,7 @@ def _timed(path: Path, kind: str, typed: Sequence[str], most: float) -> dict[str
 
 
 def found_despite_errors(path: Path, wrong: Sequence[tuple[str, str]]) -> dict[str, str | float]:
-    """Return how many names are among the first that are offered for what was typed."""
+    """Return how many names are among the first OFFERED results for their mistyped text."""
     missed = [
         f"{typed} ({name})"
         for typed, name in wrong

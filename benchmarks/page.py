@@ -1,4 +1,4 @@
-"""Time and bytes until a visitor sees a large map, with a real server and browser."""
+"""Time and bytes until a visitor sees a large map, measured with a real server and browser."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
-    """Yield the figures of several first visits."""
+    """Yield the figures of `repeat` visits, each with an empty cache."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -134,14 +134,17 @@ def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
             found: dict[str, float] = page.evaluate(MEASURE)
             context.close()
             if count:
-                # The first visit is not counted, because it warms up the server.
+                # The first visit warms up the server and is not counted.
                 yield found
         browser.close()
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An installation that runs: its address, its map, its folder and its commands."""
+    """A running installation: its URL, its release's id, its folder, and a function for commands.
+
+    `manage` runs a command of manage.py and returns its output.
+    """
 
     address: str
     release: str
@@ -151,7 +154,10 @@ class Site:
 
 @contextmanager
 def site(install: str) -> Iterator[Site]:
-    """Run a new installation with the map that a script makes, which prints its id at the end."""
+    """Run a new installation with one map, and yield it.
+
+    `install` is a script that makes the map and prints the id of its release at the end.
+    """
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         environment = os.environ | {
             "DPGEO_VAR": folder,
@@ -192,7 +198,7 @@ def free_port() -> int:
 
 
 def wait_for(address: str) -> None:
-    """Wait until a page answers, at most a minute. Raises TimeoutError after that."""
+    """Wait until a page responds. Raises TimeoutError after 240 attempts."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -203,7 +209,5 @@ def wait_for(address: str) -> None:
 
 
 def all_scripts() -> int:
-    """Return the compressed bytes of all scripts of the built frontend, including the owners'
-    pages.
-    """
+    """Return the compressed size in bytes of all scripts of the frontend, including the desk's."""
     return sum(path.stat().st_size for path in (ROOT / "frontend/dist/assets").glob("*.js.br"))

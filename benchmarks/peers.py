@@ -1,10 +1,11 @@
 """Errors of published mechanisms on a public array of counts, to be compared with `accuracy`.
 
-They are written here from their papers: Identity (Dwork, McSherry, Nissim and Smith 2006), UGrid
-and AGrid (Qardaji, Yang and Li 2013a), HB (Qardaji, Yang and Li 2013b) and HDMM (McKenna, Miklau,
-Hay and Machanavajjhala 2018). Their noise is drawn in floating point from a seed, so they are of no
-use outside benchmarks. UGrid and AGrid choose their grids by the number of records, which their
-authors assume to be known. Here a twentieth of epsilon pays for it, or nothing with --free-total.
+The mechanisms are written here from their papers: Identity (Dwork, McSherry, Nissim and Smith
+2006), UGrid and AGrid (Qardaji, Yang and Li 2013a), HB (Qardaji, Yang and Li 2013b) and HDMM
+(McKenna, Miklau, Hay and Machanavajjhala 2018). Their noise is drawn in floating point from a seed,
+so they must not be used outside benchmarks. UGrid and AGrid choose their grids by the number of
+records, which their authors assume to be known. Here a twentieth of epsilon is spent on that
+number, or nothing with --free-total.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from dpgeo.core.epsilon import parse_epsilon
 Floats = NDArray[np.float64]
 
 TOTAL_SHARE = 0.05
-"""Share of epsilon that pays for a noisy number of records."""
+"""Share of epsilon that is spent on a noisy number of records."""
 
 
 STARTS, WORTH = 8, 0.95
@@ -55,8 +56,10 @@ class Task:
     known_total: float | None
 
     def total(self) -> tuple[float, float]:
-        """Return the number of records, at least 1, and the epsilon that is left after paying for
-        it.
+        """Return the number of records, at least 1, and the epsilon that remains.
+
+        The number is exact and free if it is assumed to be known. Otherwise it is noisy and costs
+        TOTAL_SHARE of epsilon.
         """
         if self.known_total is not None:
             return max(self.known_total, 1.0), self.epsilon
@@ -126,7 +129,7 @@ def _stored(options: argparse.Namespace) -> Mapping[str, float]:
 
 
 def identity(task: Task) -> Floats:
-    """Return Identity's estimate: every cell with noise of its own."""
+    """Return Identity's estimate: every cell with independent noise."""
     return task.counts + task.random.laplace(0, 1 / task.epsilon, task.counts.shape)
 
 
@@ -162,19 +165,23 @@ def adaptive_grid(task: Task) -> Floats:
 
 
 def _second_level(task: Task, counts: NDArray[np.int64], coarse: float, epsilon: float) -> Floats:
-    """Divide a cell of AGrid's coarse grid by its noisy count, and reconcile both levels."""
+    """Return the estimates (rows, columns) of the cells within one coarse cell of AGrid.
+
+    The coarse cell's noisy count decides how finely it is divided. Both levels are reconciled by
+    least squares.
+    """
     side = math.ceil(math.sqrt(max(coarse, 0.0) * epsilon / 5))
     rows, columns = (_edges(length, min(max(side, 1), length)) for length in counts.shape)
     noisy = _sums(counts, rows, columns)
     noisy = noisy + task.random.laplace(0, 1 / epsilon, noisy.shape)
-    # Least squares of one count and the sum of n counts, all with the same noise.
+    # Least-squares combination of one count with n counts of its parts, all with the same noise.
     number = noisy.size
     reconciled = noisy + (coarse - noisy.sum()) / (number + 1)
     return _spread(reconciled, rows, columns)
 
 
 def hierarchy(task: Task) -> Floats:
-    """Return HB's estimate: a tree with the best number of children, solved by least squares.
+    """Return HB's estimate: a tree with the best branching factor, solved by least squares.
 
     All levels have equal shares of epsilon.
     """
@@ -201,7 +208,7 @@ def hierarchy(task: Task) -> Floats:
         combined[level] = weight * noisy[level] + (1 - weight) * below
         above[level] = weight * variance
     # Downwards: divide the difference between a node and the sum of its children among the children
-    # by their variances.
+    # in proportion to their variances.
     for level in range(len(noisy) - 1):
         inner = np.searchsorted(edges[level + 1], edges[level])
         parent = np.searchsorted(edges[level], edges[level + 1][:-1], side="right") - 1
@@ -212,7 +219,7 @@ def hierarchy(task: Task) -> Floats:
 
 
 def _best_branching(cells: int) -> int:
-    """Return the number of children along each axis with the least mean variance of intervals.
+    """Return the number of children along each axis that minimises the mean variance of intervals.
 
     With b children and h levels, the variance is proportional to (b - 1) h^3 - 2 (b + 1) h^2/3
     (HB).
@@ -226,7 +233,7 @@ def _best_branching(cells: int) -> int:
 
 
 def matrix(task: Task) -> Floats:
-    """Return HDMM's estimate, with a product of two strategies that are best for intervals.
+    """Return HDMM's estimate, from a product of two strategies that are optimised for intervals.
 
     There is one weighted strategy for each axis; together they measure all boxes.
     """
@@ -239,12 +246,12 @@ def matrix(task: Task) -> Floats:
 
 @cache
 def box_strategy(cells: int) -> Floats:
-    """Return a strategy (m, cells) for all intervals; its columns have an L1 norm of 1.
+    """Return a strategy (m, cells) for all intervals, with columns of L1 norm 1.
 
     It consists of the identity and further rows, all weighted (HDMM's p-Identity). L-BFGS minimises
-    the expected squared error of all intervals, tr(X^-1 S V S). If T are the further rows, X is 1 +
-    T'T, V the Gram matrix of the intervals, and S the columns' norms before they are divided by
-    them.
+    the expected squared error of all intervals, tr(X^-1 S V S). Here X = I + T'T, T are the further
+    rows, V is the Gram matrix of the intervals, and S is the diagonal matrix of the column norms
+    before normalisation.
     """
     from scipy.optimize import minimize
 
@@ -275,24 +282,27 @@ def box_strategy(cells: int) -> Floats:
 
 
 def _edges(cells: int, parts: int) -> NDArray[np.intp]:
-    """Return where parts begin and end; all but the last are equal, as in the authors' own code."""
+    """Return the edges of equal parts of the cells.
+
+    The last part may be smaller, as in the authors' own code.
+    """
     return np.append(np.arange(0, cells, cells // parts), cells).astype(np.intp)
 
 
 def _nested_edges(cells: int, branching: int, height: int) -> NDArray[np.intp]:
-    """Return where the nodes at a given height above the cells begin and end."""
+    """Return the edges of the nodes at a given height above the cells."""
     step = branching**height
     return np.append(np.arange(0, cells, step), cells).astype(np.intp)
 
 
 def _sums(counts: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-    """Return the sums between edges."""
+    """Return the sums of the counts in each box between row edges and column edges."""
     by_row = np.add.reduceat(counts, rows[:-1], axis=0)
     return np.asarray(np.add.reduceat(by_row, columns[:-1], axis=1), dtype=np.float64)
 
 
 def _spread(sums: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-    """Return cells over which each sum is spread evenly."""
+    """Return the cells (rows, columns) over which the sum of each box is spread evenly."""
     even = sums / np.outer(np.diff(rows), np.diff(columns))
     return np.repeat(np.repeat(even, np.diff(rows), axis=0), np.diff(columns), axis=1)
 

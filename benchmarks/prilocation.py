@@ -1,15 +1,14 @@
 """Distance errors of PriLocation, compared with plain Laplace noise and k-anonymity.
 
-Epsilon is that of one record, as in the source (Zhu, Li, Zhou and Yu 2017, section 12.4.5); for a
-person with l records it is l times as much. There are as many virtual users as persons, and persons
-are assigned to virtual users. Errors are means over virtual users, divided by the hierarchical
-sensitivity, which is the largest distance between two places in the city. Let t be a place before
-its replacement and z the place drawn for it:
+Epsilon is given per record, as in the source (Zhu, Li, Zhou and Yu 2017, section 12.4.5), so it is
+l times as much for a person with l records. There are as many virtual users as persons, and each
+person is assigned to a random virtual user. Errors are means over virtual users, divided by the
+hierarchical sensitivity, which is the largest distance between two places in the city. Let t be a
+place before its replacement and z the place drawn for it:
 
-de: the sum of d(t, z) divided by the size of the output, averaged over persons (the source's
-equation);
+de: the sum of d(t, z) divided by the size of the output (the source's equation);
 
-de_true: the same divided by the number of the person's true records (the source's text);
+de_true: the same sum divided by the number of the virtual user's true records (the source's text);
 
 de_honest: for every drawn place, fakes included, the distance to the nearest place where somebody
 assigned to the virtual user really was, divided by the size of the output.
@@ -78,7 +77,7 @@ def add_to(subcommands: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records of persons (n,), numbered from 0, with their positions and nearest places (n,)."""
+    """Records (n,), each with a person numbered from 0, a position and the place nearest to it."""
 
     persons: Ints
     people: int
@@ -100,9 +99,10 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace) -> Records:
-    """Return the records of a file, with the box around them as the study area.
+    """Return the records of a file that lie in a box around nearly all of them.
 
-    Only a benchmark may choose the area from the data.
+    The box is the study area. It spans the 0.001 to 0.999 quantiles of each coordinate, and 0.01
+    degrees more on each side. Only a benchmark may derive the area from the data.
     """
     import pyarrow.parquet as pq
 
@@ -133,7 +133,7 @@ def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
 
 
 def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
-    """Yield a line of errors for every method."""
+    """Yield a line of errors for every method, epsilon and number of clusters."""
     wide = diameter(records.places.positions)
     for crowd in CROWDS:
         moved = Centres(*k_anonymous(records.at.x, records.at.y, records.persons, crowd))
@@ -150,7 +150,7 @@ def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
 
 
 def plain(records: Records, epsilon: float, seed: int) -> Centres:
-    """Return positions with Laplace noise in both coordinates, moved into the study area.
+    """Return positions with Laplace noise in both coordinates, clipped to the study area.
 
     Each coordinate uses half of epsilon.
     """
@@ -164,7 +164,7 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
     """Run the mechanism's steps with the source's shares of epsilon, and return the errors.
 
-    Epsilon is that of one record.
+    `epsilon` is given per record.
     """
     entropy = SeededEntropy(seed)
     grid = Grid.over(records.area, LATTICE)
@@ -207,20 +207,20 @@ def _taken(at: Centres, places: Ints) -> Centres:
 
 
 def _mean(persons: Ints, values: Floats, people: int) -> float:
-    """Return the mean of people's means; people without a value are left out."""
+    """Return the mean of each person's mean value; people without a value are left out."""
     size = np.bincount(persons, minlength=people)
     sums = np.bincount(persons, values, people)
     return float((sums[size > 0] / size[size > 0]).mean())
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean distance over virtual users that have true places."""
+    """Return the mean distance over the virtual users who have true places."""
     held = np.isin(persons, records.persons)
     return _mean(persons[held], astray[held], records.people)
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
-    """Return the distance in metres from each drawn place to the person's nearest true place.
+    """Return the distance in metres from each drawn place to its person's nearest true place.
 
     The distance is 0 if the person has no true place.
     """
@@ -239,7 +239,7 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
 
 
 def speed(records: Records) -> Line:
-    """Return the time of five noisy rounds with 80 clusters, beside scikit-learn's k-means."""
+    """Return time and memory of five noisy k-means rounds with 80 clusters, and scikit-learn's."""
     from sklearn.cluster import KMeans
 
     grid = Grid.over(records.area, LATTICE)
@@ -276,7 +276,10 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _mebibytes(run: Callable[[], None]) -> float:
-    """Return the peak memory of arrays and objects, without that of the positions themselves."""
+    """Return the peak memory in MiB that a function allocates for arrays and objects.
+
+    Memory allocated earlier, such as that of the positions, is not counted.
+    """
     tracemalloc.start()
     run()
     most = tracemalloc.get_traced_memory()[1]

@@ -14,7 +14,7 @@ LEFT, TOP, RIGHT, BOTTOM = 64, 16, 450, 330
 LEAST, MOST = 0.001, 1.0
 
 CLAIMS = {"claim: PriLocation, 80": 0.0239, "claim: plain DP": 0.0239 / (1 - 0.6914)}
-"""Results that the source reports for Flickr at epsilon 1."""
+"""Results that Zhu, Li, Zhou and Yu (2017) report for Flickr at epsilon 1."""
 
 COLOURS = ("#0f5c5c", "#2a9d8f", "#7fc8a9", "#b0134f", "#8a5300", "#44525e", "#3b4cc0", "#9467bd")
 

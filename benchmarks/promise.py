@@ -1,11 +1,11 @@
 """Lower bounds on the log-ratio of outcomes from two places.
 
-The largest ratio over many cells is too large by chance, however many draws there are. So the
-sample is split: the first half chooses a set of outcomes, and the second half tests only that set,
-by the bounds of Clopper and Pearson (1934) on its two probabilities. Whatever the first half chose,
-the bound exceeds the truth with at most the stated probability; it is near the truth if the choice
-was good. The set consists of the cells that favour one place most, as many as give the best bound
-in the first half (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
+Taking the largest ratio over many cells overestimates it by chance, however many draws there are.
+So the sample is split: the first half chooses a set of outcomes, and the second half tests only
+that set, by the bounds of Clopper and Pearson (1934) on its two probabilities. Whatever the first
+half chose, the bound exceeds the truth with at most the stated probability, and it is close to the
+truth if the choice was good. The set consists of the cells that favour one place most, as many as
+give the best bound in the first half (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Draw = Callable[[float, int, int], tuple[Floats, Floats]]
-"""Type of a function that perturbs `size` reports made `east` metres from the middle, with a seed.
+"""Type of a function (east, size, seed) that perturbs `size` reports made at one place.
 
-It returns the points in metres east and north of the middle.
+The place is `east` metres east of the middle. The function returns the perturbed points in metres
+east and north of the middle.
 """
 
 CELLS = 24
-"""Number of cells along each side of the square in which outcomes are told apart.
+"""Number of cells along each side of the square in which outcomes are counted.
 
 Everything outside the square is one further cell.
 """
@@ -41,8 +42,9 @@ CHUNK = 1 << 20
 class Found:
     """A lower bound on the log-ratio of a set's probabilities under two places.
 
-    `estimate` is the log-ratio of the set's shares in the testing half, and `lower` the bound. Of
-    the `draws` outcomes from either place, `more` and `less` were in the set.
+    `estimate` is the log-ratio of the set's shares in the testing half, and `lower` the bound.
+    `draws` outcomes were drawn from each place for the test; `more` of them were in the set for the
+    favoured place, and `less` for the other place.
     """
 
     estimate: float
@@ -69,9 +71,9 @@ def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: floa
 
 
 def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDArray[np.int64]:
-    """Return counts (CELLS**2 + 1,) of the outcomes in each cell and, last, outside the square.
+    """Return the number of outcomes in each cell and, as the last value, outside the square.
 
-    Their dtype is int64.
+    The shape is (CELLS**2 + 1,) and the dtype int64.
     """
     counts = np.zeros(CELLS**2 + 1, dtype=np.int64)
     for number, start in enumerate(range(0, draws, CHUNK)):
@@ -89,10 +91,11 @@ def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDA
 def _choose(
     west: NDArray[np.int64], east: NDArray[np.int64], chance: float
 ) -> tuple[NDArray[np.int64], int]:
-    """Choose the cells with outcomes that reveal most, and the place (0 or 1) that they favour."""
+    """Return the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # Adding half an outcome to both counts puts nearly empty cells last.
+        # The last term puts nearly empty cells last. Half an outcome is added to both counts, so
+        # that nothing is divided by 0.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance

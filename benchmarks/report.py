@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def report(figures: Mapping[str, str | float], as_json: bool) -> None:
-    """Print a line of figures immediately, so that long runs can be watched."""
+    """Print a line of figures at once, so that long runs can be watched."""
     if as_json:
         print(json.dumps(figures), flush=True)
         return

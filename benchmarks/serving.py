@@ -1,10 +1,10 @@
 """Request rates of the web server for files, 304s, and lists of a thousand releases.
 
-The benchmark starts an installation of its own behind gunicorn, as `serve` does, and sends requests
-with wrk. On a busy machine only the milliseconds of processor time are meaningful: divided into
-2000, they give the most requests per second that two cores can answer. `of_bare` is the ratio of
-that time to that of a reference: the same gunicorn without Django, which answers with the small
-file's bytes from memory.
+The benchmark starts its own installation behind gunicorn, as `serve` does, and sends requests with
+wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
+the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
+time to the time of a reference, which is the same gunicorn without Django, serving the small file's
+bytes from memory.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _measure_bare(
     options: argparse.Namespace,
     release: str,
 ) -> Figures:
-    """Return the figures of the reference, measured while the site is idle."""
+    """Return the figures of the reference server, measured while the site is idle."""
     body = folder / "body"
     address = f"{server}/api/v1/releases/{release}/files/map.bin"
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
@@ -102,7 +102,7 @@ def _measure_bare(
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
-    """Return a name and a URL of each request, and whether the client already has the response."""
+    """Return the name and URL of each request, and whether the client already has the response."""
     file = f"/api/v1/releases/{release}/files"
     return [
         ("file of 13 kB", f"{file}/map.bin", False),
@@ -194,7 +194,7 @@ def _measure(
 
 
 def _processor_seconds(group: int) -> float:
-    """Return the processor time that a process and its workers have used so far."""
+    """Return the processor time in seconds that the processes of a group have used so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

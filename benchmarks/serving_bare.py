@@ -1,4 +1,4 @@
-"""The reference of `serving`: gunicorn alone, with the same bytes from memory."""
+"""Reference server for `serving`: gunicorn without Django, sending the same bytes from memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases for the benchmark `serving`: one with files, and copies of its database row."""
+"""Releases for the benchmark `serving`: one with files, and copies of its database rows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def make_release(dataset: Dataset, mechanism: str) -> Release:
 
 
 def released(release: Release, content: Content) -> Released:
-    """Return the Released object with this content for a release."""
+    """Return the `Released` object of a release with the given content."""
     noise = DiscreteLaplace(EPSILON, 1)
     return Released(
         mechanism=release.mechanism,

@@ -1,4 +1,4 @@
-"""Speed of the slowest parts, as ratios to the time of what people would use instead."""
+"""Speed of the slowest parts, compared with what people would use instead."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace) -> None:
 def noise(options: argparse.Namespace) -> Line:
     """Return the time of exact discrete Laplace noise at scale 10, compared with OpenDP's.
 
-    OpenDP draws only a fiftieth as many values.
+    OpenDP draws only a fiftieth as many values, and its time is scaled up.
     """
     import opendp.prelude as dp
 
@@ -86,9 +86,9 @@ def noise(options: argparse.Namespace) -> Line:
 
 
 def kdtree(options: argparse.Namespace) -> Line:
-    """Return the time of a kd-tree on an invented city's noisy cells.
+    """Return the time to grow a kd-tree on an invented city's noisy cells.
 
-    It is compared with drawing the cells' noise.
+    The reference is the time to draw the cells' noise.
     """
     law = DiscreteLaplace(Fraction(1, 10), 1)
     words = SystemEntropy().stream()
@@ -109,7 +109,7 @@ def kdtree(options: argparse.Namespace) -> Line:
 def dpcube(options: argparse.Namespace) -> Line:
     """Return the time of DPCube on many cells, from counts to release.
 
-    It is compared with drawing one noise value for each cell.
+    The reference is the time to draw one noise value for each cell.
     """
     large = options.large
     view = _Counted(counts=trips.city(large, people=options.rows))
@@ -138,9 +138,9 @@ class _Counted(CountsView):
 
 
 def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Yield the times of bounded counts, beside plain counts of all rows of the same file.
+    """Yield the times of counting with a contribution bound, compared with plain counts.
 
-    DuckDB computes both.
+    DuckDB computes both from all rows of the same file.
     """
     grid = Grid.over(trips.AREA, CELLS)
     for counted in Counting:
@@ -188,7 +188,10 @@ def view_of(path: Path, counting: Counting) -> DuckDBView:
 def best_of(
     repeat: int, ours: Callable[[], object], reference: Callable[[], object]
 ) -> tuple[float, float]:
-    """Return the shortest time of each function; they take turns to have the same load."""
+    """Return the shortest time of each function.
+
+    The two functions run alternately, so that both see the same load.
+    """
     times: list[tuple[float, float]] = []
     for _ in range(repeat):
         started = time.perf_counter()
@@ -200,7 +203,7 @@ def best_of(
 
 
 def line(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
-    """Return the figures of one comparison; a ratio below 1 means that ours is faster."""
+    """Return the figures of one comparison; a ratio below 1 means that dpgeo is faster."""
     return {
         "name": name,
         "ours_s": ours,

@@ -1,7 +1,7 @@
 """Errors of range counts compared with the truth without a contribution bound.
 
-They are shown for counts as they are, and for counts scaled to totals that were bought with
-epsilon.
+They are shown for the inferred counts as released, and for these counts scaled to noisy totals that
+use a part of epsilon.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for every epsilon and contribution bound.
 
-    A line contains errors as shares of everything, with their standard errors over the trials.
+    Errors are shares of the total count, with their standard errors over the trials.
     """
     view = read(options.data, Counting(options.counting))
     grid = Grid.over(view.area, options.cells)
@@ -93,7 +93,10 @@ def measure(options: argparse.Namespace) -> None:
 def draw(
     view: ArrayView, params: auto.Params, epsilon: str, number: int, plan: TotalsPlan | None
 ) -> Released:
-    """Return one release of `auto`, with or without totals; epsilon is the same for all of it."""
+    """Return one release of the mechanism `auto`, with totals if there is a `plan` for them.
+
+    The epsilon of the whole release is the same in both cases.
+    """
     entropy = SeededEntropy(number)
     return run(auto.MECHANISM, view, params, parse_epsilon(epsilon), entropy, {}, totals=plan)
 
@@ -113,7 +116,7 @@ def random_boxes(grid: Grid) -> NDArray[np.int64]:
 
 
 def error(found: Floats, truth: Floats, boxes: NDArray[np.int64]) -> float:
-    """Return the mean absolute error of the boxes' sums, as a share of the sum of all cells."""
+    """Return the mean absolute error of the boxes' sums, as a share of the true total."""
     table = np.pad(np.cumsum(np.cumsum(found - truth, axis=0), axis=1), ((1, 0), (1, 0)))
     top, bottom, left, right = boxes.T
     sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]

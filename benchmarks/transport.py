@@ -1,4 +1,4 @@
-"""Exact earth mover's distance between two maps of the same cells."""
+"""Exact earth mover's distance between two maps with the same cells."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ def earth_movers_distance(
 ) -> float:
     """Return the mean distance in metres by which mass moves from one map (n, n) to the other.
 
-    Mass moves along rows and columns from cell to neighbouring cell, as the cheapest flow on the
-    grid: its distance is between the straight one and sqrt(2) times as much. Both maps are scaled
-    to the same total. The solution is by linear programming (HiGHS).
+    Mass moves between neighbouring cells along rows and columns, as the cheapest flow on the grid.
+    The result is therefore between the straight-line distance and sqrt(2) times that. Both maps are
+    scaled to the same total. The flow is found by linear programming (HiGHS).
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -31,8 +31,8 @@ def earth_movers_distance(
         ),
         shape=(first.size, start.size),
     ).tocsr()
-    # The last cell is left out, because its balance follows from the others; with it, rounding
-    # could make the equations contradict each other.
+    # Leave out the last cell, because its balance follows from the others; with it, rounding could
+    # make the equations contradict each other.
     found = linprog(
         np.ones(start.size), A_eq=flow[1:], b_eq=excess[1:], bounds=(0, None), method="highs"
     )

@@ -1,4 +1,4 @@
-"""Invented trips through an invented city, as a canonical file and as cells."""
+"""Invented trips in a canonical file, and an invented city as cell counts."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 
 def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
-    """Return the counts of cells without a bound, as somebody would count who ignores privacy."""
+    """Return the cell counts (rows, columns) without a contribution bound or noise."""
     return _run(_PLAIN, path, grid)
 
 
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
-    """Return the counts of cells with at most `bound` visits of each person, without noise.
+    """Return the cell counts with at most `bound` visits per person, without noise.
 
-    One query computes them.
+    A single query computes them.
     """
     return _run(_BOUNDED, path, grid, bound=bound)
 

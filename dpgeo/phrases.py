@@ -1,8 +1,8 @@
-"""Sentences as constant templates with values, translatable when shown.
+"""Sentences as constant templates with values, translated when shown.
 
-Every package may import this module, because all of them address people. Templates are written in
-English, and `str` fills in their values. Pages look the template up in their language's catalogue
-and fill in the same values.
+Every package may import this module, because all of them produce messages for people. Templates are
+written in English, and `str` fills in their values. Pages look up the template in the catalogue of
+their language and fill in the same values.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ Value: TypeAlias = "str | int | float | Phrase"
 """The value of a template's field. Plain text is data and is never translated."""
 
 FORMAT = re.compile(r",?(\.\d)?[fg]?")
-"""The format specifications allowed for numbers, such as ",.0f". Widths are not allowed, because a
-width could make any text huge.
+"""Format specifications allowed for numbers, such as ",.0f".
+
+Widths are not allowed, because they could make any text huge.
 """
 
 
 MAX_DEPTH = 8
 MAX_LENGTH = 65_536
-"""Limits on a phrase read from JSON: how deeply phrases may be nested, and how many characters the
-sentence may have. The phrase may come from a sandboxed process, and its template may repeat a long
-value many times.
+"""Limits on a phrase read from JSON: nesting depth, and number of characters when rendered.
+
+The phrase may come from a sandboxed process, and its template may repeat a long value many times.
 """
 
 
 class Figure(str):
-    """A number in English, such as "1,386.29"; pages write it with their language's separators."""
+    """A number as English text, such as "1,386.29"; pages replace its separators."""
 
     __slots__ = ()
 
 
 class Phrase:
-    """A sentence as a template with fields, such as {name!r}, and the values of the fields.
+    """A sentence: a template with fields such as {name!r}, and the values of the fields.
 
-    A phrase without values is a plain sentence: braces in it have no special meaning. A value may
-    be another phrase, which is rendered in the same language.
+    A phrase without values is a plain sentence, in which braces have no special meaning. A value
+    may be another phrase, which is rendered in the same language.
     """
 
     __slots__ = ("template", "values")
@@ -51,7 +52,7 @@ class Phrase:
     def render(
         self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> str:
-        """Return the sentence, after applying `translate` to templates and `figure` to numbers."""
+        """Return the sentence, with `translate` applied to templates and `figure` to numbers."""
         text = translate(self.template) if self.template else ""
         return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
 
@@ -73,7 +74,7 @@ class Phrase:
         return hash((self.template, tuple(self.values.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the phrase in a form that can be written as JSON."""
+        """Return the phrase as a dictionary that can be written as JSON."""
         return {
             "template": self.template,
             "values": {name: _value_to_json(value) for name, value in self.values.items()},
@@ -81,10 +82,10 @@ class Phrase:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | str, depth: int = MAX_DEPTH) -> Self:
-        """Return the phrase that a JSON document from `to_json` holds.
+        """Return the phrase in a JSON document written by `to_json`.
 
-        A plain text becomes a phrase without values. Raises ValueError for anything else, and for a
-        phrase that exceeds `MAX_DEPTH` or `MAX_LENGTH`.
+        Plain text becomes a phrase that shows this text untranslated. Raises ValueError for
+        anything else, and for a phrase that exceeds `MAX_DEPTH` or `MAX_LENGTH`.
         """
         if isinstance(document, str):
             return cls("{text}", text=document[:MAX_LENGTH]) if document else cls("")
@@ -104,35 +105,35 @@ class Phrase:
 
 
 class InvalidValue(ValueError):
-    """Error for an unusable value, with the reason but without the name of the input field."""
+    """Error that says why a value is unusable, without naming the input field."""
 
     def __init__(self, template: str, /, **values: Value) -> None:
         super().__init__(Phrase(template, **values))
 
 
 def translatable(text: str) -> str:
-    """Mark a text for the translation catalogues and return it; it is translated when shown."""
+    """Mark a text for translation and return it unchanged; it is translated when shown."""
     return text
 
 
 def shown_by_scripts(text: str) -> str:
-    """Mark a text for the translation catalogues of pages and of their scripts."""
+    """Mark a text for translation on pages and in their scripts, and return it unchanged."""
     return text
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join names by commas. Names are data, so they are not translated."""
+    """Join names with commas. Names are data, so they are not translated."""
     return ", ".join(names)
 
 
 def phrase_of(error: Exception) -> Phrase:
-    """Return the phrase that an error carries, or its message as a phrase."""
+    """Return the phrase that an error was raised with, or its message as a phrase."""
     first = error.args[0] if error.args else ""
     return first if isinstance(first, Phrase) else Phrase("{problem}", problem=str(error))
 
 
 class _Renderer(string.Formatter):
-    """Formatter like `str.format` that writes values in a reader's language.
+    """Formatter like `str.format` that writes values in the reader's language.
 
     Fields must be plain names, without attributes or indices.
     """
@@ -171,7 +172,7 @@ def _value_from_json(value: Any, depth: int) -> Value:
 
 
 def _longest(phrase: Phrase) -> int:
-    """Return an upper bound on the characters of a rendered phrase, if its numbers are short."""
+    """Return an upper bound on a rendered phrase's length, assuming that its numbers are short."""
     lengths = {
         name: _longest(value) if isinstance(value, Phrase) else len(str(value))
         for name, value in phrase.values.items()

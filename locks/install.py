@@ -1,9 +1,9 @@
-"""Installer of a lock file's packages, by uv or by pip where uv is not available.
+"""Installer of a lock file's packages, with uv, or with pip where uv is not available.
 
-Usage: python locks/install.py locks/test.txt, with the Python whose environment takes them. uv
-itself comes from `locks/uv.txt`. It is told the indexes, certificates and proxy that pip is
-configured with; where it cannot be had or cannot reach them, pip installs the same file. Either
-checks every package's hash. Only the standard library is used.
+Usage: python locks/install.py locks/test.txt, run with the Python of the environment that should
+receive the packages. uv itself is installed from `locks/uv.txt`, and gets the indexes, certificates
+and proxy that pip is configured with. If uv cannot be installed or fails, pip installs the same
+file. Both check the hash of every package. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Settings = Mapping[str, str]
 
 
 def pip_settings() -> Settings:
-    """Return pip's settings for an installation, each with the value that pip would use."""
+    """Return the settings that pip would use for an installation, with their values."""
     answer = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True)  # noqa: S603
     settings: dict[tuple[int, str], str] = {}
     for line in answer.stdout.splitlines():
@@ -39,11 +39,11 @@ SECTIONS = ["global", "install", ":env:"]
 """The sections of pip's settings that apply here; the last one takes precedence."""
 
 FALSE = {"0", "n", "no", "f", "false", "off"}
-"""The values that pip takes to mean no."""
+"""Values that pip interprets as "no"."""
 
 
 def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
-    """Return `outer` with pip's settings under uv's names; uv's own settings in `outer` stay."""
+    """Return `outer` plus pip's settings under uv's names; uv settings already in `outer` stay."""
     words = {name: value.split() for name, value in pip.items()}
     certificates = pip.get("cert", "")
     said = {
@@ -62,7 +62,7 @@ def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
 
 
 def uv_program() -> Path | None:
-    """Return uv in this environment, installed if missing; None if there is no wheel of it."""
+    """Return uv in this environment, installed if missing; None if it cannot be installed."""
     program = Path(sysconfig.get_path("scripts")) / ("uv.exe" if os.name == "nt" else "uv")
     wheels = ["install", "-qq", "--require-hashes", "--only-binary", ":all:", "-r", str(UV_LOCK)]
     if not program.exists():
@@ -71,7 +71,7 @@ def uv_program() -> Path | None:
 
 
 def install(lock: str) -> int:
-    """Install by uv or pip, and return the exit code of the last one."""
+    """Install with uv, or with pip if that fails, and return the exit code."""
     program = uv_program()
     if program:
         settings = pip_settings()

@@ -1,6 +1,6 @@
-"""Option `--one-in N`, which runs a fixed sample of tests from each file.
+"""Option `--one-in N`, which runs a fixed sample of the tests in each file.
 
-It is meant for suites that run as a whole elsewhere.
+It is meant for suites that are run in full elsewhere.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Dockerfile steps and compose services, run without Docker.
 
-An image is a folder that commands see as their root: in a mount namespace of its own, the machine's
-programs are bound into it read-only. RUN steps run there as root. Services run as the image's user,
-without privileges; they can write only to their volumes and /tmp. They use the machine's own
+An image is a folder that commands see as their root. The machine's programs are bound into it
+read-only, in a separate mount namespace. RUN steps run there as root. Services run without
+privileges as the image's user, can write only to their volumes and /tmp, and use the machine's own
 network. The mounts need root.
 """
 
@@ -55,7 +55,7 @@ class Step:
 
 
 def parse(text: str) -> list[list[Step]]:
-    """Return the steps of each stage."""
+    """Return the steps of each stage of a Dockerfile."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
     steps = [Step(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
@@ -77,7 +77,7 @@ class Image:
     volumes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make the folders that the machine's programs and files are bound to."""
+        """Create the folders where the machine's programs and files will be mounted."""
         self.environment["PATH"] = ":".join([*map(str, self.path), "/usr/sbin:/usr/bin:/sbin:/bin"])
         self.root.mkdir(mode=0o755)
         for name in ("dev", "proc", "tmp", "var", "root"):
@@ -98,12 +98,12 @@ class Image:
         return [*real, *self.bound]
 
     def inside(self, path: str) -> Path:
-        """Return where a path in the image lies on this machine."""
+        """Return the path on this machine of a path inside the image."""
         whole = path if path.startswith("/") else f"{self.folder}/{path}"
         return self.root / whole.lstrip("/")
 
     def ids(self, user: str | None = None) -> tuple[int, int]:
-        """Return the numeric ids of one of the image's users and of that user's group."""
+        """Return the user id and group id of one of the image's users."""
         for line in (self.root / "etc" / "passwd").read_text().splitlines():
             name, _, uid, gid, *_ = line.split(":")
             if name == (user or self.user):
@@ -121,7 +121,7 @@ class Image:
         tmpfs: Sequence[str] = (),
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """Start a command in the image, in a process group of its own."""
+        """Start a command in the image, in a new process group."""
         uid, gid = self.ids(user)
         drop = ["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"] if read_only else []
         settings = {**self.environment, **(environment or {})}
@@ -148,7 +148,7 @@ class Image:
         )
 
     def run(self, command: Sequence[str], **options: Any) -> str:
-        """Run a command, which must succeed, and return its output."""
+        """Run a command and return its output; fail if the command fails."""
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
         said, _ = process.communicate(timeout=1200)
         assert process.returncode == 0, (command, said.decode()[-4000:])
@@ -161,9 +161,9 @@ Skip = Callable[[Step], bool]
 def build(
     stage: Sequence[Step], image: Image, context: Path, *, stages: Mapping[str, Path], skip: Skip
 ) -> None:
-    """Run the steps of a stage, except the RUN steps that `skip` names, and return its image.
+    """Run the steps of a stage in `image`, except RUN steps for which `skip` returns True.
 
-    `stages` are the root folders of earlier stages.
+    `stages` are the root folders of earlier stages, by name.
     """
     image.environment["HOME"] = "/root"
     for step in stage[1:]:
@@ -199,7 +199,10 @@ def _take(step: Step, image: Image, context: Path, stages: Mapping[str, Path]) -
 
 
 def _copy(words: list[str], image: Image, context: Path, stages: Mapping[str, Path]) -> None:
-    """Copy files with their permissions as root's; if a source is a folder, copy its contents."""
+    """Copy files with their permissions and make root their owner.
+
+    If a source is a folder, its contents are copied.
+    """
     *flags, target = [word for word in words if word.startswith("--")] + words[-1:]
     source_root = context
     for flag in flags:
@@ -216,7 +219,7 @@ def _copy(words: list[str], image: Image, context: Path, stages: Mapping[str, Pa
 
 
 def context_of(project: Path, target: Path, files: Sequence[str]) -> Path:
-    """Copy the tracked files that .dockerignore does not exclude, unreadable to other accounts."""
+    """Copy the tracked files that .dockerignore allows, readable only by this account."""
     lines = (project / ".dockerignore").read_text().split()
     allowed = {line[1:] for line in lines if line.startswith("!")}
     for name in files:
@@ -230,7 +233,7 @@ def context_of(project: Path, target: Path, files: Sequence[str]) -> Path:
 
 
 def interpolate(value: Any, values: Mapping[str, str]) -> Any:
-    """Replace ${NAME:-default} and ${NAME:?} in a part of a compose file, as compose does."""
+    """Replace ${NAME:-default} and ${NAME:?} in part of a compose file, as Docker Compose does."""
     if isinstance(value, Mapping):
         return {name: interpolate(each, values) for name, each in value.items()}
     if isinstance(value, list):
@@ -247,6 +250,6 @@ def interpolate(value: Any, values: Mapping[str, str]) -> Any:
 
 
 def python_folders() -> Iterator[Path]:
-    """Yield the folders of this Python and its packages, to be bound into the image."""
+    """Yield the folders of this Python and of its packages, to be bound into the image."""
     yield Path(sys.base_prefix).resolve()
     yield Path(sys.prefix).resolve()

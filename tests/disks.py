@@ -1,4 +1,4 @@
-"""Small and read-only file systems for tests, real ones if the machine allows mounting."""
+"""Small and read-only file systems for tests; tests are skipped where mounting is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Disk:
         (self.folder / "filler").unlink(missing_ok=True)
 
     def set_read_only(self) -> None:
-        """Refuse every write from now on."""
+        """Remount the disk read-only, so that all further writes fail."""
         _mount("-o", "remount,ro", str(self.folder))
 
 

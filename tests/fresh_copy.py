@@ -1,9 +1,9 @@
 """`make test` or `make run` in a fresh copy, with nothing installed.
 
-`python -m tests.fresh_copy PYTHON test [OPTION...]` runs `make test`, with the further options for
-pytest, and ends with its exit code. With `run`, the demo must be published and the data of every
+`python -m tests.fresh_copy PYTHON test [OPTION...]` runs `make test`, passes the options on to
+pytest, and exits with its exit code. With `run`, the demo must be published and the data of every
 map must be available over HTTP; then the site is stopped. `python -m tests.fresh_copy newest`
-prints the newest Python on this machine, if it is newer than this one. Only the standard library is
+prints the newest Python on this machine if it is newer than this one. Only the standard library is
 used.
 """
 
@@ -30,21 +30,22 @@ from tests.servers import free_port
 ROOT = Path(__file__).resolve().parent.parent
 
 PATIENCE_SECONDS = 900.0
-"""Longest time in seconds for installing, building and publishing; a slow machine takes a fraction
-of it.
+"""Longest time, in seconds, for installing, building and publishing. Even a slow machine needs only
+a fraction of it.
 """
 
 GREETING = "dpgeo is at "
 
 HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"}
-"""Environment variables that a copy must not inherit, in addition to all that begin with DPGEO_ or
+"""Environment variables that a copy must not inherit, besides those that begin with DPGEO_ or
 DJANGO_.
 """
 
 
 def newest_python() -> str | None:
-    """Return the newest working, supported Python on PATH or from pyenv; None if it is not newer
-    than the Python that runs this.
+    """Return the newest working, supported Python on PATH or from pyenv.
+
+    Returns None if no such Python is newer than the one that runs this.
     """
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for minor in reversed(supported_minors()):
@@ -68,14 +69,14 @@ def supported_minors() -> range:
 
 
 def starts(program: Path) -> bool:
-    """Return whether a program is a Python that can make environments, not a broken shim."""
+    """Return whether a program is a Python that can create environments, not a broken shim."""
     words = [str(program), "-c", "import ensurepip, ssl, sqlite3, venv"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
 def fresh_copy() -> Iterator[Path]:
-    """Return a folder with the project's files and no build products."""
+    """Yield a temporary folder with the project's files but no build products."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -131,7 +132,7 @@ def environment() -> dict[str, str]:
 
 
 def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the site prints its address. Raises AssertionError if it ends or is too slow."""
+    """Wait until the site prints its address. Raises AssertionError if it fails or is too slow."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while GREETING not in (said := log.read_text(errors="replace")):
         assert process.poll() is None, said
@@ -157,14 +158,14 @@ def fetch_maps(site: str) -> int:
 
 
 def fetch(address: str) -> bytes:
-    """Return the body of the response from an address. Raises an error for an error status."""
+    """Return the body of the response from an address; an error status raises an error."""
     with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         content: bytes = answer.read()
     return content
 
 
 def stop(process: subprocess.Popen[Any]) -> None:
-    """Stop the site as Ctrl-C does, with all its processes."""
+    """Stop the site and all its processes as Ctrl-C does."""
     for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 30)):
         if process.poll() is None:
             os.killpg(process.pid, number)
@@ -179,7 +180,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the command that the words name, and return its exit code."""
+    """Run the command given by the words, and return its exit code."""
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0

@@ -1,4 +1,4 @@
-"""Hostile names, texts and numbers that break careless readers, and how many to try."""
+"""Hostile names, texts and numbers that break careless parsers, and how many to try."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _nested(match: re.Match[str]) -> str:
 
 
 def damaged(content: bytes, random: Random) -> bytes:
-    """Return a copy of the bytes, damaged: some are changed, repeated, inserted or cut off."""
+    """Return a damaged copy of the bytes: some are changed, repeated, inserted or cut off."""
     changed = bytearray(content)
     for _ in range(random.choice((1, 2, 5, 20))):
         place = random.randrange(len(changed) or 1)

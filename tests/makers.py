@@ -31,13 +31,13 @@ AREA = {
 }
 
 FILES = {f"cells{each.suffix}" for each in FORMATS} | MADE_UP.keys() | WHOLE_RELEASE.keys()
-"""The files of a release that consists of single cells."""
+"""The files of a release that has a single layer of cells."""
 
 SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}
 """A named public source, for a layer or an outline."""
 
 CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.17,10.02\n"
-"""Four rows of three persons; one row has an impossible position."""
+"""Four rows of three people; one row has an impossible position."""
 
 _numbers = itertools.count(1)
 
@@ -132,7 +132,7 @@ REQUEST = (
 
 
 def request_release(dataset: Dataset, **asked: Any) -> Release:
-    """Request a release by fields that are parsed as the API and the owners' pages parse them."""
+    """Request a release from fields that are parsed as in the API and on the owners' pages."""
     request = read_request(dataset, **{name: asked.pop(name) for name in REQUEST if name in asked})
     return release_request(dataset=dataset, request=request, **asked)
 
@@ -143,7 +143,7 @@ def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) ->
 
 
 def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
-    """Make a release by a finished job; it is a draft unless `changes` say otherwise."""
+    """Make a release and run its job; it is a draft unless `changes` say otherwise."""
     release = make_request(dataset, by, **changes)
     release_run(release_id=release.pk)
     return Release.objects.select_related("job", "dataset__ledger").get(pk=release.pk)

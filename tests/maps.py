@@ -1,6 +1,6 @@
 """Releases of an invented city, stored with rows and files but made without data or a job.
 
-The noise comes from a seeded generator, which only tests may use.
+Their noise comes from a seeded generator, which only tests may use.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
 BOUNDS = (12.42, 55.56, 12.74, 55.76)
-"""A box on a coast, so that maps show land and water. The city in it is invented."""
+"""A bounding box on a coast, so that maps show both land and water. The city in it is invented."""
 
 TOTAL = Fraction(4)
 HOODS = (
@@ -62,9 +62,7 @@ HOODS = (
 
 
 def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
-    """Return invented counts of people in each cell, concentrated in a few neighbourhoods and
-    streets.
-    """
+    """Return invented counts of people per cell, concentrated in a few places and streets."""
     row, column = np.mgrid[0 : grid.rows, 0 : grid.columns]
     y, x = (row + 0.5) / grid.rows, (column + 0.5) / grid.columns
     crowd = np.zeros(grid.shape)
@@ -78,8 +76,9 @@ def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
 
 
 def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> Released:
-    """Return a release of the city on a uniform grid; epsilon is 1, and each person is in at most 4
-    cells.
+    """Return a release of the city on a uniform grid, with epsilon 1.
+
+    Each person is in at most 4 cells.
     """
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
@@ -164,7 +163,7 @@ def contour_release(area: StudyArea, cells: int = 64) -> Released:
 
 
 def partition_release(area: StudyArea, cells: int = 128) -> Released:
-    """Return a release of the city in boxes of cells, small where there are many people."""
+    """Return a release of the city in boxes of cells, which are small where many people are."""
     grid = Grid.over(area, cells)
     half = Fraction(1, 2)
     noise = DiscreteLaplace(half, 4)
@@ -191,7 +190,7 @@ def partition_release(area: StudyArea, cells: int = 128) -> Released:
 
 
 def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISHED) -> Release:
-    """Store a release's rows, blob and files as its job would have."""
+    """Store a release's rows, blob and files as its job would have done."""
     organisation, _ = Organisation.objects.get_or_create(
         slug="vessby-transport", defaults={"name": "Vessby Transport"}
     )
@@ -242,8 +241,8 @@ def built_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 _BUILT: dict[bytes, Sequence[BuiltFile]] = {}
-"""Files of releases, by the hash of the release that determines them; kept until this process ends,
-and shared by its tests.
+"""Files of releases, by the hash of the release that determines them. They are kept until this
+process ends, and all of its tests share them.
 """
 
 

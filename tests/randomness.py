@@ -1,4 +1,4 @@
-"""Random streams for tests: from a seed, all zeros, or words that a test lists."""
+"""Random streams for tests: from a seed, all zeros, or words that a test provides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SeededEntropy:
 
 
 class SeededWords:
-    """Words of a pseudo-random generator, which is good enough for statistics but not secret."""
+    """Words from a pseudo-random generator, good enough for statistics but not secret."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._generator = np.random.SFC64(seed)
@@ -36,7 +36,7 @@ class ZeroNoise:
     """Entropy that makes all noise 0, to test mechanisms without noise."""
 
     def stream(self) -> ZeroWords:
-        """Return a stream of zeros, which select the first outcome of every table."""
+        """Return a stream of zeros, which select the first entry of every sampling table."""
         return ZeroWords()
 
 
@@ -63,12 +63,12 @@ class CraftedWords:
 
 @dataclass
 class CountingEntropy:
-    """Entropy that counts the streams opened, to show that nothing was drawn before a refusal."""
+    """Entropy that counts opened streams, to show that nothing was drawn before a refusal."""
 
     inner: SeededEntropy | ZeroNoise = field(default_factory=ZeroNoise)
     opened: int = 0
 
     def stream(self) -> RandomWords:
-        """Count and return a stream of the inner entropy."""
+        """Open a stream of the inner entropy, count it and return it."""
         self.opened += 1
         return self.inner.stream()

@@ -1,7 +1,7 @@
 """What tests need beyond the project, such as a browser or a file of real data.
 
-`make test` skips tests that lack something. `make test-all` sets DPGEO_REQUIRE_ALL=1: then such
-tests fail, so that nothing is left out unnoticed. QGIS is required only by `make audit`.
+`make test` skips tests that lack something. `make test-all` sets DPGEO_REQUIRE_ALL=1, which makes
+them fail instead, so that no test is left out unnoticed. QGIS is required only by `make audit`.
 """
 
 from __future__ import annotations

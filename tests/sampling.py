@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 
 def sample(names: Iterable[str], every: int) -> list[bool]:
-    """Return a mask of the tests, given by name, that are in a sample of one in `every`.
+    """Return a mask of the named tests that are in a sample of one in `every`.
 
-    From each file it contains the first test and then every test at that distance, so that no file
-    is left out.
+    From each file, the sample contains the first test and every `every`-th test after it, so that
+    no file is left out.
     """
     numbers: dict[str, int] = {}
     chosen = []

@@ -1,8 +1,7 @@
 """Real PostgreSQL and Redis servers for tests, from Debian's packages.
 
-`python -m tests.servers COMMAND...` runs a command while both servers run. DATABASE_URL and
-CELERY_BROKER_URL contain their addresses; they listen on free ports of 127.0.0.1 and have
-passwords.
+`python -m tests.servers COMMAND...` runs a command while both servers run. Their addresses are in
+DATABASE_URL and CELERY_BROKER_URL. They listen on free ports of 127.0.0.1 and have passwords.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ PATIENCE_SECONDS = 30.0
 INSTALL = "PostgreSQL and Redis: apt-get install --no-install-recommends postgresql redis-server"
 
 FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
-"""Settings that let PostgreSQL write without waiting for the disk: tests need not survive a power
-failure.
+"""Settings that let PostgreSQL write without waiting for the disk, because tests need not survive a
+power failure.
 """
 
 
@@ -50,7 +49,7 @@ def redis_program() -> str | None:
 def servers_installed() -> bool:
     """Return whether both servers can be started.
 
-    If the tests run as root, PostgreSQL needs an account of its own.
+    If the tests run as root, PostgreSQL also needs a separate account.
     """
     return bool(postgresql_folder() and redis_program() and (os.geteuid() or _has_account()))
 
@@ -64,7 +63,7 @@ class Servers:
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def environment(self) -> dict[str, str]:
-        """Return settings that give an installation a database and a queue of its own."""
+        """Return settings that give an installation its own database and queue."""
         number = next(self._numbers)
         return {
             "DATABASE_URL": f"{self.postgresql}/{self._make_database(number)}",
@@ -90,9 +89,9 @@ class Servers:
 
 @contextmanager
 def running_servers() -> Iterator[Servers]:
-    """Run both servers in a folder of their own, and stop them by their process ids at the end."""
+    """Run both servers in a temporary folder, and stop them by their process ids at the end."""
     with ExitStack() as stack:
-        # PostgreSQL's account may not read pytest's folder, so the servers get another one.
+        # PostgreSQL's account may not read pytest's folder, so the servers use a separate folder.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpgeo-servers-")))
         folder.chmod(0o711)
         yield Servers(
@@ -218,7 +217,10 @@ def _has_account() -> bool:
 
 
 def _account() -> dict[str, Any]:
-    """Return options that start a process as PostgreSQL's account; it refuses to run as root."""
+    """Return options that start a process as PostgreSQL's account if the tests run as root.
+
+    PostgreSQL refuses to run as root.
+    """
     if os.geteuid() != 0:
         return {}
     return {"user": "postgres", "group": "postgres", "extra_groups": []}

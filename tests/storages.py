@@ -1,4 +1,4 @@
-"""Storages for tests: an empty one, and one in which files have no path, as in an object store."""
+"""Storages for tests: empty ones, and one whose files have no path, as in an object store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def use_empty_storages(settings: Any, folder: Path) -> None:
 
 
 class PathlessStorage(Storage):
-    """A storage of files in memory, known only by name.
+    """A storage that keeps files in memory and knows them only by name.
 
     `path` raises NotImplementedError, as Storage's own method does.
     """

@@ -1,4 +1,4 @@
-"""Several commands that run at the same time, since some of them mostly wait.
+"""Several commands run at the same time, because some of them mostly wait.
 
 `python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output once it has
 ended. It fails if any command fails; a failure does not stop the others.

@@ -1,4 +1,4 @@
-"""A private view of arrays, for tests of mechanisms without an engine."""
+"""A private view of arrays, for testing mechanisms without an engine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ from dpgeo.spatial.zones import Zones
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArrayView:
-    """Positions in degrees and, if the privacy unit is a person, the person of each.
+    """Positions in degrees and, if the privacy unit is a person, the person of each position.
 
     If a person has more than `bound` cells (counting people) or records (counting visits), those
-    with the smallest hashes of content and salt are kept. So removing a person changes nothing for
-    anybody else.
+    with the smallest salted hashes are kept. So removing a person changes nothing for anybody else.
     """
 
     area: StudyArea
@@ -40,7 +39,7 @@ class ArrayView:
     latitude: ArrayLike = ()
     persons: ArrayLike | None = None
     hours: ArrayLike = ()
-    """The hour of the week of each record, counted from Monday 0:00; no record lacks a time."""
+    """The hour of the week of each record, counted from Monday 0:00; every record has a time."""
     unit: Unit = Unit.PERSON
     counting: Counting = Counting.VISITS
     bound: int = 1
@@ -75,7 +74,7 @@ class ArrayView:
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit, chosen by hashed numbers."""
+        """Return at most `bound` reports of each privacy unit, chosen by salted hashes."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         kept = np.flatnonzero(self.area.covers(lon, lat))
@@ -98,7 +97,7 @@ class ArrayView:
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Return the counts of the cells that are not empty."""
+        """Return the counts of all cells that are not empty."""
         cells, counts = np.unique(self._cells(grid), return_counts=True)
         return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
 
@@ -170,7 +169,7 @@ class ArrayView:
         )
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return the number of people by region; each person counts in one of their places."""
+        """Return the number of people in each region; each person counts in one of their places."""
         view = replace(self, bound=1, preferred=None)
         if isinstance(regions, Zones):
             return view.zone_counts(regions)
@@ -181,13 +180,14 @@ class ArrayView:
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
-        """Return a cell or zone for each counted record or, if people are counted, for each person
-        in it.
+        """Return the counted cells or zones, one for each counted record.
+
+        If people are counted, there is one for each person and cell or zone.
         """
         return self._kept(regions)[1]
 
     def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return persons and their counted cells or zones, as two arrays of equal length."""
+        """Return the persons and their counted cells or zones, as two arrays of equal length."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -220,7 +220,7 @@ class ArrayView:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
         else:
-            # If a record is the privacy unit, its number is not hashed.
+            # If the privacy unit is a record, the hash must not depend on the record's number.
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
@@ -245,7 +245,7 @@ def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return a well-mixed word for each row.
+    """Return a well-mixed 64-bit hash of each row.
 
     It applies the finaliser of SplitMix64 (Steele et al. 2014) to each column.
     """

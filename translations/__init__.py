@@ -1,1 +1,1 @@
-"""Message catalogues: extracted from the sources, kept in `locale/`, compiled."""
+"""Message catalogues: extraction from the sources, storage in `locale/`, and compilation."""

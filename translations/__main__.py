@@ -1,4 +1,4 @@
-"""Update of the message catalogues: `make messages`. With --check it prints only warnings."""
+"""Update of the message catalogues by `make messages`; with --check, only warnings are printed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def main() -> None:
 def warnings(path: Path, messages: Found) -> Iterator[str]:
     """Yield warnings about a catalogue.
 
-    They name messages that it lacks or no longer needs, and translations that have other fields
-    than the message.
+    They name missing messages, obsolete messages, and translations whose fields differ from those
+    of the message.
     """
     translated = read_po(path)
     for message, place in messages.items():

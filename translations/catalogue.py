@@ -11,7 +11,7 @@ from pathlib import Path
 from translations.extract import Found, Message
 
 Translated = dict[Message, tuple[str, ...]]
-"""Messages with their translation, or with one translation for each plural form."""
+"""Messages with their translation or, for plurals, one translation for each form."""
 
 HEADER = """msgid ""
 msgstr ""
@@ -27,7 +27,7 @@ LINE = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d\])?)?\s*(".*")')
 
 
 def read_po(path: Path) -> Translated:
-    """Return a catalogue's translations without fuzzy ones; none if there is no file."""
+    """Return a catalogue's translations except fuzzy ones, or none if there is no file."""
     found: Translated = {}
     blocks = path.read_text().split("\n\n") if path.exists() else []
     for block in blocks:
@@ -48,7 +48,7 @@ def read_po(path: Path) -> Translated:
 def write_po(
     path: Path, language: str, found: Found, translated: Mapping[Message, tuple[str, ...]]
 ) -> None:
-    """Write the extracted messages with their translations, in the order of source files."""
+    """Write the extracted messages and their translations in the order of the source files."""
     blocks = [HEADER.format(language=language, plurals=PLURALS).rstrip()]
     file = ""
     for message, place in sorted(found.items(), key=lambda item: item[1]):
@@ -81,7 +81,7 @@ def _quoted(text: str) -> str:
 
 
 def write_mo(path: Path, language: str, translated: Mapping[Message, tuple[str, ...]]) -> None:
-    """Write the translations in gettext's binary form: two tables of texts, sorted by key."""
+    """Write the translations in gettext's binary format: two tables of texts, sorted by key."""
     header = f"Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
     entries = {b"": f"{header}Plural-Forms: {PLURALS}\n".encode()}
     for message, forms in translated.items():

@@ -1,9 +1,10 @@
 """Extraction of messages from Python, Django templates and TypeScript.
 
-In Python a message is a constant that is the first argument of one of MARKERS or of an error, or
-that is given for a keyword in KEYWORDS. A name stands for the module's constant of that name.
-Programs get English answers, so the errors of the API and of the commands are not extracted. Nor is
-PrivacyError, because it shows a fault of a mechanism and concerns only its author.
+In Python, a message is a constant that is the first argument of one of MARKERS or of an error, or
+the value of a keyword argument in KEYWORDS. A name is resolved to the module's constant of that
+name. API clients and operators get English, so the errors of the API and of the commands are not
+extracted. PrivacyError is not extracted either, because it shows a fault in a mechanism and
+concerns only the mechanism's author.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PAGES, SCRIPTS = "django", "djangojs"
 """The two catalogues: one for pages, and one for texts that pages pass to their scripts."""
 
 ENGLISH = ("api", "commands", "config")
-"""Packages with errors for programs and operators, who get English."""
+"""Packages whose errors stay English, because they address programs and operators."""
 
 GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop"}
 MARKERS = GETTEXT | {"Phrase", "InvalidValue", "translatable", "shown_by_scripts"}
@@ -40,7 +41,7 @@ KEYWORDS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A text to translate, with its plural or context if it has one."""
+    """A text to translate, with its plural and context, if any."""
 
     text: str
     plural: str = ""
@@ -48,11 +49,11 @@ class Message:
 
 
 Found = dict[Message, str]
-"""Messages, each with the first file that has it."""
+"""Messages, each with the first file that contains it."""
 
 
 def extract() -> dict[str, Found]:
-    """Return all messages by catalogue, in the order of files."""
+    """Return all messages for each catalogue, in the order of the files."""
     found: dict[str, Found] = {PAGES: {}, SCRIPTS: {}}
     for domain, message, path in _everything():
         if re.search(r"[^\W\d_]", re.sub(r"{[^}]*}|%\(\w+\)s", "", message.text)):
@@ -81,7 +82,7 @@ def _everything() -> Iterator[tuple[str, Message, str]]:
 
 
 def _errors(sources: Iterable[str]) -> set[str]:
-    """Return the names of the error classes that people read.
+    """Return the names of the error classes whose messages people read.
 
     In the sources, a class must come after the class that it derives from.
     """
@@ -93,7 +94,7 @@ def _errors(sources: Iterable[str]) -> set[str]:
 
 
 def python_messages(source: str, markers: set[str]) -> Iterator[tuple[str, Message]]:
-    """Yield the marked messages of a module, each with its catalogue."""
+    """Yield the marked messages of a module as pairs of catalogue and message."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value
@@ -158,7 +159,7 @@ def _labels(node: ast.ClassDef) -> Iterator[str]:
 def _registered() -> Iterator[tuple[str, Message]]:
     """Yield the titles, summaries, parameters and choices of all mechanisms.
 
-    Titles that are derived from names are among them.
+    Titles that are derived from names are included.
     """
     from dpgeo.core.parameters import parameters
     from dpgeo.core.time_slices import TIME_SLICES
@@ -195,14 +196,14 @@ LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
 
 
 def script_messages(source: str) -> Iterator[str]:
-    """Yield the literals in the first argument of t() or message(), which may be a condition."""
+    """Yield the string literals in the first argument of t() or message(), even in a condition."""
     for match in re.finditer(r"(?<![\w.])(?:t|message)\(", source):
         call = source[match.end() - 1 : _end_of_call(source, match.end())]
         yield from (json.loads(literal) for literal in LITERAL.findall(call))
 
 
 def _end_of_call(source: str, start: int) -> int:
-    """Return where a call ends if its opening parenthesis is just before `start`."""
+    """Return the index of a call's closing parenthesis; its opening one is just before `start`."""
     depth, quote, at = 1, "", start
     while depth:
         letter = source[at]

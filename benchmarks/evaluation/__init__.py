@@ -1,1 +1,1 @@
-"""Measures of error against the truth, only for tests and benchmarks."""
+"""Measures of error against the true counts, for tests and benchmarks only."""

@@ -32,8 +32,8 @@ AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
 class CountsView:
     """A `PrivateView` of counts (cells, cells) over AREA, in which each record is a privacy unit.
 
-    A grid of the same size has exactly these counts; any other grid has each count in the cell that
-    contains its centre.
+    A histogram over a grid of the same size has exactly these counts. In any other grid, each count
+    is added to the cell that contains the centre of its own cell.
     """
 
     counts: NDArray[np.int64]
@@ -54,7 +54,7 @@ class CountsView:
         return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Raise TypeError: cells have no times."""
+        """Raise TypeError, because the counts have no times."""
         raise TypeError("There are counts of cells here, and no times.")
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
@@ -66,7 +66,7 @@ class CountsView:
         return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return all records, each as the visit of another person."""
+        """Return all records, each as a visit by a different person."""
         cells = np.repeat(self._cells(grid), self.counts.ravel())
         cells = cells[cells >= 0]
         return PrivateVisits(np.arange(cells.size), cells, size=grid.size, sensitivity=1)
@@ -87,27 +87,29 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no values.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        """Refuse, because each record is a privacy unit of its own."""
+        """Raise TypeError, because each record is a privacy unit of its own."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return the counts of the regions; each record has one place."""
+        """Return the counts of the regions, to which each record contributes at most once."""
         if isinstance(regions, Zones):
             return self.zone_counts(regions)
         return self.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> CountsView:
-        """Return the same view: a record has only one place."""
+        """Return this view unchanged: each record has only one place, so there is nothing to
+        choose.
+        """
         return self
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Raise TypeError: cells have no positions."""
+        """Raise TypeError, because the counts have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")
 
     def _cells(self, grid: Grid) -> NDArray[np.int64]:
-        """Return for each count the index (n,) of the grid's cell that contains it."""
+        """Return, for each count, the index (n,) of the grid cell that contains its centre."""
         own = Grid.over(self.area, self.counts.shape[0])
         x = own.west + (np.arange(own.columns) + 0.5) * own.cell
         y = own.north - (np.arange(own.rows) + 0.5) * own.cell
@@ -115,8 +117,9 @@ class CountsView:
 
 
 def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """Return the sums (cells, cells) of a square array's blocks. Raises ValueError if no blocks
-    fit.
+    """Return a square array summed to (cells, cells) blocks.
+
+    Raises ValueError if the array is not square or `cells` does not divide its side.
     """
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] % cells:
         raise ValueError(
@@ -129,9 +132,9 @@ def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
 
 
 def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
-    """Return `scale` records that are distributed like the array.
+    """Return the counts of `scale` records, distributed in proportion to the array.
 
-    They come from one multinomial draw, which is the same in every run (DPBench).
+    They come from one multinomial draw (DPBench), which is the same in every run.
     """
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")

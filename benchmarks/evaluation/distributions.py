@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_COUNT = 0.5
-"""Least value of an estimate, because the divergence would be infinite for estimates of 0."""
+"""Smallest value used for an estimate, because an estimate of 0 would make the divergence infinite.
+"""
 
 
 def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
     """Return the Kullback-Leibler divergence of the estimate from the truth, in nats.
 
-    Counts of any shape are compared as shares. Estimates below LEAST_COUNT count as LEAST_COUNT.
-    Raises ValueError if the truth is empty.
+    Counts of any shape are compared as shares. Estimates below LEAST_COUNT are raised to it. Raises
+    ValueError if a true count is negative or all of them are 0.
     """
     p = np.asarray(truth, dtype=np.float64).ravel()
     q = np.maximum(np.asarray(estimate, dtype=np.float64).ravel(), LEAST_COUNT)
@@ -29,7 +30,7 @@ def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
 def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float:
     """Return the share of the `top` largest estimates that are among the `top` largest true counts.
 
-    True counts that equal the smallest of these are included.
+    Cells whose true count ties with the smallest of these are included.
     """
     true, noisy = np.asarray(truth).ravel(), np.asarray(estimate).ravel()
     least = np.sort(true)[-top]
@@ -38,10 +39,10 @@ def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float
 
 
 def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> float:
-    """Return the mean, over all cells, of the variance of true counts within partitions (DPCube).
+    """Return the mean squared deviation of true counts from their partition's mean (DPCube).
 
-    `image` (rows, columns) contains each cell's partition, or -1 for a cell without one. The result
-    is 0 if the counts within every partition are equal.
+    `image` (rows, columns) contains each cell's partition, or -1 for a cell without one, which is
+    left out. The result is 0 if the counts within every partition are equal.
     """
     counts = np.asarray(cells, dtype=np.float64)[image >= 0]
     partition = image[image >= 0]
@@ -54,9 +55,10 @@ def earth_movers(truth: NDArray[Any], estimate: NDArray[Any], side: float = 1.0)
     """Return the earth mover's distance between two maps, by sliced projection.
 
     This is the mean distance by which mass moves from one map to the other. Counts (rows, columns)
-    are compared as shares; negative counts become 0. `side` is the side of a cell. The result is
-    the mean, over directions, of the exact earth mover's distance of the projections, times pi/2.
-    It is exact for a shift, and otherwise at most pi/2 times the true distance (Rabin et al. 2011).
+    are compared as shares; negative counts become 0. `side` is the side length of a cell. The
+    result is the mean, over directions, of the exact earth mover's distance between the
+    projections, times pi/2. It is exact for a shift, and otherwise at most pi/2 times the true
+    distance (Rabin et al. 2011).
     """
     shares = []
     for counts in (truth, estimate):

@@ -36,9 +36,9 @@ def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def spread(layer: BoxLayer) -> NDArray[np.float64]:
-    """Return an estimate for every cell of the layer's grid: each box's value is spread evenly.
+    """Return an estimate for every cell of the layer's grid, spreading each box's value evenly.
 
-    Cells that are not listed get 0. Raises ValueError if a box lies partly outside the study area.
+    Cells outside all boxes get 0. Raises ValueError if a box lies partly outside the study area.
     """
     sizes = np.prod(np.diff(layer.boxes)[:, ::2], axis=1)
     if (sizes != layer.cells).any():

@@ -1,4 +1,4 @@
-"""The outcome of a task plan among workers with known positions."""
+"""Outcome of a task plan for workers at known positions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ NOTICE_COST = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Figures over the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2 and 13.3.4).
+    """Figures of the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2 and 13.3.4).
 
-    `success_rate` (ASR) is the mean chance that at least one notified worker accepts.
-    `redrawn_success` is the same with the number of workers around each task drawn anew, as in a
-    Poisson field. `travel_metres` (WTD) is the mean distance of the nearest worker who accepts, and
-    `notified` (ANW) the mean number of notified workers. `distance_error` (DE) is the mean of |2r/3
-    - mean distance of the notified|. `rejected` (RejR) is the share of tasks to which no worker
-    would travel: those without a radius, or with 2r/3 > MTD. `cost` (EC) is the mean cost of a
-    planned task: the rewards of tasks that are done, and NOTICE_COST for every notice.
+    `success_rate` (ASR) is the mean probability that at least one notified worker accepts.
+    `redrawn_success` is that mean if the number of workers around each task is redrawn from a
+    Poisson distribution. `travel_metres` (WTD) is the mean distance of the nearest worker who
+    accepts, and `notified` (ANW) the mean number of notified workers. `distance_error` (DE) is the
+    mean of |2r/3 - mean distance of the notified workers|. `rejected` (RejR) is the share of tasks
+    to which no worker would travel: those without a radius, or with 2r/3 greater than the maximum
+    travel distance (MTD). `cost` (EC) is the mean cost of a planned task: the rewards of tasks that
+    are done, and NOTICE_COST for each notified worker.
     """
 
     planned: int
@@ -45,9 +46,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastOutcome:
-    """The same figures as `Outcome` for geocasts, over the tasks that a geocast reaches.
+    """The figures of `Outcome` for geocasts, over the tasks that a geocast reaches.
 
-    `regions` is their number of regions.
+    `regions` is the mean number of regions in a geocast.
     """
 
     planned: int
@@ -99,7 +100,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Return the figures of geocasts with the workers in their regions, as `outcome` does."""
+    """Return the figures of geocasts, computed like `outcome` from the workers in their regions."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():
@@ -123,11 +124,12 @@ def _metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Flo
 
 
 def _one(chance: Floats, near: Floats, radius: float) -> tuple[float, float, float, float, float]:
-    """Return success with the workers as they are and redrawn, distance, workers, error of 2r/3.
+    """Return one task's success, redrawn success, travel distance, workers and distance error.
 
-    `chance` and `near` (k,) are the chances and distances of the notified workers, nearest first.
+    `chance` and `near` (k,) are the acceptance probabilities and the distances in metres of the
+    notified workers, nearest first.
     """
-    # Worker k travels if worker k accepts and no nearer worker does.
+    # Worker k travels if worker k accepts and no nearer worker accepts.
     nobody = np.cumprod(1 - chance)
     first = chance * np.concatenate([[1.0], nobody[:-1]])
     success = float(first.sum())

@@ -1,4 +1,4 @@
-"""Staff access to the admin: their organisations' rows, mostly read-only.
+"""Access of staff to the admin, mostly read-only and limited to their organisations' rows.
 
 The desk, mentioned here and elsewhere, is the site's signed-in area for members.
 """
@@ -78,5 +78,5 @@ class OrganisationScoped(ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False, since everything that was paid for must remain on record."""
+        """Return False, since every object that spent privacy budget must stay on record."""
         return False

@@ -21,9 +21,9 @@ class CountsInFiles(BaseCache):
     Django's file cache is unsuitable for counters. It reads a counter and writes it back, so one of
     two concurrent increments can be lost. Each increment also resets the expiry time to 300 seconds
     from then. And above 300 entries it deletes a random third, so a client that sends requests
-    under many names could erase anybody's counter. Here a lock makes each operation atomic, and
-    increments leave the expiry time unchanged. Once there are `MAX_COUNTS` counters, expired ones
-    are deleted first, then those that expire soonest.
+    under many names could erase other clients' counters. Here a lock makes each operation atomic,
+    and increments leave the expiry time unchanged. Once there are `MAX_COUNTS` counters, expired
+    ones are deleted first, then those that expire soonest.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:

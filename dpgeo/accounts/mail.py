@@ -1,4 +1,4 @@
-"""Check of whether this installation can send mail, as password resets require."""
+"""Check that this installation can send mail, which password resets need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WITHOUT_MAILBOX = {
     "django.core.mail.backends.console.EmailBackend",
     "django.core.mail.backends.dummy.EmailBackend",
 }
-"""Mail backends that reach nobody, or write to the log, which must not contain reset links."""
+"""Mail backends that deliver no mail. One writes to the log, which must not contain reset links."""
 
 
 def sends_mail() -> bool:

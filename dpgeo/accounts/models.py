@@ -120,7 +120,7 @@ class Scope(models.TextChoices):
 class ApiKey(models.Model):
     """A key with which an API client authenticates; only a hash of its secret is stored.
 
-    A key acts in the name of the user who created it, in one organisation, and stops working when
+    A key acts on behalf of the user who created it, in one organisation, and stops working when
     that user's membership ends. The secret has 256 random bits, so a single SHA-256 protects it as
     well as a slow hash would. Only the day on which the key was last used is recorded, which is
     enough to find forgotten keys.

@@ -2,9 +2,9 @@
 
 The counters are in the cache named "throttle", which all processes share. By default it consists of
 files next to the database, which need no additional server and no database write per request. If
-several machines serve the site, it is Redis. IP addresses are stored only as keyed hashes, for two
-windows. If the cache fails, requests are not limited, so that a broken cache does not close the
-site; even then, each password guess takes a tenth of a second of CPU time.
+several machines serve the site, the cache is Redis. IP addresses are stored only as keyed hashes,
+for two windows. If the cache fails, requests are not limited, so that the failure does not take the
+site down; even then, each password guess takes a tenth of a second of CPU time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
-    # Catch all errors, because Redis and files fail in many ways and no failure may close the site.
+    # Catch all errors, because Redis and files fail in many ways, and no failure may take the site
+    # down.
     except Exception as error:
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None
@@ -43,7 +44,7 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
 
 
 def address_of(request: Any) -> str:
-    """Return the IPv4 address of a request's client, or its IPv6 network of 64 bits."""
+    """Return the IPv4 address of a request's client, or its /64 network for IPv6."""
     text = str(BaseThrottle().get_ident(request))
     try:
         address = ipaddress.ip_address(text)

@@ -47,8 +47,8 @@ NEEDED_SCOPE: dict[str, Scope | None] = {
 }
 """The scope that an API key needs for each action, in addition to its user's role.
 
-None means that no scope is needed. No key may do an action that is missing here, such as seeing
-private details.
+None means that no scope is needed. No key may perform an action that is missing here, such as
+seeing private details.
 """
 
 RANK = {role: rank for rank, role in enumerate(Role)}
@@ -110,7 +110,7 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
     """Return whether a user may manage an organisation's budgets and keys.
 
-    API keys never may.
+    Requests with an API key never may.
     """
     if isinstance(user, User) and user.acting_key:
         return False

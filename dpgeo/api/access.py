@@ -35,7 +35,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
 
 LONGEST_HIDDEN = timedelta(days=7)
-"""The longest time for which the API hides from an API key that a job has ended."""
+"""Longest time for which the API keeps the end of a job hidden from API keys."""
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """Scopes that let an API key see its organisation's drafts; either one suffices."""
@@ -132,8 +132,8 @@ def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
     """Raise Conflict if `user` may not know yet that all these jobs have ended.
 
-    If the action were allowed earlier, its success would tell the key's owner how long the jobs
-    ran.
+    If the action were allowed earlier, its success would reveal to the key's owner how long the
+    jobs ran.
     """
     if not is_settled(user, jobs):
         raise Conflict("Work is not done; try again when the job is.")

@@ -126,7 +126,7 @@ class ApiView(APIView):
 
 
 class NothingHere(ApiView):
-    """View for unknown URLs, which responds with 404 and a JSON problem instead of a page."""
+    """View for unknown URLs, which responds with 404 and a problem document instead of a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise Http404 for any method."""
@@ -141,13 +141,13 @@ class DocumentView(ApiView):
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Return the JSON object into which the serializer class `document` turns `thing`."""
+        """Serialize `thing` with the serializer class `document`, and return the JSON object."""
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
     ) -> HttpResponse:
-        """Return a response with `body`, which is JSON text already."""
+        """Return a response with `body`, which is already JSON text."""
         return HttpResponse(
             body, content_type=media_type, headers={"Cache-Control": caching(personal)}
         )

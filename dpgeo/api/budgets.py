@@ -25,7 +25,9 @@ class BudgetsView(DocumentView):
 
     @operation("budgets", "List budgets", BudgetListSerializer, tag="budgets")
     def get(self, request: Request) -> Response:
-        """List each dataset's budget: declared, spent or reserved, and left."""
+        """List each dataset's budget: the declared total, what is spent or reserved, and what is
+        left.
+        """
         datasets = datasets_visible_to(self.actor).prefetch_related("ledger__datasets")
         rows, cursor = page(
             datasets, BY_SLUG, limit=self.query["limit"], cursor=self.query["cursor"]

@@ -64,7 +64,7 @@ def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """Return `document` as JSON text, with a last member `name` that lists `texts`."""
+    """Return `document` as JSON text, with an additional last member `name` that lists `texts`."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 

@@ -34,7 +34,9 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""Computing the notified regions of one task takes as long as planning this many tasks."""
+"""Computing one task's notified regions takes as long as planning this many tasks, and counts as
+much.
+"""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -50,7 +52,7 @@ class Names(Items):
 
 
 class OnAMap(Body):
-    """Tasks, and the release on which they are planned."""
+    """A request body with tasks and the release on whose map they are planned."""
 
     release = Text("The id of a published release.")
     tasks = Items(
@@ -159,7 +161,7 @@ class PlanView(DocumentView):
         """Compute whom to notify and what to offer for each task, from a published map alone.
 
         Nothing is stored, no private data are read and no budget is spent. If one task cannot be
-        planned, the response says why, and the other tasks are planned all the same.
+        planned, the response says why, and the other tasks are still planned.
         """
         fields = read_body(request, Planned)
         release = release_to_plan_on(fields["release"])

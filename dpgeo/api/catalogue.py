@@ -32,7 +32,7 @@ SYNTAX = Query(
 
 
 class CatalogueView(DocumentView):
-    """Every published release, for harvesters."""
+    """The catalogue of all published releases, for harvesters."""
 
     queries = (LIMIT, CURSOR, SYNTAX)
 

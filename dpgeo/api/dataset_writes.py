@@ -1,4 +1,4 @@
-"""Request bodies for declaring and changing datasets, and who may set budgets."""
+"""Request bodies for declaring and changing datasets, with a check of who may set budgets."""
 
 from __future__ import annotations
 

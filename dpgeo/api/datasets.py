@@ -118,9 +118,10 @@ class DatasetView(DocumentView):
     def patch(self, request: Request, slug: str) -> Response:
         """Change what was declared.
 
-        Texts can change at any time; the privacy unit, study area, time zone, public attributes and
-        the days that the data cover only before the columns of the first file are confirmed. Once a
-        file has been uploaded, the study area can only be exchanged for another named place.
+        Texts can change at any time. The privacy unit, study area, time zone, public attributes and
+        the days that the data cover can change only before the columns of the first file are
+        confirmed. Once a file has been uploaded, the study area can only be replaced by another
+        named place.
         """
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, DatasetUpdate))

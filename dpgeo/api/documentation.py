@@ -1,4 +1,4 @@
-"""The OpenAPI schema, and the documentation page that is made from it."""
+"""The OpenAPI schema, and the documentation page generated from it."""
 
 from __future__ import annotations
 

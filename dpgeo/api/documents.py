@@ -1,8 +1,8 @@
-"""Base class of the API's documents, from which both schema and content are made.
+"""Base class of the API's documents, which defines both their schema and their content.
 
 A field takes its value from the serializer's method `get_<field>` if there is one, otherwise from
 the attribute `source`, which defaults to the field's name. Only declared fields are sent. Public
-documents depend on the private data only through a release's files: they never tell how much of a
+documents depend on the private data only through a release's files: they never reveal how much of a
 budget is left, when jobs ran or how many rows there are.
 """
 
@@ -88,5 +88,5 @@ def address_of(request: AnyRequest, name: str, *values: object) -> str:
 
 @functools.lru_cache(maxsize=16_384)
 def _path(name: str, *values: object) -> str:
-    """Return the path of the URL pattern `name`, cached because lists hold many URLs."""
+    """Return the path of the URL pattern `name`. It is cached, because lists contain many URLs."""
     return reverse(name, args=values)

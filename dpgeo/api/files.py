@@ -33,7 +33,7 @@ SMALL = 1 << 18
 """Files of at most this many bytes are read into memory instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Suffixes of the files that browsers are told to show; they save all others."""
+"""Suffixes of the files that browsers should display; all other files are downloaded."""
 
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in FORMATS),

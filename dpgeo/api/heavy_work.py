@@ -1,4 +1,4 @@
-"""A limit on how many expensive requests a web process computes at a time.
+"""Limit on the number of expensive requests that a web process computes at a time.
 
 The limit keeps threads free for all other requests.
 """
@@ -14,13 +14,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from dpgeo.api.problems import Busy
 
 AT_A_TIME = 2
-"""How many expensive requests are computed at a time: half the threads of a web process
+"""Number of expensive requests that are computed at a time: half the threads of a web process
 (`dpgeo.config.gunicorn`).
 """
 
 WAITING = 1
-"""How many expensive requests may wait for their turn, so that one thread stays free for other
-requests.
+"""Number of expensive requests that may wait for their turn, so that one thread stays free for
+other requests.
 """
 
 LONGEST_WAIT_SECONDS = 1.0
@@ -37,7 +37,7 @@ View = TypeVar("View")
 def turn() -> Iterator[None]:
     """Wait until fewer than AT_A_TIME requests are being computed, then run the block.
 
-    Raises Busy if too many requests are waiting, or after LONGEST_WAIT_SECONDS.
+    Raises Busy if too many requests are already waiting, or after LONGEST_WAIT_SECONDS.
     """
     if not _admitted.acquire(blocking=False):
         raise Busy

@@ -35,8 +35,8 @@ SAME_FILE = OpenApiParameter(
 def read_idempotency_key(request: Request) -> str:
     """Return the header Idempotency-Key. Raises InvalidInput if it is missing or malformed.
 
-    Without this key, a request that is sent again because its response was lost would be paid for
-    twice, and spent budget never comes back.
+    Without this key, a request that is sent again because its response was lost would spend budget
+    twice, and spent budget cannot be recovered.
     """
     name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
     if not re.fullmatch(r"[!-~]{1,200}", name):
@@ -52,10 +52,10 @@ def id_named(dataset: Dataset, what: str, name: str) -> UUID:
     """Return the id of the object that a request creates.
 
     The id is computed from the dataset, the kind of object `what` and the client's `name` for the
-    request. It depends on the dataset, so that no name refers to another organisation's job. A draw
-    of noise is found again by the id of its job, even after a backup was restored. After a restore,
-    a new dataset may get the primary key of a lost one, but must not get the lost dataset's draws.
-    The id therefore also depends on the time at which the dataset was declared.
+    request. It depends on the dataset, so that no name can refer to another organisation's job. A
+    draw of noise is looked up by the id of its job, even after a backup was restored. After a
+    restore, a new dataset may get the primary key of a lost one, but must not get the lost
+    dataset's draws. The id therefore also depends on the time at which the dataset was declared.
     """
     facts = f"dpgeo {what} {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()

@@ -30,8 +30,8 @@ class JobView(DocumentView):
     def get(self, request: Request, job_id: UUID) -> Response:
         """Get the state of a job: working or done. Ask again every minute until it is done.
 
-        To an API key, a job is shown as done only at fixed times after it was requested: after 1,
-        5, 15 or 60 minutes, or after a whole number of hours from two on.
+        An API key sees that a job is done only at fixed times after the request: after 1, 5, 15 or
+        60 minutes, or after any whole number of hours from two on.
         """
         return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
 

@@ -29,7 +29,7 @@ from dpgeo.releases.released_layers import layer_declare
 SLUG = in_path("slug", "The dataset's short name.")
 
 MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
-"""Enough for the largest file in Base64."""
+"""Largest request body in bytes, enough for the largest file in Base64."""
 
 KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
@@ -147,7 +147,7 @@ class LayerSerializer(Document):
     def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
         """Return whether the layer was declared before any upload about the same people.
 
-        Returns None for a layer of version 0.1, which did not record it.
+        Returns None for a layer declared with version 0.1, which did not record this.
         """
         return declared_before_upload(layer)
 

@@ -13,7 +13,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 
 
 class MechanismsView(DocumentView):
-    """Every mechanism of this server."""
+    """The list of this server's mechanisms."""
 
     @operation(
         "mechanisms",

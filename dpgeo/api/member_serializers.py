@@ -2,12 +2,12 @@
 
 A job is shown only as "working" or "done". It becomes "done" at a public time, which is one of the
 times fixed when the job was requested (`jobs.slots`). A job that failed or was cancelled is "done"
-without a result. This much cannot be hidden: whoever may publish sees that there is no release, and
-API clients must know when to stop waiting. All other facts may depend on the private data, for
+without a result. This much cannot be hidden: users who may publish see that there is no release,
+and API clients must know when to stop waiting. All other facts may depend on the private data, for
 example because a file was too large for the machine's memory: why and at which step a job failed,
-how long it ran, how often it was tried, and whether it failed or was cancelled. Asking for these
-facts would cost no epsilon and could be repeated without limit. They are therefore shown only at
-the desk, the site's signed-in area, to people who may see private facts. Times and progress are
+how long it ran, how often it was tried, and whether it failed or was cancelled. Requests for these
+facts would cost no epsilon and could be repeated without limit. The facts are therefore shown only
+at the desk, the site's signed-in area, to people who may see private facts. Times and progress are
 left out here for the same reason.
 """
 
@@ -57,7 +57,7 @@ def is_usable(upload: Upload) -> bool:
     """Return whether the API shows a file as one from which releases can be made.
 
     The API may still be hiding that the job that reads the file has ended, or that the file was
-    erased. Until it tells, this returns the earlier answer.
+    erased. Until the API shows this, the function returns the earlier answer.
     """
     if upload.job is not None and not upload.job.is_end_shown:
         return False
@@ -66,7 +66,7 @@ def is_usable(upload: Upload) -> bool:
 
 
 class JobSerializer(Document):
-    """A background job. Only the desk tells why a job has no result."""
+    """A background job. Only the desk shows why a job has no result."""
 
     id = serializers.UUIDField(source="job_id")
     url = Address("api:job", source="job_id")
@@ -114,14 +114,14 @@ class UploadSerializer(Document):
     job_url = serializers.URLField(allow_null=True)
 
     def get_offset(self, file: Upload | Transfer) -> int:
-        """Return how many bytes of the file have arrived."""
+        """Return the number of bytes of the file that have arrived."""
         return file.size if isinstance(file, Upload) else file.offset
 
     def get_state(self, file: Upload | Transfer) -> str:
         """Return one of UPLOAD_STATES; it does not depend on the file's content.
 
-        A file that cannot be read waits as any other. It is done once its bytes are deleted because
-        nobody confirmed its columns.
+        An unreadable file stays "received", like any other. If nobody confirms the columns, its
+        bytes are deleted and the state becomes "done".
         """
         if isinstance(file, Transfer):
             return "receiving"
@@ -140,13 +140,13 @@ class UploadSerializer(Document):
 
 
 class OpenUploadsSerializer(Document):
-    """The files of a dataset that are arriving or whose columns are not confirmed yet."""
+    """The files of a dataset that are still being sent or whose columns are not confirmed yet."""
 
     results = UploadSerializer(many=True)
 
 
 class ColumnsSerializer(Document):
-    """The name of the column for each role, or an empty text if no column has the role."""
+    """The column name for each role, or an empty text if no column has the role."""
 
     longitude = serializers.CharField(allow_blank=True)
     latitude = serializers.CharField(allow_blank=True)
@@ -169,11 +169,15 @@ class PreviewSerializer(Document):
     suggested = ColumnsSerializer(help_text="A guess; check it, then confirm it.")
 
     def get_columns(self, preview: Preview) -> list[str]:
-        """Return the column names, or an empty list if they stand in the rows themselves."""
+        """Return the column names, or an empty list if only the rows could reveal them."""
         return preview.columns if preview.tells_columns else []
 
     def get_suggested(self, preview: Preview) -> Columns:
-        """Return a guess from the file's header or, without a header, from its name alone."""
+        """Return the guessed column for each role.
+
+        The guess uses the file's header or, if the column names depend on rows, only the file's
+        name.
+        """
         shown = preview.suggested
         if not preview.tells_columns:
             points = preview.named_format.startswith("geojson")  # its one column has this name
@@ -245,7 +249,7 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """The root-mean-square errors to expect in a busy place's count, from guesses alone."""
+    """The expected root-mean-square errors of a busy place's count, computed from guesses alone."""
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."
@@ -263,7 +267,7 @@ class AdviceSerializer(Document):
 
 
 class QuoteSerializer(Document):
-    """What a release would cost and how noisy it would be. Nothing is reserved."""
+    """The cost and the expected noise of a release. Nothing is reserved."""
 
     dataset = serializers.SlugField()
     mechanism = serializers.CharField(source="request.mechanism")

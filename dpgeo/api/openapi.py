@@ -171,7 +171,7 @@ class OperationSchema(AutoSchema):
         return described
 
     def get_operation(self, *args: Any) -> dict[str, Any] | None:
-        """Return the operation's description, with what drf-spectacular cannot express.
+        """Return the operation's description, adding what drf-spectacular cannot express.
 
         The response 206, part of a file, may have any media type. The web server responds to every
         operation with 414 if the URL is too long. Returns None if drf-spectacular does.

@@ -31,16 +31,16 @@ LET_THROUGH = {
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
     *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
 }
-"""Names of URLs to which POST is let through because it only reads, signs in or out, or ends
-something.
+"""Names of URLs to which POST is let through, because it only reads, signs in or out, or deletes,
+revokes, rejects, withdraws or cancels something.
 """
 
 LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
-"""The desk's actions on releases that are let through, too."""
+"""The desk's actions on releases that are also let through."""
 
 
 class OutageMiddleware:
-    """Middleware that refuses requests if there is no way to store what they send."""
+    """Middleware that refuses requests while their content cannot be stored."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -60,7 +60,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
-    """Return a problem for API clients, JSON for the desk's scripts or a page for people."""
+    """Return a problem document for API clients, JSON for the desk's scripts, or an HTML page."""
     if request.path.startswith(ADDRESSES):
         return outage_problem(outage, request)
     full = lacks_space(request, outage)
@@ -80,7 +80,7 @@ def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:
 
 
 def _missing(request: HttpRequest) -> Outage | None:
-    """Return the outage that is the reason to refuse a request, or None to let it through.
+    """Return the outage because of which a request must be refused, or None to let it through.
 
     Only the request's URL and headers are read.
     """
@@ -94,7 +94,10 @@ def _missing(request: HttpRequest) -> Outage | None:
 
 
 def _body_length(request: HttpRequest) -> int:
-    """Return the header Content-Length, or 0 if it is not a number; the view then refuses it."""
+    """Return the header Content-Length, or 0 if it is not a number.
+
+    In that case the view refuses the request.
+    """
     length = request.META.get("CONTENT_LENGTH") or ""
     return int(length[:18]) if length.isascii() and length.isdigit() else 0
 

@@ -1,6 +1,6 @@
 """Cursor pagination, which keeps pages stable while objects are added.
 
-All pages are equally fast.
+Every page takes equally long to fetch, however far down the list it is.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def next_url(request: HttpRequest, cursor: str | None) -> str | None:
 
 
 def write_cursor(values: Sequence[Any]) -> str:
-    """Encode a row's values of the order's fields as text for URLs."""
+    """Encode the values of a row's sort fields as text for URLs."""
     texts = [value.isoformat() if isinstance(value, date) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(texts).encode()).decode().rstrip("=")
 
@@ -90,7 +90,7 @@ def _value(name: str, value: object) -> Any:
 
 
 def _beyond(order: Order, values: Sequence[Any]) -> Q:
-    """Return the filter for the rows that follow the row with these values of the order's fields.
+    """Return the filter for the rows that follow the row with these values of the sort fields.
 
     Rows are compared field by field: (a, b) > (x, y) if a > x, or if a = x and b > y.
     """

@@ -173,7 +173,8 @@ class.
 """
 
 RETRY_SECONDS = {Outage.SPACE: 300, Outage.READ_ONLY: 300, Outage.DATABASE: 30}
-"""Seconds after which to repeat a request that failed because of an outage, by outage."""
+"""Seconds to wait before repeating a request that failed because of an outage, by kind of outage.
+"""
 
 TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-upload"}
 """URL names of the views to which clients send files."""
@@ -225,7 +226,7 @@ class NoSpace(exceptions.APIException):
 
 
 class Busy(exceptions.APIException):
-    """Response 503: as many expensive requests as allowed are already being computed."""
+    """Response 503: too many expensive requests are already being computed or waiting."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = BUSY.remedy
@@ -240,7 +241,10 @@ UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadableP
 def answer(
     kind: Problem, detail: str = "", *, field: str = "", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return a response with a problem, which caches may not store as its cause may go away."""
+    """Return a response with a problem document.
+
+    Caches may not store it, because the cause of the problem may go away.
+    """
     document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)
     response["Cache-Control"] = "no-store"

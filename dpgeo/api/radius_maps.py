@@ -1,4 +1,4 @@
-"""Radius maps: how far around any place people have to be notified."""
+"""Radius maps, which show how far from each place people must be notified of a task."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ class RadiusMapBody(Conditions):
 
 @extend_schema_field({"type": "array", "items": FEATURE})
 class FeaturesField(serializers.JSONField):
-    """Features in the order in which they are drawn."""
+    """Features of a radius map, in drawing order."""
 
 
 @extend_schema_field(POINTS)
 class PointsField(serializers.JSONField):
-    """Values at the points of the lattice."""
+    """Values at the lattice points of a radius map."""
 
 
 class RadiusMapSerializer(Document):
-    """A radius map, a GeoJSON feature collection; it is not stored."""
+    """A radius map, as a GeoJSON feature collection. It is not stored."""
 
     type = serializers.CharField()
     release = serializers.CharField()
@@ -131,7 +131,7 @@ class RadiusMapSerializer(Document):
 
 
 class RadiusMapView(DocumentView):
-    """Radius maps, computed anew or from this process's memory."""
+    """Radius maps, computed on request or taken from this process's cache."""
 
     @operation(
         "plan_radius",
@@ -144,11 +144,12 @@ class RadiusMapView(DocumentView):
     )
     @heavy
     def post(self, request: Request) -> Response | HttpResponse:
-        """Map how far around any place people have to be notified, from a published map alone.
+        """Map how far from each place people must be notified of a task, from a published map
+        alone.
 
-        Bands and lines lie at 1, 2, 5, 10, 20, ... metres; the rest of the study area is out of
-        reach: there the target cannot be met within the travel limit at this reward. Nothing is
-        stored, no private data are read and no budget is spent.
+        Bands and lines lie at 1, 2, 5, 10, 20, ... metres. The rest of the study area is out of
+        reach, because there the target cannot be met within the travel limit at this reward.
+        Nothing is stored, no private data are read and no budget is spent.
         """
         fields = read_body(request, RadiusMapBody)
         if fields["format"] not in {GEOJSON, GEOPACKAGE}:

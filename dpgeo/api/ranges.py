@@ -35,8 +35,8 @@ from dpgeo.releases.selectors import released_of
 MOST_REGIONS = 1_000
 
 MOST_CORNERS = 5_000
-"""The most corners that all regions of a request may have together. Checking whether a polygon is
-valid may take time that grows with the square of its number of corners.
+"""Largest number of corners in all regions of a request together. Checking whether a polygon is
+valid can take time quadratic in its number of corners.
 """
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -66,7 +66,7 @@ LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
 
 
 class Layer(Anything):
-    """The name of a layer."""
+    """Request field that holds the name of a layer."""
 
     schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
 
@@ -81,7 +81,7 @@ class Layer(Anything):
 
 
 class Corners(Anything):
-    """The edges of a box: [west, south, east, north] in degrees."""
+    """Request field that holds the edges of a box: [west, south, east, north] in degrees."""
 
     schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
 
@@ -100,7 +100,7 @@ class Corners(Anything):
 
 
 class Regions(Body):
-    """The regions to count in, and the layer to count with."""
+    """A request body with the regions in which to count, and the layer to use."""
 
     bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
     polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
@@ -121,7 +121,7 @@ class Interval(NamedTuple):
 
 
 class RegionAnswer(NamedTuple):
-    """The answer for one region, and the region's id, or None if it has no id.
+    """The answer for one region, with the region's id, which is None if the region has none.
 
     `scaled` is the answer scaled to a total of all the data, or None if it cannot be scaled.
     """
@@ -140,7 +140,7 @@ class ScaledSerializer(Document):
 
 
 class ScalingSerializer(Document):
-    """How answers are scaled to the release's own noisy total of all the data."""
+    """The scaling of answers to the release's own noisy total of all the data."""
 
     counted = serializers.ChoiceField(
         source="counted.value",
@@ -428,7 +428,7 @@ def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
 
 @lru_cache(maxsize=8)
 def _scaling(release_id: str, sha256: str) -> Scaling | None:
-    """Return how the counts of a release are scaled, or None. The result is cached."""
+    """Return the scaling of a release's counts, or None if they are not scaled. It is cached."""
     released = _released(release_id, sha256)
     return scaling_of(released, layers(released)) if released.totals else None
 
@@ -515,7 +515,7 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """Return a GeoJSON polygon as a shape. Raises InvalidInput, which says how to mend it."""
+    """Return a GeoJSON polygon as a shape. Raises InvalidInput, which says how to fix it."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:

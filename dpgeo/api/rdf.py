@@ -2,9 +2,9 @@
 
 A node is a dict in compact JSON-LD: "@id" (absent for a blank node), one "@type", and properties
 with prefixed names. A value is a text, a node, {"@value": text, "@type": datatype}, or a list of
-these. `PREFIXES` names every prefix. This module writes the two other syntaxes itself, because the
-text of each dataset is cached by itself and joined to a page: a library would parse every page
-anew.
+these. `PREFIXES` names every prefix. This module writes Turtle and RDF/XML itself, because the text
+of each dataset is cached separately and joined into pages, whereas a library would have to parse
+and write every page anew.
 """
 
 from __future__ import annotations

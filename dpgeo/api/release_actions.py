@@ -149,7 +149,7 @@ class Requested(Titled, Priced):
 
 
 class Publication(Body):
-    """A publication of a draft, with what was read of it."""
+    """A request body for publishing a draft, with the checksum of the notes that were read."""
 
     notes_sha256 = Text(
         "The checksum of the draft's notes, as its description gives it: needed where there are "
@@ -159,7 +159,7 @@ class Publication(Body):
 
 
 class NoteSent(Body):
-    """A note on a map."""
+    """A note on a map, as a client sends it."""
 
     text = Text(
         f"Plain text of one line, at most {LONGEST_NOTE} characters. Say only what the released "
@@ -171,7 +171,7 @@ class NoteSent(Body):
 
 
 class Notes(Body):
-    """The notes on a map."""
+    """A request body with all notes on a map."""
 
     notes = Items(
         f"At most {MOST_NOTES} notes, in the order of their numbers; they replace the former ones.",
@@ -180,7 +180,7 @@ class Notes(Body):
 
 
 class Rejection(Body):
-    """A rejection of a draft, with its reason."""
+    """A request body for rejecting a draft, with the reason."""
 
     reason = Text("Why it is not published. Only members see this.")
 
@@ -267,7 +267,7 @@ class NotesView(ReleaseActionView):
 
     @decision("release_notes", "Write notes on a map", body=Notes)
     def put(self, request: Request, release_id: str) -> Response:
-        """Replace the notes on a draft, which its publication makes public and fixes.
+        """Replace the notes on a draft. Publishing the draft makes them public and final.
 
         Notes are the publisher's own words, shown at positions on the map. If somebody without the
         right to publish writes them, the draft waits for an approver.
@@ -277,7 +277,10 @@ class NotesView(ReleaseActionView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call `service`, whether or not the release's job has ended: notes do not tell."""
+        """Call `service`, even if the user may not know yet whether the release's job has ended.
+
+        Writing notes does not reveal this.
+        """
         service(release=release, by=self.actor, **fields)
 
 
@@ -288,7 +291,7 @@ class RejectView(ReleaseActionView):
 
     @decision("release_reject", "Reject a draft", body=Rejection)
     def post(self, request: Request, release_id: str) -> Response:
-        """Decide that a finished draft is never published.
+        """Reject a finished draft, which is then never published.
 
         The decision may depend only on the draft. The draft's files are deleted, and its cost stays
         spent.
@@ -334,7 +337,7 @@ class CancelView(ReleaseActionView):
         """Cancel a release before its job starts, and refund its cost.
 
         Only members can cancel a release. If an API key could do so, the success of its request
-        would tell when earlier jobs ended.
+        would reveal when earlier jobs ended.
         """
         return self.act(request, release_id, release_cancel)
 
@@ -349,7 +352,7 @@ class RetryView(ReleaseActionView):
         """Write the files of a release whose noise was drawn before its job stopped.
 
         This costs nothing, and repeating it changes nothing. For a release without a draw the
-        response is 409, because noise is never drawn twice: request a new release instead.
+        response is 409, because noise is never drawn twice. Request a new release in that case.
         """
         return self.act(request, release_id, release_retry)
 
@@ -417,7 +420,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if `release` was requested with other fields than those wanted now.
+    """Raise Conflict if `release` was requested with fields that differ from the present ones.
 
     `release` is the one that was made for the same idempotency key.
     """

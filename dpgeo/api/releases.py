@@ -114,7 +114,7 @@ class ReleasesView(DocumentView):
         links={"job": {"job_id": f"{BODY}/id"}},
     )
     def post(self, request: Request) -> Response:
-        """Pay for a release and queue its job.
+        """Request a release: debit its cost and queue its job.
 
         The response describes the job. If the same request is sent again, the response is 200 and
         describes the same job.
@@ -176,7 +176,8 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if first := query["published_from"]:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        # Compare with the end of the day, because the calendar's very last day has no next day.
+        # Compare with the end of the day, because the last date that Python supports has no next
+        # day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 

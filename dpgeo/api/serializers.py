@@ -91,7 +91,7 @@ class PureEpsilonField(serializers.CharField):
 
 
 class DayField(serializers.DateField):
-    """A date: the day (UTC) of a moment, without the time.
+    """The UTC date of a point in time, without the time of day.
 
     Some releases are published as soon as their job ends. Their exact time of publication would
     reveal how long the job ran, which depends on the private data.
@@ -129,7 +129,7 @@ class LedgerUnits:
 
 
 class PointsSerializer(Document):
-    """An amount of privacy for points: a level within a radius."""
+    """An amount of privacy budget for points: a privacy level within a radius."""
 
     level = serializers.CharField(
         help_text='"ln 4", or a decimal number. A report moved by the radius changes the odds at '
@@ -160,7 +160,7 @@ class PointsSerializer(Document):
 
 
 class PrivacySerializer(Document):
-    """The promise to the people in a dataset, covering all its releases together."""
+    """The privacy promise to the people in a dataset, covering all its releases together."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     total_epsilon = EpsilonField(
@@ -191,7 +191,7 @@ class PrivacySerializer(Document):
     )
 
     def get_sentence(self, dataset: Dataset) -> str:
-        """Return the sentence with the promise for the total budget, spent or not."""
+        """Return the privacy promise of the whole budget, spent or not, as a sentence."""
         return lifetime_of(dataset).sentence
 
     def get_verdict(self, dataset: Dataset) -> str:
@@ -199,7 +199,7 @@ class PrivacySerializer(Document):
         return lifetime_of(dataset).counts.verdict.value
 
     def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
-        """Return how many of 100 guesses at somebody's presence can at most be right.
+        """Return how many of 100 guesses at somebody's presence can be right at most.
 
         The guesser may use all releases of counts. Returns None from 99 on.
         """
@@ -223,7 +223,7 @@ class PrivacySerializer(Document):
 
 
 class PromiseSerializer(Document):
-    """The promise of a single release."""
+    """The privacy promise of a single release."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     verdict = serializers.ChoiceField(choices=[each.value for each in Verdict])
@@ -242,7 +242,7 @@ class PromiseSerializer(Document):
         return promise_of(release).bound.verdict.value
 
     def get_right_guesses_in_100(self, release: Release) -> int | None:
-        """Return how many of 100 guesses can at most be right, or None from 99 on."""
+        """Return how many of 100 guesses can be right at most, or None from 99 on."""
         return promise_of(release).bound.figure
 
 
@@ -273,7 +273,7 @@ class DatasetReferenceSerializer(Document):
 
 
 class TotalsPlanSerializer(Document):
-    """What is spent on noisy totals of the people, sightings and visits in all the data."""
+    """The part of epsilon spent on noisy totals of people, sightings and visits in all the data."""
 
     percent = serializers.IntegerField(help_text="The share of epsilon, in per cent.")
     most_sightings = serializers.IntegerField(
@@ -285,7 +285,7 @@ class TotalsPlanSerializer(Document):
 
 
 class NoteSerializer(Document):
-    """Words of the publisher at a position on the map. They are not figures of the release."""
+    """A text by the publisher at a position on the map. It is not one of the release's figures."""
 
     text = serializers.CharField(help_text="Plain text.")
     longitude = serializers.FloatField()
@@ -398,7 +398,7 @@ class ReleaseSerializer(Document):
         return dict(sorted(release.parameters.items()))
 
     def get_notes(self, release: Release) -> list[Note]:
-        """Return the notes; empty if the release is not served any more."""
+        """Return the notes; empty if the release is no longer served."""
         return release.notes if release.rules.served else []
 
     def get_notes_sha256(self, release: Release) -> str:
@@ -441,7 +441,7 @@ ReleaseListSerializer = page_of(
 
 
 class AttributeSerializer(Document):
-    """A public attribute: a declared column of which anybody may know every report's value."""
+    """A public attribute: a declared column whose value in every report may be known to anybody."""
 
     column = serializers.CharField()
     values = serializers.ListField(

@@ -1,4 +1,4 @@
-"""View of a layer as CSV for spreadsheets, rewritten from its file on request."""
+"""View of a layer as CSV for spreadsheets, converted on request from the layer's CSV file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SpreadsheetView(ApiView):
     def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get a layer's CSV with a byte order mark, centres, and the requested decimal sign.
 
-        It has no outlines. For a layer of more than 4 MB the response is 404, because no
+        The CSV has no outlines. For a layer of more than 4 MB the response is 404, because no
         spreadsheet opens it well.
         """
         release = release_of(request, release_id)

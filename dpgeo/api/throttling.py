@@ -1,4 +1,4 @@
-"""Request limits per minute, by API key or, without one, by IP address."""
+"""Request limits per minute, by API key or, for requests without a key, by IP address."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 
 SECONDS_A_REQUEST = 0.05
-"""Seconds of processor time that count as one more request: 600 requests correspond to
-30 seconds.
+"""Seconds of processor time that count as one more request, so that 600 requests correspond to 30
+seconds.
 """
 
 

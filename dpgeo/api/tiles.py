@@ -84,7 +84,7 @@ class TileJsonView(DocumentView):
 
 
 class StyleView(DocumentView):
-    """The MapLibre style of a layer, with this server's addresses."""
+    """The MapLibre style of a layer, with URLs on this server."""
 
     counted = False
     queries = (
@@ -106,7 +106,7 @@ class StyleView(DocumentView):
         errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
-        """Get the colours and classes with which the map opens, for MapLibre and Mapbox GL."""
+        """Get the map's initial colours and classes as a style for MapLibre and Mapbox GL."""
         release = release_of(request, release_id)
         check_served(release)
         stored = file_of(release, layer + maplibre_style.SUFFIX)
@@ -183,7 +183,7 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
-    """Open a PMTiles archive, of which only the byte ranges that are needed are read.
+    """Open a PMTiles archive, reading only the byte ranges that are needed.
 
     Raises Http404 if the archive was moved or deleted in the meantime.
     """

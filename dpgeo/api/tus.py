@@ -59,7 +59,7 @@ PROTOCOL = OpenApiParameter(
 
 
 class TusView(ApiView):
-    """Base class of the views of the tus protocol."""
+    """Base class of the views for the tus protocol."""
 
     scopes: ClassVar = UPLOADING
 
@@ -70,9 +70,9 @@ class TusView(ApiView):
         return {**super().default_response_headers, **spoken}
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Treat a POST as the PATCH or DELETE that its header X-HTTP-Method-Override names.
+        """Treat a POST as the method named in its header X-HTTP-Method-Override.
 
-        Some clients can only send POST.
+        The method is PATCH or DELETE; some clients can only send POST.
         """
         named = request.headers.get("X-HTTP-Method-Override", "").upper()
         if request.method == "POST" and named in {"PATCH", "DELETE"}:
@@ -86,7 +86,7 @@ class TusView(ApiView):
             raise PreconditionFailed
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Respond with the supported extensions and the largest size; no API key is needed."""
+        """Respond with the supported extensions and the largest file size; needs no API key."""
         able = {
             "Tus-Extension": "creation,expiration,termination",
             "Tus-Max-Size": str(settings.DPGEO_MAX_UPLOAD_BYTES),
@@ -95,7 +95,7 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """Announcement of files for a dataset."""
+    """View that announces new files for a dataset."""
 
     @operation(
         "tus_create",
@@ -124,8 +124,8 @@ class TusUploadsView(TusView):
     def post(self, request: Request, slug: str) -> Response:
         """Announce a file; then send its bytes to the URL in the header Location.
 
-        Clients of the tus protocol do both by themselves. That URL without its last part, /tus, is
-        the URL of the upload itself, at which the file's columns can be previewed and confirmed.
+        Tus clients do both automatically. The same URL without the final `/tus` is the upload
+        itself, where the file's columns can be previewed and confirmed.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)
@@ -143,7 +143,7 @@ class TusUploadsView(TusView):
 
 
 class TusUploadView(TusView):
-    """One file and its bytes."""
+    """View that receives, reports on and deletes one file."""
 
     def head(self, request: Request, upload_id: UUID) -> Response:
         """Respond with the number of bytes received; complete a file that has all its bytes."""
@@ -171,8 +171,7 @@ class TusUploadView(TusView):
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Send the next bytes of the file, any number at a time.
 
-        After an interruption, HEAD returns the number of received bytes in the header
-        Upload-Offset.
+        After an interruption, send HEAD: its header Upload-Offset has the number of bytes received.
         """
         file = find_upload_or_transfer(self.actor, upload_id)
         media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
@@ -197,13 +196,13 @@ class TusUploadView(TusView):
         errors=[409, 412, 415],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Delete the bytes that have arrived. A file that was read stays on record."""
+        """Delete the bytes received so far. A file that is being read or was read is kept."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
     def _completed(self, file: Upload | Transfer) -> Upload | Transfer:
-        """Return `file`, or the upload that it becomes if it is a transfer with all its bytes."""
+        """Return `file`, or the new upload if `file` is a transfer with all its bytes."""
         if isinstance(file, Upload) or file.offset < file.size:
             return file
         return upload_look(upload=transfer_complete(transfer=file, by=self.actor))
@@ -217,14 +216,17 @@ def standing(file: Upload | Transfer) -> dict[str, str]:
 
 
 def expiry(file: Upload | Transfer) -> dict[str, str]:
-    """Return the header that states when a transfer is deleted; no header for an upload."""
+    """Return a header with the time when a transfer is deleted, or {} for an upload."""
     if isinstance(file, Upload):
         return {}
     return {"Upload-Expires": http_date((file.touched_at + SAFE_AGE).timestamp())}
 
 
 def read_file_name(metadata: str) -> str:
-    """Return the file's name from the tus header Upload-Metadata. Raises InvalidInput."""
+    """Return the file's name from the tus header Upload-Metadata.
+
+    Raises InvalidInput if the header has no readable name.
+    """
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
     values = {key: value for key, _, value in pairs if value}
     try:

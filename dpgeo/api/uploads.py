@@ -53,7 +53,7 @@ UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRIT
 
 
 class Announcement(Body):
-    """A file to be sent."""
+    """Request body that announces a file."""
 
     file_name = Text(
         "The file's name; its ending tells the format.",
@@ -63,7 +63,7 @@ class Announcement(Body):
 
 
 class Confirmation(Body):
-    """The confirmed columns of a file."""
+    """Request body that confirms the columns of a file."""
 
     columns = Members(
         "The columns by role: longitude and latitude, or geometry; person if the dataset protects "
@@ -74,7 +74,7 @@ class Confirmation(Body):
 
 
 class UploadsView(DocumentView):
-    """The files of a dataset that are still open, and the announcement of new ones."""
+    """View that lists a dataset's unfinished files and announces new ones."""
 
     scopes: ClassVar = UPLOADING
 
@@ -82,10 +82,10 @@ class UploadsView(DocumentView):
         "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
-        """List the files that are arriving or whose columns are not confirmed yet, newest first.
+        """List the files still being uploaded, then those without confirmed columns.
 
-        At most 500 files are listed. An API key sees only the files that it announced. To give up a
-        file, send DELETE to its URL.
+        Each group is sorted newest first; at most 500 files are listed. An API key sees only the
+        files that it announced. To abandon a file, send DELETE to its URL.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         document = {"results": files_open(dataset, self.actor.acting_key)}
@@ -115,7 +115,7 @@ class UploadsView(DocumentView):
 
 
 class UploadView(DocumentView):
-    """One file and its bytes."""
+    """View of one upload, which receives its bytes and can delete it."""
 
     scopes: ClassVar = UPLOADING
 
@@ -123,7 +123,7 @@ class UploadView(DocumentView):
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Get an upload and the number of bytes received.
 
-        The number is also in the header Upload-Offset, so that HEAD suffices.
+        The number is also in the header Upload-Offset, so a HEAD request is enough.
         """
         return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
 
@@ -168,14 +168,14 @@ class UploadView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Delete the bytes that have arrived. A file that was read stays on record."""
+        """Delete the bytes received so far. A file that is being read or was read is kept."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
 
 class UploadCompleteView(DocumentView):
-    """Completion of a transfer."""
+    """View that completes a transfer."""
 
     scopes: ClassVar = UPLOADING
 
@@ -202,7 +202,7 @@ class UploadCompleteView(DocumentView):
 
 
 class UploadPreviewView(DocumentView):
-    """The columns of a file before they are confirmed."""
+    """View of a file's columns before they are confirmed."""
 
     scopes: ClassVar = UPLOADING
 
@@ -217,7 +217,9 @@ class UploadPreviewView(DocumentView):
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Get the names of a file's columns and a guess at their roles.
 
-        The list of names is empty where the names stand in the rows, which only the desk shows.
+        For an API key, the list of names is empty unless the file's name shows that its format has
+        a header. In other formats the names are part of the rows, which are shown only on the
+        members' pages (the desk).
         """
         upload = whole_upload(self.actor, upload_id)
         check_settled(self.actor, jobs_of(upload.dataset))
@@ -227,7 +229,7 @@ class UploadPreviewView(DocumentView):
 
 
 class UploadConfirmView(DocumentView):
-    """Confirmation of a file's columns."""
+    """View that confirms a file's columns."""
 
     scopes: ClassVar = UPLOADING
 
@@ -258,7 +260,7 @@ class UploadConfirmView(DocumentView):
 
 
 class UploadRetryView(DocumentView):
-    """Another attempt to read a file."""
+    """View that tries again to read a file."""
 
     scopes: ClassVar = UPLOADING
 
@@ -272,7 +274,7 @@ class UploadRetryView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Start the job that reads a file again if it ended without a result.
+        """Restart the job that reads a file, if the job ended without a result.
 
         Repeating this changes nothing.
         """
@@ -295,10 +297,10 @@ def announced_id(request: Request, dataset: Dataset) -> UUID | None:
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
-    """Return the upload or unfinished transfer with an id. Raises Http404.
+    """Return the upload or unfinished transfer with an id. Raises Http404 if there is none.
 
-    Http404 is raised, too, if `user` may not upload files to the dataset, and if an API key has not
-    sent the file itself: what others send is private, its first line included.
+    Also raises Http404 if `user` may not upload files to the dataset, or if an API key asks for a
+    file that it did not send itself. What others send is private, even its first line.
     """
     key = user.acting_key
     sent = Q(pk=upload_id, key=key) if key else Q(pk=upload_id)
@@ -326,7 +328,10 @@ def whole_upload(user: User, upload_id: UUID) -> Upload:
 
 
 def discard(user: User, upload_id: UUID) -> None:
-    """Delete the transfer or upload with this id. Raises Http404 or Conflict."""
+    """Delete the transfer or upload with this id.
+
+    Raises Http404 if there is none, or Conflict if it cannot be deleted.
+    """
     file = find_upload_or_transfer(user, upload_id)
     if isinstance(file, Transfer):
         transfer_discard(transfer=file)
@@ -338,8 +343,8 @@ def discard(user: User, upload_id: UUID) -> None:
 def check_size(size: int, field: str = "size") -> None:
     """Raise TooLarge if a file is larger than allowed, or NoSpace if there is no space for it.
 
-    There must be space for twice the file's size, because the parts still exist while the file is
-    put together from them. `field` is the field or header that TooLarge names.
+    Twice the file's size must be free, because the parts still exist while they are joined into one
+    file. `field` is the field or header that TooLarge names.
     """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
@@ -355,7 +360,7 @@ def check_size(size: int, field: str = "size") -> None:
 def read_count(request: Request, header: str, meaning: str) -> int:
     """Return the number of bytes stated in a header.
 
-    Raises InvalidInput, which says what the number means, if the header is not a number.
+    Raises InvalidInput if the header is not a number; the error says what the number means.
     """
     given = request.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,15}", given):
@@ -364,7 +369,7 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response with a file's document, and its offset and size in headers, too."""
+    """Return a response with a file's document; headers also state its offset and size."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

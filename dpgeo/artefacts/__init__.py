@@ -1,1 +1,1 @@
-"""The codec of Released objects, and one encoder per file format; no private data."""
+"""Codec for Released objects and one encoder per file format. Reads no private data."""

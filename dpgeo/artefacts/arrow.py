@@ -38,7 +38,7 @@ def fields(layer: Layer) -> list[Any]:
 
 
 def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Return the features in a slice as Arrow arrays, one for each of `fields`."""
+    """Return a slice's features as Arrow arrays, in the order of `fields`."""
     import pyarrow as pa
 
     box_bounds = bounds(layer, part)
@@ -70,9 +70,9 @@ def geometry_types(layer: Layer) -> list[str]:
 
 
 def shape_of(layer: Layer) -> Literal["point", "line", "polygon"]:
-    """Return a layer's kind of geometry.
+    """Return the kind of geometry in a layer.
 
-    That is "polygon" for a layer of several kinds or without features.
+    The result is "polygon" for a layer with several kinds of geometry or without features.
     """
     kinds = geometry_types(layer)
     if kinds == ["Point"]:
@@ -105,7 +105,7 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
 
 
 def _binary(records: NDArray[Any]) -> Any:
-    """Return the geometries in a slice as an Arrow array of little-endian WKB values."""
+    """Return an array of fixed-size WKB records as an Arrow array of binary values."""
     import pyarrow as pa
 
     offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize

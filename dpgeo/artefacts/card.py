@@ -35,7 +35,7 @@ LETTER = 0.52
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the card of a release; `shown` are all layers of the map."""
+    """Draw the card of a release; `shown` lists all layers of the map."""
     from PIL import Image, ImageDraw
 
     view = View.opening(shown)
@@ -78,6 +78,9 @@ def _draw_legend(pen: Any, released: Released, view: View) -> None:
 
 
 def _lines(text: str, size: int, most: int) -> list[str]:
-    """Wrap a text in a font of `size` pixels to at most `most` lines of the text column."""
+    """Wrap a text to the width of the text column, in at most `most` lines.
+
+    `size` is the font size in pixels.
+    """
     letters = int((SIDE - 2 * EDGE) / (LETTER * size))
     return textwrap.wrap(text, letters, max_lines=most, placeholder="…")

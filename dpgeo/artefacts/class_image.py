@@ -1,8 +1,8 @@
 """Cloud-optimised GeoTIFF of grid cells' colour classes, in the map's colours.
 
-It has one band with a colour table, which every program draws as it is: 0 means no data, 1 stands
-for cells that cannot be told from none, and 2 and above are the classes from the lowest. With four
-bits a pixel, a legend has at most sixteen entries.
+It has one band with a colour table, so every program can draw it as it is. Value 0 means no data, 1
+means a count that cannot be told from zero, and 2 and above are the classes from the lowest up.
+With four bits per pixel, a legend has at most sixteen entries.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write(released: Released, view: View, path: Path) -> None:
 
 
 def _colour_table(view: View) -> list[int]:
-    """Return all reds, then all greens, then all blues, each value from 0 to 65,535."""
+    """Return the colour table: all reds, then all greens, then all blues, from 0 to 65,535."""
     colours = [(0, 0, 0), NOISE, *view.ramp]
     colours += [(0, 0, 0)] * ((1 << BITS) - len(colours))
     return [257 * colour[part] for part in range(3) for colour in colours]

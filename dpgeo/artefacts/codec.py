@@ -1,8 +1,8 @@
-"""Codec of Released objects: deterministic encoding to bytes, and decoding.
+"""Codec for Released objects: deterministic encoding to bytes, and decoding.
 
 The bytes are a zip archive that `numpy.load(..., allow_pickle=False)` opens as an .npz file. Its
 first member, "header", is UTF-8 JSON as a uint8 array; it contains the name and the version of the
-format. Each further member is one array of the content. The archive does not depend on the clock,
+format. Every other member is one array of the content. The archive does not depend on the clock,
 the machine or the order of mappings.
 """
 
@@ -54,15 +54,15 @@ _MALFORMED = (
 
 
 class UnreadableRelease(DpgeoError):
-    """Raised for bytes that are no release file of a version and size that dpgeo can read."""
+    """Raised if bytes are not a release file of a version and size that dpgeo can read."""
 
 
 class UnwritableRelease(DpgeoError):
-    """Raised if this installation cannot write a type of content, whatever its values."""
+    """Raised if this installation cannot write a type of content at all."""
 
 
 class DamagedRelease(UnreadableRelease):
-    """Raised for bytes that are an incomplete or altered release file."""
+    """Raised if a release file is incomplete or has been altered."""
 
 
 def encode(released: Released) -> bytes:
@@ -111,9 +111,9 @@ def encode(released: Released) -> bytes:
 def decode(data: bytes) -> Released:
     """Decode the bytes that `encode` made; the arrays are read-only.
 
-    Raises DamagedRelease for a truncated or altered archive and for any other bytes. Raises
-    UnreadableRelease for an unknown version or type of content, if the unpacked header is larger
-    than MAX_HEADER_BYTES, or if the unpacked content is larger than its type's `most_bytes`.
+    Raises DamagedRelease if the bytes are a truncated or altered archive, or no archive at all.
+    Raises UnreadableRelease for an unknown version or type of content, if the unpacked header is
+    larger than MAX_HEADER_BYTES, or if the unpacked content is larger than its type's `most_bytes`.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -130,7 +130,7 @@ def decode(data: bytes) -> Released:
 def check_encodable() -> None:
     """Raise UnwritableRelease if a type of content has a field that the codec cannot write.
 
-    This reads only the declared types of the fields, so it can be called before noise is drawn.
+    The check reads only the declared types of the fields, so it can run before noise is drawn.
     """
     for kind in CONTENT_TYPES:
         for name, hint in _fields(kind).items():

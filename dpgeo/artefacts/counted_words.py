@@ -1,4 +1,4 @@
-"""Nouns in files for what is counted: people, sightings or the owner's rows."""
+"""Nouns that files use for what is counted: people, sightings or the owner's rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True)
 class Nouns:
-    """English nouns for what is counted in one place, in several together, and for rows."""
+    """English nouns for a count in one place, for a sum over several places, and for rows."""
 
     one: str
     sum: str
@@ -40,7 +40,7 @@ def nouns_of(released: Released) -> Nouns:
 def noun_of_layer(released: Released, layer: Layer) -> str:
     """Return the noun for the values of a layer.
 
-    It is the noun for sums if any of the values is a sum over several places.
+    The result is the noun for sums if any of the values is a sum over several places.
     """
     nouns = nouns_of(released)
     boxes = isinstance(layer, BoxLayer) and bool((layer.cells > 1).any())

@@ -1,7 +1,7 @@
-"""CSV files with one line for each feature and its position in degrees.
+"""CSV files with one line for each feature, with its position in degrees.
 
-Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted; it also
-gets an apostrophe as a prefix if a spreadsheet would interpret it as a formula.
+Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted, and
+prefixed with an apostrophe if a spreadsheet would read it as a formula.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _part(released: Released, layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
-    """Return the columns of the features in a slice, by name."""
+    """Return a mapping from column names to the columns of the features in a slice."""
     values = {name: _safe(column[part]) for name, column in columns(layer).items()}
     count = len(range(*part.indices(len(layer))))
     counted = nouns_of_features(released, layer)

@@ -1,7 +1,7 @@
 """Provenance of a release's public layers and study area.
 
-A release stores its provenance as JSON texts in `Released.about`, so that its statement and its
-page always say the same. It states only what the software can know: whether a layer was declared
+A release stores its provenance as JSON texts in `Released.about`, so its statement and its page
+always agree. The provenance states only what the software can know: whether a layer was declared
 before the first upload, and whether the software itself made the layer from a published release. A
 public source is quoted as the publisher named it. Releases drawn before version 0.2 have no such
 texts.
@@ -23,7 +23,10 @@ CHOICE = "study_area_choice"
 SEEN = "study_area_seen"
 
 BEFORE_UPLOAD = "declared_before_upload"
-"""Whether an area was chosen before any file of these people; older releases do not say."""
+"""Key that states whether an area was chosen before any file about these people was uploaded.
+
+Older releases do not have it.
+"""
 
 BEFORE = translatable(
     "Declared on {day}, before any file was uploaded to this dataset, or to one that shares its "
@@ -62,7 +65,7 @@ NOT_COVERED = (
     "What a public layer itself gives away: the guarantee holds for what is drawn from the data "
     "whatever the layers are, and public_layers says what is known of where each comes from."
 )
-"""Sentence for layers that may depend on the data, on what the guarantee does not hide."""
+"""Sentence on what the guarantee does not cover, for layers that may depend on the data."""
 
 EXCHANGED = translatable(
     "After a file had been uploaded, and before its columns were confirmed, the study area was "
@@ -123,7 +126,7 @@ def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
 
 
 def _from_release(release: Mapping[str, Any]) -> Phrase:
-    """Return the sentence on the release from which a layer was made, and on its cost."""
+    """Return the sentence that names the release a layer was made from, and its cost."""
     facts = {"title": release["title"], "release": release["id"], "cost": release["cost"]}
     if release["same_budget"]:
         return Phrase(SAME_BUDGET, **facts)
@@ -133,7 +136,7 @@ def _from_release(release: Mapping[str, Any]) -> Phrase:
 def not_covered(released: Released) -> list[str]:
     """Return a list with the sentence on what public layers may reveal about the data.
 
-    The list is empty if every layer was made from a release that used no layers itself.
+    The list is empty if every layer was made from a release that itself used no layers.
     """
     layers = json.loads(released.about.get(LAYERS, "[]"))
     paid_for = [layer["release"] and not layer["release"]["used_layers"] for layer in layers]
@@ -154,7 +157,11 @@ def area_exchange(released: Released) -> AreaExchange | None:
 
 
 def area_seen(released: Released) -> AreaSeen | None:
-    """Return how often files had been opened beside other areas before; None without a record."""
+    """Return facts on files that members opened before they declared this study area.
+
+    The facts state how often files of datasets with other study areas had been opened, and when
+    last. Returns None if the release has no such record.
+    """
     text = released.about.get(SEEN)
     if text is None:
         return None
@@ -163,7 +170,7 @@ def area_seen(released: Released) -> AreaSeen | None:
 
 
 def choice_words(released: Released) -> list[Phrase]:
-    """Return sentences on how the study area was first chosen; none if that is not known."""
+    """Return sentences on how the study area was first chosen; empty if that is unknown."""
     choice = json.loads(released.about.get(CHOICE, "{}"))
     order = {True: BEFORE_FILES, False: AFTER_FILES, None: BEFORE_OWN}[choice.get(BEFORE_UPLOAD)]
     words = []
@@ -177,16 +184,19 @@ def choice_words(released: Released) -> list[Phrase]:
 
 
 def change_words(released: Released) -> list[Phrase]:
-    """Return sentences on what came before the study area, and on its change; none if nothing."""
+    """Return sentences on files opened before the study area was declared, and on its change.
+
+    The list is empty if no file was opened and the study area was not changed.
+    """
     seen, exchange = json.loads(released.about.get(SEEN, "null")), _exchange(released)
     return [*([_seen(seen)] if seen else []), *([_exchanged(exchange)] if exchange else [])]
 
 
 def _exchange(released: Released) -> dict[str, Any]:
-    """Return the facts of an exchange, {} without one.
+    """Return the facts about a change of the study area, or {} if it was not changed.
 
-    Releases that were drawn between versions 0.1 and 0.2 may also say there whether the very same
-    file had been seen, which depended on the file's bytes; that is left out.
+    Releases drawn between versions 0.1 and 0.2 may also state whether the same file had been seen
+    before. That depended on the file's bytes, so it is left out.
     """
     facts: dict[str, Any] = json.loads(released.about.get(EXCHANGE, "{}"))
     return {name: value for name, value in facts.items() if name != "seen_before"}

@@ -44,7 +44,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """A page of features, and the first row of the next page, or None on the last page."""
+    """A page of features, with the first row of the next page (None on the last page)."""
 
     features: list[Feature]
     next_row: int | None
@@ -108,7 +108,7 @@ class FeatureFile:
         return self.page(row, 1).features[0]
 
     def _found(self, start: int, boxes: Sequence[Box]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield each row group with matching rows, and these rows, counted within the group."""
+        """Yield each row group that has matching rows, with their indices within the group."""
         for group in range(len(self._starts) - 1):
             first, end = self._starts[group], self._starts[group + 1]
             if end <= start or (boxes and not self._may_touch(group, boxes)):
@@ -120,7 +120,7 @@ class FeatureFile:
                 yield group, rows
 
     def _may_touch(self, group: int, boxes: Sequence[Box]) -> bool:
-        """Return whether, by its statistics, a row group may contain a feature in a box."""
+        """Return whether a row group may contain a feature in a box, judging by its statistics."""
         metadata = self._parquet.metadata.row_group(group)
         statistics: dict[str, Any] = {}
         for index in range(metadata.num_columns):
@@ -156,7 +156,7 @@ class FeatureFile:
         """Return a mask (n,) of the rows in a row group for which a condition is true."""
         import pyarrow as pa
 
-        # A condition that reads no column still needs the number of rows.
+        # A condition that reads no column still needs the number of rows, so read some column.
         table = self._parquet.read_row_group(group, columns=[*where.columns] or ["bbox"])
         numbered = table.append_column("row number", pa.array(np.arange(len(table))))
         mask = np.zeros(len(table), dtype=np.bool_)

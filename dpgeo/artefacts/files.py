@@ -1,4 +1,4 @@
-"""Files of a release. Each is a deterministic function of a Released object."""
+"""Files of a release, each computed deterministically from a Released object."""
 
 from __future__ import annotations
 
@@ -93,13 +93,11 @@ MADE_UP = {
     synthetic_points.NAME + each.suffix: FileKind(each.title, synthetic_points.USE)
     for each in synthetic_points.FORMATS
 }
-"""The kinds of files of synthetic points, which are not a layer of a map, however many
-there are.
-"""
+"""The kinds of files with synthetic points, which are not layers of the map."""
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of the file `name`; all its texts are empty for an unknown name."""
+    """Return the kind of the file `name`; for an unknown name, all texts in it are empty."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     if name in MADE_UP:
@@ -134,9 +132,9 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file to offer instead of the file `name`, which is too large to be written.
+    """Return the name of the file to offer if the file `name` is too large to be written.
 
-    Returns "" if no such file is among the `existing` ones.
+    Returns "" if there is no such file among the `existing` ones.
     """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):

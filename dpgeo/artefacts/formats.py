@@ -12,12 +12,12 @@ from dpgeo.postprocess.layers import Layer
 
 
 def every_layer(layer: Layer) -> bool:
-    """Return True for every layer; this is for formats that can store any layer."""
+    """Return True for every layer; used for formats that can store any layer."""
     return True
 
 
 def every_view(view: View) -> bool:
-    """Return True for every view; this is for files that describe any layer's drawing."""
+    """Return True for every view; used for files that can describe how any layer is drawn."""
     return True
 
 
@@ -27,8 +27,9 @@ class LayerFormat:
 
     `title` is the format's name for readers, and `use` says what it is for. `write` always writes
     the same bytes for the same release. `holds` returns whether the format can store a layer. Files
-    are written only for layers that it can store and, unless `max_features` is None, with at most
-    that many features. `style`, where given, adds the map's colours to a file that was written.
+    are written only for layers that the format can store and, unless `max_features` is None, that
+    have at most that many features. If `style` is given, it adds the map's colours to a written
+    file.
     """
 
     suffix: str
@@ -43,7 +44,7 @@ class LayerFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StyleFormat:
-    """A format for files that say how a layer is drawn, or that hold it ready to be drawn.
+    """A format for files that describe how a layer is drawn, or contain it in colour.
 
     The files are named `{layer}{suffix}`; `holds` returns whether a layer has such a file.
     """

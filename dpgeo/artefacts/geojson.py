@@ -30,8 +30,8 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
-"""Largest number of features in a file, since browsers and editors fail on more. GeoParquet has no
-such limit.
+"""Largest number of features in a file; browsers and editors fail on larger files. GeoParquet has
+no such limit.
 """
 
 BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
@@ -57,7 +57,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _features(layer: Layer, part: slice) -> Iterator[str]:
-    """Yield the features' texts, in which each number is the shortest that reads back exactly."""
+    """Yield the features as text; each number is the shortest text that reads back exactly."""
     table = columns(layer)
     properties = [f'"{name}":%s' for name in table]
     if layer.margin is not None:

@@ -19,13 +19,13 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, ShapeLayer
 
 MAX_FEATURES = 1_000_000
-"""Largest number of features in a file; that many take a quarter of a gigabyte.
+"""Largest number of features in a file; a file of this size takes a quarter of a gigabyte.
 
 GeoParquet has no limit and takes a twentieth of the space.
 """
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
-"""Fixed date stated as the last change, so that the same release always gives the same bytes."""
+"""Fixed date of the last change, so that the same release always gives the same bytes."""
 
 STYLES = """
 CREATE TABLE layer_styles (
@@ -35,14 +35,14 @@ CREATE TABLE layer_styles (
     description TEXT, owner TEXT(30), ui TEXT(30), update_time DATETIME
 )
 """
-"""SQL of the table in which QGIS looks for the style of a layer that it opens."""
+"""SQL that creates the table in which QGIS looks for a layer's style."""
 
 GEOMETRY = "geom"
 """Name of the column of geometries. QGIS takes a style only if it names this column."""
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer as a GeoPackage. A feature's id is its row in other formats, from 1."""
+    """Write a layer as a GeoPackage. A feature's id is its row number, counted from 1."""
     import pyarrow as pa
     import pyogrio
 
@@ -75,8 +75,8 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 def _promoted(layer: Layer) -> Layer:
     """Return a layer in which all shapes have the same geometry type.
 
-    If some shapes have several parts, all become multi-part shapes, because a GeoPackage names one
-    type for a table and other programs refuse features of another type.
+    If any shape has several parts, all shapes become multi-part shapes. A GeoPackage states one
+    type for a table, and other programs reject features of another type.
     """
     if not isinstance(layer, ShapeLayer) or len(arrow.geometry_types(layer)) < 2:
         return layer

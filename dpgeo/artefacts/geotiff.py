@@ -1,12 +1,12 @@
 """Cloud-optimised GeoTIFF of grid cells, with the bands estimate and margin.
 
-It is written here because GDAL's raster library would be as large an installation as all other
-readers together. The layout is the one that GDAL's COG driver requires: a classic little-endian
-TIFF with square tiles, in which all directories precede all pixels. The directory of the full image
-comes first, followed by those of the overviews, each half the size of the one before. Pixels are
-deflated doubles in Web Mercator (EPSG:3857), so values are exact; cells that are not listed are
-NaN. Each pixel of an overview is a single cell of the full image with its own margin, since an
-average of several cells would have different noise.
+The format is written here because installing GDAL's raster library would take as much space as all
+other readers together. The layout is the one that GDAL's COG driver requires: a classic
+little-endian TIFF with square tiles, in which all directories precede all pixels. The directory of
+the full image comes first, followed by those of the overviews, each half the size of the one
+before. Pixels are deflated doubles in Web Mercator (EPSG:3857), so values are exact; cells that are
+not listed are NaN. Each pixel of an overview is a single cell of the full image with its own
+margin, since an average of several cells would have different noise.
 
 Specifications: TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0
 (21-026).
@@ -35,8 +35,9 @@ TILE = 256
 """Number of pixels along the side of a tile."""
 
 MAX_CELLS = 1 << 24
-"""Largest number of cells of an image. Finer grids list only cells that stand out from the noise,
-so their images would be mostly empty."""
+"""Largest number of cells in an image. Finer grids list only cells that stand out from the noise,
+so their images would be mostly empty.
+"""
 
 BANDS = ("estimate", "margin")
 
@@ -56,13 +57,13 @@ Tag = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The image at one resolution: bands (2, rows, columns) with every `step`-th cell."""
+    """The image at one resolution: `bands`, (bands, rows, columns), has every `step`-th cell."""
 
     bands: NDArray[Any]
     step: int
 
     def tiles(self) -> Iterator[bytes]:
-        """Yield the compressed tiles, row by row, of the first band and then of the second."""
+        """Yield the compressed tiles of one band after the other, row by row."""
         for band in self.bands:
             for top in range(0, band.shape[0], TILE):
                 for left in range(0, band.shape[1], TILE):
@@ -71,7 +72,7 @@ class Image:
 
 
 def _tile(part: NDArray[Any]) -> bytes:
-    """Return the bytes of a tile: doubles, or two pixels a byte for classes."""
+    """Return a tile's uncompressed bytes: doubles, or two classes per byte."""
     if part.dtype == np.uint8:
         classes = np.zeros((TILE, TILE), dtype=np.uint8)
         classes[: part.shape[0], : part.shape[1]] = part
@@ -99,7 +100,10 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def write_images(path: Path, tags: Sequence[list[Tag]], tiles: Sequence[list[bytes]]) -> None:
-    """Write an image and its overviews, each given by its entries and compressed tiles."""
+    """Write an image and its overviews, each given by its directory entries and its tiles.
+
+    The tiles are already compressed.
+    """
     position = HEADER + sum(
         _directory_size(each, len(of)) for each, of in zip(tags, tiles, strict=True)
     )
@@ -137,7 +141,7 @@ def pyramid(bands: NDArray[Any]) -> list[Image]:
 
 
 def _tags(released: Released, layer: BoxLayer, image: Image) -> list[Tag]:
-    """Return the entries of an image's directory, except the offsets and sizes of its tiles."""
+    """Return the directory entries of an image, except its tiles' offsets and sizes."""
     shorts = {
         259: [DEFLATE],
         258: [64] * len(BANDS),
@@ -158,7 +162,11 @@ def _tags(released: Released, layer: BoxLayer, image: Image) -> list[Tag]:
 def image_tags(
     layer: BoxLayer, image: Image, shorts: Mapping[int, Sequence[int]], nothing: str
 ) -> list[Tag]:
-    """Return an image's entries: those given, its size, its place, and its no-data value."""
+    """Return an image's directory entries, except those for its tiles.
+
+    They are the entries given, the image's size and no-data value and, for the full image, the
+    georeferencing tags.
+    """
     rows, columns = image.bands.shape[1:]
     tags = [(number, _SHORT, _pack(_SHORT, values)) for number, values in shorts.items()]
     tags += [(256, _LONG, _pack(_LONG, [columns])), (257, _LONG, _pack(_LONG, [rows]))]
@@ -202,7 +210,7 @@ def _pack(kind: int, values: Sequence[float]) -> bytes:
 
 
 def _directory_size(tags: list[Tag], tiles: int) -> int:
-    """Return the size in bytes, a multiple of 8, of a directory and the values beside it.
+    """Return the size in bytes of a directory with its values, a multiple of 8.
 
     `tags` does not include the two entries for the image's tiles.
     """

@@ -1,8 +1,8 @@
 """Configurations of kepler.gl that colour a layer as the site's map does.
 
-Each configures the layer's GeoJSON file. kepler.gl colours by one column and has no expressions.
-There are therefore configurations only for layers in which one column alone decides a feature's
-class: all features have one size and one threshold.
+Each one configures the layer's GeoJSON file. kepler.gl can colour by one column only and has no
+expressions. So there are configurations only for layers in which a single column decides a
+feature's class: all features have the same size and the same threshold.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def write(released: Released, view: View, path: Path) -> None:
 
 
 def configuration(released: Released, view: View) -> dict[str, Any]:
-    """Return the configuration, for a kepler.gl dataset with the GeoJSON file's name as its id."""
+    """Return the kepler.gl configuration.
+
+    Its dataset has the name of the GeoJSON file as its id.
+    """
     layer = view.layer
     west, south, east, north = extent(released, layer)
     stops = [(limit, hexadecimal(colour), label) for limit, colour, label in view.stops or ()]
@@ -66,7 +69,8 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
         }
         side = "strokeColor" if shape_of(layer) == "line" else "color"
         shown["visConfig"][f"{side}Range"] = scale
-        # Without a type: kepler.gl reads whole numbers as integers, and drops a field of another.
+        # Do not state the field's type: kepler.gl reads whole numbers as integers, and drops a
+        # field declared with another type.
         channels = {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
     entry = {"id": layer.name, "type": "geojson", "config": shown, "visualChannels": channels}
     tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)

@@ -40,7 +40,7 @@ list single cells; for these, the study area is drawn from the outline in the he
 MAX_POINTS = 200_000
 """Largest number of points that the file stores for a layer.
 
-If there are more, only every k-th point in their published order is stored.
+If there are more, only an evenly spaced selection is stored, in their published order.
 """
 
 DEGREE = 10_000_000
@@ -164,14 +164,14 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
 
 
 def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values in the smallest signed integer type that can represent them."""
+    """Return the values in the smallest signed integer type that can hold them."""
     largest = int(np.abs(values).max(initial=0))
     kinds = (np.int8, np.int16, np.int32)
     return values.astype(next(kind for kind in kinds if largest <= np.iinfo(kind).max))
 
 
 def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """Return an array (size,) of all cells, with 0 for cells without a value.
+    """Return an array (size,) with a value for each cell; cells without a value get 0.
 
     `place` (n,) holds the indices of the cells to which `values` (n,) belong.
     """

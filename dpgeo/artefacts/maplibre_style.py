@@ -1,7 +1,7 @@
 """MapLibre and Mapbox GL styles (version 8) that match the site's map.
 
-The file names the PMTiles archive beside it, so a folder with both is a complete map. The API
-serves the same style with absolute URLs, either for its own tiles or for GeoJSON.
+The file names the PMTiles archive stored next to it, so a folder with both files is a complete map.
+The API serves the same style with absolute URLs, either for its own tiles or for GeoJSON.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write(released: Released, view: View, path: Path) -> None:
 
 
 def style(released: Released, view: View) -> dict[str, Any]:
-    """Return a layer's style. Its source is the archive beside the file."""
+    """Return a layer's style; its source is the PMTiles archive next to the style file."""
     name, facts = view.layer.name, summary(released, view.layer)
     west, south, east, north = extent(released, view.layer)
     credit = facts["attribution"] or facts["publisher"]
@@ -124,7 +124,7 @@ def colours(view: View) -> Expression | str:
 
 
 def _standing(view: View) -> Expression:
-    """Return the condition for features with a count that can be told from none."""
+    """Return the condition for features with a count that can be told from zero."""
     value: Expression = ["get", view.field]
     return ["all", [">", value, 0], [">=", value, ["get", view.least]]]
 

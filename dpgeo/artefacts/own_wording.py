@@ -1,4 +1,4 @@
-"""Sentences in statements that only some types of content need, by type."""
+"""Statement sentences that only some types of content need, registered by type."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return the sentences on what a release does not hide: `facts`, adapted to its content."""
+    """Return the sentences on what a release does not hide.
+
+    They are the sentences `facts`, adapted to the release's content.
+    """
     return facts
 
 
 @singledispatch
 def steps(content: Content, released: Released) -> list[str]:
-    """Return sentences on steps of post-processing that no layer's note describes."""
+    """Return sentences on post-processing steps that no layer's note describes."""
     return []
 
 

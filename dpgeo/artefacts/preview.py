@@ -1,6 +1,6 @@
 """preview.png: a picture of a release with its legend.
 
-It shows the layer on which the site's map opens, with the same unit, classes and colours
+It shows the layer that the site's map shows first, with the same unit, classes and colours
 (`postprocess.opening`). Features that the site's map does not colour, because they do not stand out
 from the noise, are grey.
 """
@@ -67,14 +67,15 @@ class _Frame:
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
         """Convert positions in degrees to an array (n, 2) of pixel coordinates.
 
-        They are measured from the north-west corner of the map: x to the east, y to the south.
+        The coordinates start at the north-west corner of the map: x grows to the east, y to the
+        south.
         """
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the layer with which a release's map opens; `shown` lists all layers of the map."""
+    """Draw the layer that a release's map shows first; `shown` lists all layers of the map."""
     from PIL import Image, ImageDraw
 
     view = View.opening(shown)
@@ -182,7 +183,7 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
 def _draw_key(pen: Any, view: View, top: int) -> int:
     """Draw a swatch for every class, and the limit between two classes below their border.
 
-    Returns the x from which the legend can continue to the right.
+    Returns the x coordinate from which the legend can continue to the right.
     """
     edges = view.edges
     left = EDGE
@@ -196,9 +197,10 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
 
 
 def margin_words(view: View) -> str:
-    """Return the phrase on the margin of error of each value; empty if the layer has none.
+    """Return the phrase on the margin of error of each value, or "" if the layer has none.
 
-    As on the map, it is of a figure per square where all boxes are cells, and of a count otherwise.
+    As on the map, the margin is that of a value per square if all boxes are cells, and that of a
+    count otherwise.
     """
     layer = view.layer
     if layer.margin is None or not layer.margin.size:

@@ -5,11 +5,12 @@ and proves them. The sentences answer the following questions:
 
 - Counts: is a privacy unit in the data, if somebody knows all others? The first figure is for the
   map's own epsilon, the second for the dataset's lifetime total E. Moved points are never included
-  in these figures, since they show presence; a sentence says so.
-- Moved points: were the reports of a privacy unit made here, or each up to r metres away? The
-  positions are as reported; snapping may move them further apart (`snapped_apart`). For all points
-  and counts together, the counts lose the old reports and gain the new reports, at E each. So the
-  log-odds change by at most 2 E plus the total level of points.
+  in these figures, because they reveal presence; a sentence says so.
+- Moved points: did the reports of a privacy unit come from one set of places, or from places up to
+  r metres away? The distance is between the positions as reported; snapping may move them further
+  apart (`snapped_apart`). For all points and counts together, a change of places removes the old
+  reports from the counts and adds the new ones, which costs E each. So the log-odds change by at
+  most 2 E plus the total level of points.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ ROWS = translatable(
 )
 
 FAMILY = 4
-"""Number of people, or of one person's rows, in the sentence about groups."""
+"""Number of people, or of one person's rows, used in the sentence about groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +162,21 @@ class Bound:
 
     @property
     def words(self) -> Phrase:
-        """The bound in words, such as "at most 63 in 100"."""
+        """The bound as a phrase, such as "at most 63 in 100"."""
         return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
 
     @property
     def ending(self) -> Phrase:
-        """The end of a sentence that says how well somebody can guess."""
+        """The phrase that ends a sentence on how well somebody can guess."""
         return Phrase(GUESS_CERTAIN) if self.figure is None else Phrase(GUESS, times=self.figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Promise on what can be guessed about somebody, from one map or from all maps.
+    """Promise about what can be guessed about somebody from one map or from all maps.
 
-    `lead` is the sentence with the verdict, `body` the sentence on what somebody can guess, and
-    `after` are sentences on what these do not cover.
+    `lead` is the sentence with the verdict, `body` says what somebody can guess, and `after` are
+    sentences on what the promise does not cover.
     """
 
     bound: Bound
@@ -191,8 +192,9 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsTotal:
-    """The lifetime budget for moved points: pico-epsilon per metre, and its level's radius.
+    """The lifetime budget for moved points.
 
+    It is stored as pico-epsilon per metre and the radius in metres for which its level is stated.
     Positions are snapped to grids of at most `input_step` millimetres.
     """
 
@@ -207,7 +209,7 @@ class PointsTotal:
 
     @property
     def words(self) -> Phrase:
-        """The level in words, such as "level ln 16 within 200 m"."""
+        """The level as a phrase, such as "level ln 16 within 200 m"."""
         return level_phrase(self.pico, self.radius)
 
 
@@ -226,17 +228,21 @@ class Lifetime:
 
     @property
     def counts(self) -> Bound:
-        """The bound on guesses about presence, from all maps of counts together."""
+        """The bound on guesses about presence, given all maps of counts together."""
         return bound_of(self.total)
 
     @property
     def places(self) -> Bound | None:
-        """The bound on guesses about places, from all counts and points, or None without points."""
+        """The bound on guesses about places, given all counts and points; None without points."""
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 
     @property
     def lines(self) -> tuple[Phrase, ...]:
-        """Lines for a map of counts: on all maps of counts and, if there are points, on those."""
+        """The lines shown with a map of counts.
+
+        The first states the bound for all maps of counts. If there is a budget for points, a second
+        line says what maps of points show.
+        """
         if self.points is None:
             return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
         made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
@@ -244,7 +250,10 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """The line on all counts and points, for a map of moved points; empty without points."""
+        """The line shown with a map of moved points, on all counts and points together.
+
+        Empty if there is no budget for points.
+        """
         if not self.places:
             return ()
         if self.unit is Unit.PERSON:
@@ -255,7 +264,7 @@ class Lifetime:
 
     @property
     def promise(self) -> Promise:
-        """The promise that holds for all maps of counts together."""
+        """The promise about presence, given all maps of counts together."""
         source = ALL_MAPS if self.points is None else ALL_COUNTS
         return of_counts(self.total, self.unit, self.noun, source)
 
@@ -288,7 +297,7 @@ def bound_of(epsilon: Fraction) -> Bound:
 def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_MAP) -> Promise:
     """Return the promise about somebody's presence, for counts with this epsilon.
 
-    `source` is the phrase that says which maps it is about.
+    `source` is the phrase that names the maps covered by the promise.
     """
     bound = bound_of(epsilon)
     protection, words = Phrase(PROTECTION[bound.verdict]), {"source": Phrase(source)}
@@ -339,7 +348,8 @@ def of_points(
 def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:
     """Return sentences on cases in which epsilon counts several times.
 
-    These cases are several places, groups of people, and several rows of one person.
+    If the privacy unit is a person, these are several places and groups of people; if it is a
+    record, several rows of one person.
     """
     where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
     group = bound_of(FAMILY * epsilon).words

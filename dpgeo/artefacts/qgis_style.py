@@ -1,9 +1,9 @@
 """QGIS layer styles (.qml) that colour a layer as the site's map does.
 
 There is a rule for each class of the legend, under a heading with the unit; features that do not
-stand out from the noise are grey. The rules compute from the columns of the files, so one style
-fits every format. QGIS loads `cells.qml` by itself if it lies beside `cells.geojson`, and a
-GeoPackage holds the same text in its table `layer_styles`.
+stand out from the noise are grey. The rules use only the columns of the files, so one style fits
+every format. QGIS loads `cells.qml` automatically if it is in the same folder as `cells.geojson`,
+and a GeoPackage holds the same text in its table `layer_styles`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer
 
 VERSION = "3.22.16"
-"""The QGIS version that defines this form of styles; later versions read it, too."""
+"""The QGIS version that defines this form of style; later versions read it too."""
 
 HEAD = "<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n"
 
@@ -50,7 +50,7 @@ ALIASES = {
     "margin": "margin of error (95 %)",
     "threshold": "least that noise alone hardly reaches",
 }
-"""Column names that QGIS shows in forms and tables."""
+"""Names under which QGIS shows the columns in forms and tables."""
 
 
 def write(released: Released, view: View, path: Path) -> None:
@@ -127,7 +127,7 @@ def _raster(root: ET.Element, view: View) -> None:
 
 
 def figure(view: View) -> str:
-    """Return the expression for the figure that decides a feature's class."""
+    """Return the expression for the value that decides a feature's class."""
     text = f'"{view.field}"'
     if view.divisor:
         text += f' / "{view.divisor}"'
@@ -252,7 +252,7 @@ def add_labels(root: ET.Element, text: str, along_lines: bool) -> None:
         bufferColor="252,252,250,255",
         bufferSizeUnits="MM",
     )
-    # Labels run along lines (2), or stand around points (6) at the smallest distance.
+    # Labels run along lines (2), or are placed around points (6) at the smallest distance.
     placement = (
         {"placement": "2", "placementFlags": "9"}
         if along_lines

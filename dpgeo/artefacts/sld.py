@@ -1,8 +1,8 @@
 """Styled Layer Descriptors (SLD) for GeoServer, MapServer and other GIS.
 
-They colour a layer as the site's map does. OGC Styled Layer Descriptor 1.0 (02-070) is the version
-that all of these programs read. Each class is a rule with a title that states its unit, because
-most legends show only the titles of rules.
+They colour a layer as the site's map does. The version is OGC Styled Layer Descriptor 1.0 (02-070),
+which all of these programs read. Each class is a rule whose title states the unit, because most
+legends show only the titles of rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpgeo.postprocess.layers import BoxLayer
 SLD, OGC = "http://www.opengis.net/sld", "http://www.opengis.net/ogc"
 
 CIRCLE = 9
-"""Diameter in pixels of every count's circle, because SLD 1.0 cannot derive sizes from counts."""
+"""Diameter in pixels of the circle for every count; SLD 1.0 cannot derive sizes from counts."""
 
 
 def write(released: Released, view: View, path: Path) -> None:

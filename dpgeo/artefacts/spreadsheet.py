@@ -1,9 +1,9 @@
-"""CSV in the form that spreadsheets open with a double click.
+"""CSV files that spreadsheet programs open correctly with a double click.
 
-It is made from a layer's CSV file, and begins with a byte order mark, without which Excel
-interprets UTF-8 as the local code page. For spreadsheets that expect a decimal comma, numbers have
-one and semicolons separate the columns; otherwise Excel reads 1.5 as a date. Each feature has its
-centre but no outline, because a spreadsheet's cell holds at most 32,767 characters.
+They are made from a layer's CSV file and begin with a byte order mark; without it, Excel reads
+UTF-8 as the local code page. For spreadsheets that expect a decimal comma, numbers are written with
+one and columns are separated by semicolons; otherwise Excel reads 1.5 as a date. Each feature has
+its centre but no outline, because a spreadsheet cell holds at most 32,767 characters.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MEDIA_TYPE = "text/csv; charset=utf-8"
 BYTE_ORDER_MARK = "\ufeff".encode()
 
 MOST_BYTES = 4_000_000
-"""Largest CSV file in bytes that is rewritten on request, which takes at most some tenths of a
-second.
+"""Largest CSV file, in bytes, that is rewritten on request. Rewriting it takes a few tenths of a
+second at most.
 """
 
 DECIMALS = 7
-"""Decimal places of a centre's degrees, which resolve a centimetre."""
+"""Decimal places of a centre in degrees; seven are enough to resolve a centimetre."""
 
 POINT_NUMBER = r"^(-?[0-9]+)\.([0-9]+(?:[eE][-+]?[0-9]+)?)$"
 

@@ -1,7 +1,8 @@
 """Privacy statement: a release's guarantees, readable by people and software.
 
-It is a versioned JSON document that is computed from the Released object alone. Its sentences are
-for readers, its formulas and exact numbers for reviewers. Epsilons are exact numbers as strings.
+It is a versioned JSON document, computed from the Released object alone. It has sentences for
+readers, and formulas and exact numbers for reviewers. Epsilons are exact numbers, written as
+strings.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def statement(released: Released) -> form.Statement:
 
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
-    """Return the bought totals and how counts are scaled to them, as `form.Totals`."""
+    """Return the release's totals and how counts are scaled to them, as `form.Totals`."""
     rows = nouns_of(released).rows
     stated: Any = {
         counted.value: {
@@ -148,14 +149,14 @@ def _counts(released: Released) -> Any:
 
 
 def _product(released: Released) -> form.Product:
-    """Return the type of data product, a term of the registry, and its intended use."""
+    """Return the release's type of data product, a term of the registry, and its intended use."""
     kind = released.content.product
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
 
 
 def _total(released: Released) -> Fraction | None:
-    """Return the dataset's total epsilon at the time when the release was requested.
+    """Return the dataset's total epsilon as it was when the release was requested.
 
     Returns None if it was not recorded.
     """
@@ -258,7 +259,7 @@ def _dataset_guarantee(released: Released) -> Any:
 
 
 def _points_total(released: Released) -> promises.PointsTotal | None:
-    """Return the dataset's total budget for points at the time of the release's request.
+    """Return the dataset's total budget for points as it was when the release was requested.
 
     Returns None if there was no such budget.
     """
@@ -310,7 +311,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Return the parameters of the points' noise, which has a rate below the declared epsilon."""
+    """Return the parameters of the points' noise, whose rate is below the declared epsilon."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -329,7 +330,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Return the expected error of a layer's values, computed from the public layer alone."""
+    """Return the expected error of a layer's values, computed only from the public layer."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,

@@ -1,11 +1,11 @@
 """Schema of the privacy statement, as Python types and as JSON Schema.
 
 The fields cover all three tiers of the Differential Privacy Deployments Registry
-(registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
-deployment model; and further the data domain, unprotected quantities, actors, preparation,
-accounting, post-processing, implementation and security, and the reasons for choices.
-docs/statement.md lists which fields correspond. Stored statements never change, so the schemas of
-earlier versions are kept.
+(registry.opendp.org/transparency-tiers): who publishes what and why; the notion of privacy, privacy
+unit, parameters and deployment model; and the data domain, unprotected quantities, actors,
+preparation, accounting, post-processing, implementation, security and reasons for choices.
+docs/statement.md lists which fields correspond to which. Stored statements never change, so the
+schemas of earlier versions are kept.
 """
 
 from __future__ import annotations
@@ -45,13 +45,17 @@ Words = Annotated[str, also(minLength=1)]
 ListOfWords = Annotated[list[Words], also(minItems=1)]
 Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
-"""A decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels."""
+"""An exact decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels.
+"""
 Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
 Verdict = Literal["strong", "moderate", "weak"]
 RightGuesses = Annotated[int, also(minimum=50, maximum=98)] | None
-"""The most right guesses in 100, starting from even odds; null if a guess can be almost certain."""
+"""Largest number of correct guesses in 100, starting from even odds.
+
+It is null if a guess can be almost certain.
+"""
 
 
 class Dataset(TypedDict):
@@ -70,7 +74,7 @@ class Counts13(TypedDict):
 
 
 class Counts(Counts13):
-    """What is counted, what sums over several regions count, and the owner's noun for rows."""
+    """What is counted, what a sum over several regions counts, and the owner's noun for rows."""
 
     total: Literal["people", "sightings", "visits"]
     rows: Words
@@ -165,7 +169,7 @@ class Mechanism(TypedDict):
 
 
 class Noise(TypedDict):
-    """A noise distribution; each has further parameters of its own."""
+    """A noise distribution; each type of noise adds parameters of its own."""
 
     distribution: Words
     probability: NotRequired[Words]
@@ -321,8 +325,8 @@ class Changed14(TypedDict):
 class Statement(Added13, Statement12):
     """The current version, except for the members in `Changed14` and `Added16`.
 
-    Those are in a separate class because no subclass can change the type of a member. The stored
-    file also lists the other files of the release.
+    Those members are in separate classes because a subclass cannot change the type of a member. The
+    stored file also lists the other files of the release.
     """
 
 
@@ -336,7 +340,10 @@ class Total(TypedDict):
 
 
 class Scale(TypedDict):
-    """How counts are scaled to a total; without numbers, `meaning` says why nothing is scaled."""
+    """How counts are scaled to a total.
+
+    If the numbers are null, nothing is scaled and `meaning` says why.
+    """
 
     counted: Literal["sightings", "visits"]
     factor: float | None
@@ -364,7 +371,7 @@ class AreaSeen(TypedDict):
 
 
 class Added16(TypedDict):
-    """Totals are there if the release bought them."""
+    """Members added since version 1.4. `totals` is present only if the release has totals."""
 
     totals: NotRequired[Totals]
     study_area_seen: AreaSeen | None

@@ -1,7 +1,7 @@
 """Synthetic points made up from a release's counts, for tools that read points.
 
-The files' columns are the longitude, the latitude, the weight of each point, its time slice if
-there are any, and `made_up`, which is always true.
+The files have the columns longitude, latitude, the weight of each point, its time slice if the
+release has time slices, and `made_up`, which is always true.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ RULE = (
     "Made up; nobody was here. The files {name}.* contain points that are a function of the "
     "layers {layers}, for tools that read points: counts are rounded so that running sums in "
     "Hilbert order are right within one half, and each region's points lie anywhere in its part of "
-    "the study area, at places that follow from this release alone. In large crowds points stand "
-    "for several of their region; their weights say for how many. Noise in empty regions becomes "
-    "points, too."
+    "the study area, at places that follow from this release alone. Where there are many people, "
+    "a point stands for several of them; its weight says for how many. Noise in empty regions "
+    "becomes points, too."
 )
 
 
 def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
-    """Return the sentences on how the points are made, or none if there are no such files."""
+    """Return the sentences on how the points are made, or an empty list without such points."""
     counted = counted_layers(released, shown)
     if not counted:
         return []
@@ -46,7 +46,10 @@ def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
 
 
 def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer | None:
-    """Return the points of a release with these layers, or None if it counts no regions."""
+    """Return a release's synthetic points, or None if it does not count regions.
+
+    `shown` lists the layers of the release's map.
+    """
     counted = counted_layers(released, shown)
     if not counted:
         return None

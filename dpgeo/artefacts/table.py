@@ -20,11 +20,11 @@ CHUNK = 65_536
 """Number of rows written at a time, which bounds memory for files with millions of rows."""
 
 POINT_DECIMALS = 7
-"""Decimal places of degrees for points, which resolve a centimetre."""
+"""Decimal places of degrees for points; seven are enough to resolve a centimetre."""
 
 MEASURES = ("estimate", "margin", "threshold", "coloured_from")
-"""Names of the columns with a layer's figures. The last one is only in layers of which the map
-colours values below the threshold in places.
+"""Names of the columns with a layer's figures. Only layers in which the map also colours some
+values below the threshold have "coloured_from".
 """
 
 
@@ -81,7 +81,7 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
 def extent(released: Released, layer: Layer) -> list[float]:
     """Return the extent of a layer: west, south, east and north in degrees.
 
-    An empty layer has the extent of its grid or, if it has no grid, of the study area.
+    For an empty layer, this is the extent of its grid or, if it has no grid, of the study area.
     """
     if isinstance(layer, BoxLayer):
         [total] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
@@ -93,7 +93,10 @@ def extent(released: Released, layer: Layer) -> list[float]:
 
 
 def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the box (4,) around all boxes of a layer, or the whole grid if there are none."""
+    """Return the smallest box (4,) around all boxes of a layer.
+
+    A layer without boxes gets the whole grid.
+    """
     if not len(layer.boxes):
         return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
     top, bottom, left, right = layer.boxes.T
@@ -110,7 +113,7 @@ def decimals(grid: Grid) -> int:
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the longitudes and the latitudes of the lines between a grid's cells.
 
-    Their shapes are (columns + 1,) and (rows + 1,). They are rounded, so that neighbouring cells
+    Their shapes are (columns + 1,) and (rows + 1,). They are rounded first, so neighbouring cells
     have exactly the same common edge.
     """
     longitude, latitude = to_degrees(
@@ -122,14 +125,17 @@ def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
-    """Return west, south, east and north, each (n,), of a slice's boxes, rounded for text."""
+    """Return the west, south, east and north sides, each (n,), of a slice's boxes.
+
+    They are rounded for writing as text.
+    """
     longitude, latitude = edges(layer.grid)
     top, bottom, left, right = layer.boxes[part].T
     return longitude[left], latitude[bottom], longitude[right], latitude[top]
 
 
 def summary(released: Released, layer: Layer) -> dict[str, str]:
-    """Return the facts that a file states about itself, so that it can be understood on its own."""
+    """Return the facts that a file states about itself, so it can be understood on its own."""
     about = released.about
     return {
         "title": about.get("title", ""),

@@ -1,10 +1,11 @@
 """Vector tiles (Mapbox Vector Tile 2.1) in one PMTiles 3 archive, for web maps.
 
-GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: each
-feature becomes a row of numbers, which are encoded as protocol-buffer varints. A feature's id is
-its row in the other files. Its estimate, margin and threshold are exact at every zoom; only shapes
-are rounded, to 1/4096 of a tile. No feature is dropped or merged at any zoom; instead, zooms at
-which a tile would have too many features are omitted.
+GDAL needs a second for 1,500 cells, so tiles are encoded here instead, with all features of a tile
+at once: each feature becomes a row of numbers, which are encoded as protocol-buffer varints. A
+feature's id is its row in the other files. Its estimate, margin and threshold are exact at every
+zoom level; only shapes are rounded, to 1/4096 of a tile. No feature is dropped or merged at any
+zoom level; instead, zoom levels at which a tile would have too many features are omitted, except
+the largest one.
 """
 
 from __future__ import annotations
@@ -33,32 +34,34 @@ from dpgeo.postprocess.layers.features import INTERVAL, MEAN
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
-"""Largest number of features in an archive; with more, it would take longer than all
-other files.
+"""Largest number of features in an archive; a larger one would take longer to write than all other
+files.
 """
 
 MAX_IN_TILE = 50_000
-"""Largest number of features of a tile; with more, browsers stall."""
+"""Largest number of features in a tile; browsers stall if there are more."""
 
 EXTENT = 4096
 """Number of units along the side of a tile."""
 
 BUFFER = 64
-"""Units by which clipped shapes extend beyond a tile, so that clipped edges are not visible."""
+"""Number of units by which clipped shapes extend beyond a tile, so that the clipped edges are not
+visible.
+"""
 
 TILES_ACROSS = 16
-"""Number of tiles across the layer at the largest zoom. Shapes are accurate to 1/65,536 of the
-layer's extent.
+"""Number of tiles across the layer at the largest zoom level. Shapes are accurate to 1/65,536 of
+the layer's extent.
 """
 
 FINEST_CELLS = 64
-"""Cells across a tile at the largest zoom; clients can enlarge such a tile without loss."""
+"""Cells across a tile at the largest zoom level; clients can enlarge such a tile without loss."""
 
 GREATEST_ZOOM = 22
 
 EMPTY = gzip.compress(b"", mtime=0)
-"""A tile without layers. It is added to archives that would otherwise have no tile, which is not
-allowed.
+"""A tile without layers. It is added to archives that would otherwise have no tiles, because an
+archive must have at least one.
 """
 
 WORLD = 2 * math.pi * MERCATOR_RADIUS_METRES
@@ -71,9 +74,10 @@ Numbers = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A property of features: its name, its distinct values as encoded bytes, and indices (n,).
+    """A property of features, stored as distinct values and an index for each feature.
 
-    `index` holds, for each feature, the index of its value in `values`.
+    `values` holds the distinct values as encoded bytes; `index` (n,) holds, for each feature, the
+    index of its value in `values`.
     """
 
     name: str
@@ -117,7 +121,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
-    """Return the layer's metadata, as in TileJSON."""
+    """Return the layer's metadata in the form of TileJSON."""
     described = summary(released, layer)
     kinds = {
         name: "String" if is_text(values) else "Number"
@@ -160,7 +164,11 @@ def _mercator(layer: Layer) -> NDArray[np.float64]:
 
 
 def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
-    """Return the zooms to write, from the first at which no tile exceeds MAX_IN_TILE features."""
+    """Return the zoom levels to write: all from the first at which no tile is crowded.
+
+    A tile is crowded if it has more than MAX_IN_TILE features. The largest zoom level is always
+    written.
+    """
     west, south, east, north = extent(released, layer)
     (left, right), (low, top) = to_mercator([west, east], [south, north])
     side = max(right - left, top - low) / WORLD
@@ -176,7 +184,7 @@ def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> rang
 
 
 def _members(place: NDArray[np.float64], zoom: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield x, y and the sorted rows of the features, for each tile of a zoom with features."""
+    """Yield x, y and the sorted feature rows for each tile of a zoom level with features."""
     tiles = 1 << zoom
     first = np.clip(np.floor(place[:, :2] * tiles).astype(np.int64), 0, tiles - 1)
     # A feature that ends on the edge of a tile is not in the next tile.
@@ -220,7 +228,7 @@ def _tile(
 def _features(
     rows: NDArray[np.int64], tags: Numbers, kind: NDArray[np.uint64], geometry: _Ragged
 ) -> bytes:
-    """Encode all features of a tile, each as a field 2 with id, tags, type and geometry."""
+    """Encode all features of a tile, each as protobuf field 2: id, tags, type and geometry."""
     lengths = np.add.reduceat(_widths(geometry.numbers), _starts(geometry.counts))
     packed = _widths(tags).sum(axis=1)
     ids = rows.astype(np.uint64)
@@ -335,7 +343,7 @@ _GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
 
 
 class _Pen:
-    """Writes rings and lines as commands, each relative to the end of the one before."""
+    """Encodes rings and lines as commands, each relative to the end of the previous one."""
 
     def __init__(self) -> None:
         self.commands: list[int] = []
@@ -369,10 +377,10 @@ class _Pen:
 
 
 def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the corners of a closed ring, without points that repeat the one before.
+    """Return the corners of a closed ring, without points that repeat the previous one.
 
-    Plain slices are used, since NumPy's helper functions have a larger overhead per call, and ten
-    thousand zones have tens of thousands of short rings.
+    Plain slices are used, because NumPy's helper functions cost more per call, and ten thousand
+    zones have tens of thousands of short rings.
     """
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]
@@ -403,7 +411,7 @@ def _value(value: str | int | float) -> bytes:
 
 
 def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, list[bytes]]:
-    """Return the features' tags (n, 2k), pairs of a key and a value index, and the values."""
+    """Return the features' tags (n, 2k), as pairs of key and value indices, and the values."""
     tags: list[NDArray[Any]] = []
     values: list[bytes] = []
     for key, column in enumerate(shown):

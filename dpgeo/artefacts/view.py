@@ -1,6 +1,6 @@
-"""Colours, classes and words for a layer, shared by all pictures and styles.
+"""Colours, classes and legend texts of a layer, shared by all pictures and styles.
 
-The classes and the unit are those with which the site's map opens (`postprocess.opening`), and the
+The classes and the unit are those that the site's map shows first (`postprocess.opening`), and the
 colours are the site's (`frontend/src/ui/tokens.css`). Features that the map does not colour,
 because they do not stand out from the noise, are grey.
 """
@@ -49,27 +49,27 @@ LARGEST = 26.0
 """Radius in pixels of the circle of the largest cluster (`frontend/src/layers/clusters/`)."""
 
 SMALLEST = 4.0
-"""Radius in pixels of the smallest circle."""
+"""Radius in pixels of the smallest circle for a cluster."""
 
 DOT = 2.5
 """Radius in pixels of a point without a value (`frontend/src/layers/points/`)."""
 
 LAND: Colour = (251, 251, 248)
-"""The colour of the ground, in which outlines between zones are drawn."""
+"""The colour of the map's background, in which outlines between zones are drawn."""
 
 INK: Colour = (20, 32, 42)
 """The colour of labels and of plain lines."""
 
 HATCH: Colour = (134, 147, 146)
-"""The colour of anything uncertain: outlines of hollow circles, and areas of influence."""
+"""The colour for everything uncertain: outlines of hollow circles, and areas of influence."""
 
 CLOSE = 1.02
-"""Two squares are said to have the same side if their sides differ by less than this factor."""
+"""Two squares count as equal in size if their sides differ by less than this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A colour class from `low`, included, to `high`, excluded; None means no limit."""
+    """A colour class from `low` (inclusive) to `high` (exclusive); None means no limit."""
 
     low: float | None
     high: float | None
@@ -81,7 +81,7 @@ class Rule:
 class View:
     """A layer as the site's map draws it. A box's value is a count per square of `metres`.
 
-    `edges` holds the lower limits of the colour classes; it is empty if the layer has none.
+    `edges` holds the lower limits of the colour classes; it is empty if the layer has no classes.
     """
 
     layer: Layer
@@ -90,7 +90,7 @@ class View:
 
     @classmethod
     def opening(cls, shown: Sequence[Layer]) -> View:
-        """Return the view with which a map of these layers opens."""
+        """Return the view that a map of these layers shows first."""
         opens = opening_of(shown)
         return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
 
@@ -110,12 +110,12 @@ class View:
 
     @property
     def field(self) -> str:
-        """Return the file column that decides the colours, or "" for layers without values."""
+        """Return the column in files that decides the colours, or "" for layers without values."""
         return self.column or ("" if self.layer.value is None else "estimate")
 
     @property
     def divisor(self) -> str:
-        """Return the column by which a feature's figure is divided, before `factor`, or ""."""
+        """Return the column by which a feature's figure is divided before `factor`, or ""."""
         layer = self.layer
         return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
 
@@ -129,7 +129,7 @@ class View:
 
     @property
     def least(self) -> str:
-        """Return the column with the least figure that is coloured.
+        """Return the column with the smallest figure that is coloured.
 
         Returns "" if every feature is coloured.
         """
@@ -156,9 +156,9 @@ class View:
 
     @property
     def by_one_column(self) -> bool:
-        """Whether one column decides the class: all features have one size and one threshold.
+        """Whether one column decides the class: all features have the same size and threshold.
 
-        This does not depend on the counts, so noise never decides which files there are.
+        This does not depend on the counts, so noise never decides which files exist.
         """
         layer = self.layer
         if self.divisor or layer.coloured_from is not None:
@@ -169,8 +169,8 @@ class View:
     def stops(self) -> list[tuple[float | None, Colour, str]] | None:
         """Return each class's upper limit in the file's column, its colour and its label.
 
-        The grey class comes first. Limits are not included in their class; the last is None.
-        Returns None where one column does not decide the class, because features differ in size or
+        The grey class comes first, if there is one. Limits are exclusive; the last one is None.
+        Returns None if no single column decides the class, because features differ in size or
         threshold.
         """
         least = self.layer.threshold
@@ -194,7 +194,7 @@ class View:
 
     @property
     def ramp(self) -> tuple[Colour, ...]:
-        """Return the colours of the classes, which span the whole ramp however few they are."""
+        """Return the colours of the classes, spread over the whole colour ramp."""
         last, classes = len(TIDE) - 1, len(self.edges)
         if classes == 1:
             return (TIDE[len(TIDE) // 2],)
@@ -202,7 +202,7 @@ class View:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the words of the classes, such as "20 to 50"; the lowest has no lower limit."""
+        """Return the labels of the classes, such as "20 to 50"; the lowest has no lower limit."""
         digits = 3 if self.column else 6
         edges = [f"{float(f'{edge:.{digits}g}'):,.6g}" for edge in self.edges]
         if self.column == DENSITY:
@@ -245,14 +245,14 @@ def hexadecimal(colour: Colour) -> str:
 
 
 def opacity(view: View) -> float:
-    """Return the opacity of dots without values, which is lower the more dots there are."""
+    """Return the opacity of dots without values; the more dots there are, the lower it is."""
     if view.layer.value is not None or not isinstance(view.layer, PointLayer):
         return 1.0
     return round(max(0.12, min(0.8, 40 / math.sqrt(len(view.layer) + 1))), 3)
 
 
 def unit_words(released: Released, view: View) -> str:
-    """Return what the legend's figures count, worded as in the site's legend."""
+    """Return what the legend's figures count, in the words of the site's legend."""
     nouns = nouns_of(released)
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):

@@ -92,7 +92,7 @@ TOTALS = {
         "further zone that contains it."
     ),
 }
-"""What each total counts in a release that bought totals."""
+"""What each total counts, in a release with totals."""
 
 TOTALS_STEP = (
     "Totals of all the data: measured beside the map, with epsilon and noise of their own. The "
@@ -117,7 +117,8 @@ def odds_factor(epsilon: Fraction) -> float | None:
 def format_odds(epsilon: Fraction) -> str:
     """Format e^epsilon with three digits, rounded up, such as "2.72", "22,100" or "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # Round only once, from many digits, because rounding up twice can give too large a result.
+    # Round only once, from many digits, because rounding up twice can give a result that is too
+    # large.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -137,7 +138,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How the contributions to keep are chosen if a person has more than the contribution bound."""
+"""How to choose which contributions to keep if a person has more than the bound."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
@@ -212,7 +213,7 @@ def _limits_of_points(limit: int) -> list[str]:
 
 
 def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
-    """Return a short argument for why the guarantee holds, and where the full proof is."""
+    """Return a short argument for why the guarantee holds, and where to find the full proof."""
     if notion is Notion.GEO_IND:
         return {
             "argument": (
@@ -254,7 +255,7 @@ PRODUCT = {
     "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
     "not to learn anything about any one {unit}.",
 }
-"""Intended use of each type of data product, which is a term of the registry."""
+"""Intended use of each type of data product; the types are terms of the registry."""
 
 UNITS_IN_TOTALS = (
     "Stated roughly, as the noisy total of people under totals, which epsilon paid for."

@@ -1,1 +1,1 @@
-"""Django app of the append-only privacy ledgers."""
+"""Django app with the append-only privacy ledgers."""

@@ -22,7 +22,7 @@ class EntryInline(TabularInline):
         return entry.ledger.words(entry.units)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
-        """Return True for all users who may view the ledger."""
+        """Return True: whoever may view the ledger may also view its entries."""
         return True
 
     def _refuse(self, request: object, obj: object = None) -> bool:
@@ -51,7 +51,7 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Return the exact bound on everything ever spent, as text."""
+        """Return the exact limit on everything that is ever spent, as text."""
         return ledger.words(ledger.lifetime_units)
 
     @admin.display(description="Spent", ordering="spent_units")

@@ -1,9 +1,9 @@
 """Merging of two ledgers that turn out to be about the same people.
 
-The entries of both ledgers stay. An entry closes the source ledger and moves its spent amount to
-the target ledger. The spent amounts thus add up, and the smaller of the two totals applies from
-then on. The spent amount may then exceed that total; the bound on the people's privacy loss is the
-larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
+The entries of both ledgers stay. One entry closes the source ledger, and another moves its spent
+amount to the target ledger. So the spent amounts add up, and the smaller of the two totals applies
+from then on. The spent amount may then exceed that total; the bound on the people's privacy loss is
+the larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
 
 Budgets for points belong to the same people, so they are merged with each other as well, but never
 with budgets for counts. If only one side has a budget for points, and releases of the other side
@@ -68,7 +68,7 @@ def ledger_lock(ledger: Ledger) -> Ledger:
 
 
 def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
-    """Merge the budgets for points of two ledgers for counts, before the ledgers themselves."""
+    """Merge the budgets for points of two ledgers for counts, before merging those ledgers."""
     points, other = points_ledger(source), points_ledger(target)
     if points and other:
         if points.radius != other.radius:
@@ -89,7 +89,7 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 
 
 def _close_points(points: Ledger, promised_at: datetime) -> None:
-    """Close a budget for points: it can pay for nothing more, but its past debits still count.
+    """Close a budget for points: nothing more can be paid from it, but past debits still count.
 
     `promised_at` is when a release on the other budget was published with the promise that no
     points are published. The total becomes 1 unit instead of the spent amount, because a refund
@@ -130,7 +130,8 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
     target.spent_units += source.spent_units
     target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:
-        # A total of 0 that was never promised is not decided yet, so it limits nothing.
+        # A total of 0 that was never promised only means that nobody has chosen a total yet, so it
+        # sets no limit.
         decided = [each for each in (source, target) if each.total_units or each.promised_at]
         target.total_units = min((each.total_units for each in decided), default=0)
     promises = [each for each in (source.promised_at, target.promised_at) if each]

@@ -38,9 +38,9 @@ class Ledger(models.Model):
     never changes. `input_step` is the largest step, in millimetres, of the grids to which positions
     are snapped before they are perturbed.
 
-    `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. A
-    ledger that has a value for `recovers` adds up draws from an unknown dataset; it has no limit
-    and pays for nothing new.
+    `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. If
+    `recovers` is set, the ledger adds up draws from an unknown dataset; it has no limit and nothing
+    new can be paid from it.
     """
 
     name = models.CharField(max_length=200)
@@ -120,15 +120,14 @@ class Ledger(models.Model):
     def snapping(self) -> int:
         """The largest step, in millimetres, of the grids to which positions are snapped.
 
-        It is meaningful only in a budget for points. `input_step` is null if a process of an
-        earlier version created the ledger during an upgrade; the step is then that of the earlier
-        version.
+        It has a meaning only in a budget for points. If a process of an earlier version created the
+        ledger during an upgrade, `input_step` is null, and the step is that of the earlier version.
         """
         return self.input_step or 1000 * grid_step(self.radius or 0)
 
     @property
     def lifetime_units(self) -> int:
-        """The most that is ever spent on these people: the budget, or more after a merger.
+        """The most that can ever be spent on these people: the budget, or more after a merger.
 
         A refund after a merger does not reduce it, since that would reveal a private debit.
         """
@@ -196,7 +195,7 @@ class EntryKind(models.TextChoices):
 
     A debit is made when a job is accepted, and a refund if the job ends without drawing noise. A
     merger has two entries: one in the target ledger with the amount that the source ledger had
-    spent, and one in the source ledger with the negative amount.
+    spent, and one in the source ledger with the negative of that amount.
     """
 
     DEBIT = "debit", "Debit"
@@ -249,7 +248,7 @@ class Entry(models.Model):
         return f"{self.what}: {self.ledger.words(self.units)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Add the entry. Raises TypeError if it is already stored."""
+        """Store a new entry. Raises TypeError if the entry is already stored."""
         if not self._state.adding:
             raise TypeError("The ledger is append-only: entries are never changed.")
         super().save(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Queries for what was spent on a ledger's people, by notion of privacy."""
+"""Queries for what was spent on a ledger's people, separately for each notion of privacy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def current_ledger(ledger: Ledger) -> Ledger:
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:
-    """Return the budget for points beside a budget for counts, or None if there is none.
+    """Return the budget for points that belongs to a budget for counts, or None.
 
     This needs no query if `ledger` was selected together with its budget for points.
     """
@@ -70,7 +70,7 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
 
 
 def paying_id(job: UUID) -> UUID:
-    """Return the id under which the ledger stores the debit of a job's draw.
+    """Return the id under which the ledger stores the debit for a job's draw.
 
     It is the job's own id or, if the debit under that id was refunded, a second id derived from it.
     The ledger stores at most one debit and one refund for each id. In a restored database, a job
@@ -86,7 +86,7 @@ def is_debited(paying: UUID) -> bool:
 
 
 def units_paid(job: UUID) -> int:
-    """Return the debits minus refunds for a job's draw, in ledger units."""
+    """Return the debits for a job's draw minus its refunds, in ledger units."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
     return total
@@ -106,9 +106,9 @@ def debited_units(ledger: Ledger) -> int:
 
 
 def left_units(ledger: Ledger, *, refunds: bool) -> int:
-    """Return what is left, in ledger units.
+    """Return the remaining amount in ledger units.
 
-    Without `refunds`, this is what would be left if nothing were ever refunded.
+    Without `refunds`, return what would remain if nothing had ever been refunded.
     """
     if refunds:
         return ledger.left_units

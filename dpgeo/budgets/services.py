@@ -29,7 +29,7 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
     """Create a ledger for one set of people. Raises InvalidInput for an invalid total.
 
-    If `total` is None, the ledger pays for nothing until `ledger_set_total` sets a total.
+    If `total` is None, nothing can be paid from the ledger until `ledger_set_total` sets a total.
     """
     units = 0 if total is None else to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
@@ -39,8 +39,8 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     """Create the budget for points of the same people, as a level within a radius.
 
     `beside` is their budget for counts. Raises Conflict if they already have a budget for points,
-    or a release was published: a published release promises a bound on what can be learned about a
-    person's presence in the data, and perturbed points would show that presence.
+    or if a release was published: a published release promises a bound on what can be learned about
+    a person's presence in the data, and perturbed points would reveal that presence.
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
@@ -129,10 +129,10 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
 
 
 def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
-    """Record that the first publication that states the ledger's total promises it publicly.
+    """Record that a published release states the ledger's total, and so promises it.
 
-    `total_units` is the total that the publication states. Raises Conflict if the ledger's total is
-    higher.
+    Only the first such publication sets the time of the promise. `total_units` is the total that
+    the release states. Raises Conflict if the ledger's total is higher.
     """
     stated = {"total_units__lte": total_units, "merged_units__lte": total_units}
     updated = Ledger.objects.filter(pk=ledger.pk, **stated).update(
@@ -147,10 +147,10 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_decided(total_units: int) -> None:
-    """Raise Conflict if a release would state, and so promise, a total for counts of 0.
+    """Raise Conflict if a release would state a total of 0 for counts, and so promise it.
 
-    Points can be paid for before anybody has said how much counts may cost. Publishing them states
-    both totals, and a promised total is never raised, so no count could ever be published.
+    Points can be paid for before a total for counts has been chosen. Publishing them states both
+    totals, and a promised total is never raised, so no count could ever be published.
     """
     if total_units == 0:
         raise Conflict(
@@ -161,7 +161,7 @@ def check_decided(total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None:
-    """Raise BudgetExceeded, which states the remaining amount, if `cost` is larger than that.
+    """Raise BudgetExceeded, with the remaining amount, if `cost` exceeds that amount.
 
     Without `refunds`, refunded amounts count as spent (`selectors.debited_units`).
     """
@@ -185,8 +185,8 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
     """Debit the cost of a job from `ledger` or, after a merger, from the target ledger.
 
-    Raises BudgetExceeded, Conflict if the job was debited before, or TypeError if the cost and the
-    ledger are of different notions of privacy.
+    Raises BudgetExceeded if too little is left, Conflict if the job was debited before, or
+    TypeError if the cost and the ledger have different notions of privacy.
     """
     units = _units(ledger, cost)
     enough = Q(total_units__gte=F("spent_units") + units) | ~Q(recovers="")
@@ -217,7 +217,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
 def _units(ledger: Ledger, cost: Guarantee) -> int:
     """Return a cost in the ledger's units.
 
-    Raises TypeError if the cost is for another notion of privacy than the ledger.
+    Raises TypeError if the cost and the ledger have different notions of privacy.
     """
     if ledger.notion != cost.notion.value:
         raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
@@ -256,7 +256,7 @@ def budget_debit_found(
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
-    """Refund the debit for a job. The caller guarantees that no noise was drawn.
+    """Refund the debit for a job. The caller must make sure that no noise was drawn.
 
     After a merger, the refund goes to the ledger into which the debited ledger was merged. Returns
     None if there was no debit or it was already refunded.
@@ -281,7 +281,8 @@ def budget_refund(*, job: UUID) -> Entry | None:
 def _give_back(debit: Entry) -> int:
     """Subtract a debit from the spent amount of its current ledger; return that ledger's id.
 
-    The update locks the row, so a concurrent merger is either complete, and then noticed, or waits.
+    The update locks the row, so a concurrent merger has either finished, which is then noticed, or
+    waits.
     """
     ledger = debit.ledger
     while not Ledger.objects.filter(pk=ledger.pk, merged_into__isnull=True).update(
@@ -296,8 +297,8 @@ def ledger_recovering(
 ) -> Ledger:
     """Return the ledger for draws from a dataset that is not in this database.
 
-    It is created for the first such draw, and has no limit. `radius` is the radius in metres of
-    drawn points; it is not used for counts.
+    The ledger is created for the first such draw, and has no limit. `radius` is the radius in
+    metres for drawn points; it is not used for counts.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

@@ -1,4 +1,4 @@
-"""Warnings about unusually large privacy budgets, which are allowed."""
+"""Warnings about unusually large privacy budgets, which are nevertheless allowed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEXT_TO_NOTHING = (
 
 
 def cautions_on(total: Fraction) -> list[Phrase]:
-    """Return the warnings about a total epsilon, or an empty list if it is at most LARGE."""
+    """Return warnings about a total epsilon; the list is empty if it is at most LARGE."""
     if total <= LARGE:
         return []
     return [Phrase(NEXT_TO_NOTHING, limit=Figure(str(LARGE)))]

@@ -1,1 +1,1 @@
-"""Management commands, in one file each, and the code that they share."""
+"""Management commands, one per file, and the code that they share."""

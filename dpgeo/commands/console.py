@@ -39,7 +39,7 @@ class ProgressLine:
         self._step = ""
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
-        """Show how much of a step is done, as `done` of `total`."""
+        """Show the progress of a step, as `done` of `total`."""
         words = str(step)
         share = f" {min(100, 100 * done // total)} %" if total else ""
         text = f"{words}{share}"
@@ -66,10 +66,10 @@ def job_wait(
     output: OutputWrapper,
     patience: float | None = None,
 ) -> Job:
-    """Wait until a job ends. If no worker picks it up, run it here under the same lease.
+    """Wait until a job ends; if no worker picks it up, run it in this process.
 
     A worker has `patience` seconds to pick up the job, or PATIENCE_SECONDS if `patience` is None.
-    `run` runs the job in this process.
+    After that, `run` runs the job here under the same lease.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)
@@ -104,9 +104,9 @@ def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
 
 @contextmanager
 def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
-    """Turn errors that a person can fix into CommandErrors that name the option at fault.
+    """Turn errors that a user can fix into CommandErrors that name the option at fault.
 
-    `options` maps a field to its option where that is not "--" followed by the field's name.
+    `options` maps a field to its option if that is not "--" followed by the field's name.
     """
     try:
         yield
@@ -116,7 +116,10 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """Return the user with this name, or None for an empty name: then the operator acts."""
+    """Return the user with this name, or None for an empty name.
+
+    None means that the operator acts.
+    """
     if not name:
         return None
     user = User.objects.filter(username=name, is_active=True).first()

@@ -43,14 +43,14 @@ from dpgeo.releases.services import release_request, release_run
 FIXTURES = settings.BASE_DIR / "fixtures"
 
 PATIENCE_SECONDS = 60.0
-"""Seconds to wait for the worker, which may still be starting, before this process works."""
+"""Seconds to wait for the worker, which may still be starting, before this process runs the job."""
 
 Declared: TypeAlias = Mapping[str, Any]
 """A table of `fixtures/demo.toml`."""
 
 
 class Demo:
-    """The declared demo, of which each part is published only once."""
+    """The declared demo; each of its parts is published only once."""
 
     def __init__(self, owner: User, steward: User, people: int, output: OutputWrapper) -> None:
         self.owner, self.output = owner, output
@@ -59,7 +59,7 @@ class Demo:
         self.organisation = make_organisation(self.declared["organisation"], owner, steward)
 
     def publish(self) -> None:
-        """Publish the missing parts. Raises CommandError if a job fails."""
+        """Publish the parts that are missing. Raises CommandError if a job fails."""
         self._ground(self.declared["ground"])
         for declared in self.declared["datasets"]:
             dataset = self._dataset(declared)
@@ -72,7 +72,7 @@ class Demo:
         self._campaign(self.declared["campaign"])
 
     def _ground(self, declared: Declared) -> None:
-        """Add the streets and names that lie under the maps, unless they are already stored."""
+        """Add the basemap of streets and names, unless it is already stored."""
         folder = Path(settings.GROUND_DIR)
         if declared["name"] in {region.name for region in regions(folder)}:
             return
@@ -211,7 +211,7 @@ def make_user(name: str, *, superuser: bool = False) -> User:
 
 
 def make_organisation(declared: Declared, administrator: User, steward: User) -> Organisation:
-    """Return the demo's publisher, with both accounts as members."""
+    """Return the demo's publisher, with the administrator and the steward as members."""
     known = Organisation.objects.filter(slug=declared["slug"]).first()
     if known is not None:
         return known
@@ -222,7 +222,7 @@ def make_organisation(declared: Declared, administrator: User, steward: User) ->
 
 @contextmanager
 def invented_file(arguments: list[str]) -> Iterator[Path]:
-    """Yield the path of a temporary file that `python -m fixtures` writes."""
+    """Yield the path of a temporary file of invented data from `python -m fixtures`."""
     with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
         path = Path(folder) / f"invented-{arguments[0]}.parquet"
         subprocess.run(  # noqa: S603

@@ -1,7 +1,7 @@
-"""Process supervisor that restarts a program that ends, and stops all when asked.
+"""Process supervisor that restarts programs that end, and stops them all on request.
 
 Each program leads its own process group, so Ctrl-C reaches only the supervisor, which stops the
-programs in order. On Linux the kernel ends the programs even if the supervisor is killed with
+programs in order. On Linux, the kernel ends the programs even if the supervisor is killed with
 SIGKILL.
 """
 
@@ -20,17 +20,17 @@ from types import FrameType
 
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
-"""Grace period, in seconds, in which programs may end by themselves before they are killed."""
+"""Grace period, in seconds, in which programs may end on their own before they are killed."""
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A program that ends after running for this many seconds is restarted without delay."""
+"""A program that ran for at least this many seconds is restarted without delay."""
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, for Linux's prctl(2)
 
 Say = Callable[[str], None]
 
 
 def tie_to_parent() -> Callable[[], None] | None:
-    """Return a function that, on Linux, makes a child process end when its parent does.
+    """Return a function that makes a child process end when its parent does, on Linux only.
 
     Returns None on other systems.
     """
@@ -49,9 +49,9 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 @dataclass
 class Program:
-    """One supervised command, which is not restarted after it ends if `once` is True.
+    """One supervised command; it is not restarted after it ends if `once` is True.
 
-    The standard output of a `quiet` command is discarded; its errors go to standard error.
+    The standard output of a `quiet` command is discarded; its errors still go to standard error.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Program:
         return self.kill()
 
     def ask_to_stop(self) -> None:
-        """Ask the group's leader to stop; the leader stops its own children."""
+        """Ask the leader of the process group to stop; the leader stops its own children."""
         if self.process is not None:
             self.process.terminate()
 

@@ -1,4 +1,4 @@
-"""Settings, URLs, Celery and WSGI, without any logic of their own."""
+"""Settings, URLs, Celery and WSGI configuration, without application logic."""
 
 from dpgeo.config.celery import app as celery_app
 

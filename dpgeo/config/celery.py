@@ -1,4 +1,4 @@
-"""The Celery application, loaded with the settings so any process can queue tasks."""
+"""The Celery application, loaded with the settings so that any process can queue tasks."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
-# One thread a process: the workers already use all cores, and threads that multiply small matrices
-# would only wait for each other.
+# Use one thread per process: the workers already use all cores, and threads that multiply small
+# matrices would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"

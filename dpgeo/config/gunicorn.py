@@ -24,7 +24,10 @@ control_socket_disable = True
 
 
 def on_starting(server: Any) -> None:
-    """Raise the limit on open files to one for every connection; many systems allow only 1,024."""
+    """Raise the limit on open files to eight per connection.
+
+    Many systems allow only 1,024 by default.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 8 * worker_connections
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -1,7 +1,7 @@
 """Choice of a page's language: by its URL (`/de/...`), or else by the browser.
 
-A URL without a language belongs to no language: it is the one that API documents, citations and
-files state. Links on a page with a language in its URL keep that language.
+A URL without a language prefix serves every language; API documents, citations and files use such
+URLs. Links on a page with a language in its URL keep that language.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils.translation import get_language_from_request, get_language_inf
 from dpgeo.config.urls import SERVICES, handler500
 
 PREFIXES = {code.removesuffix("-gb"): code for code, _ in settings.LANGUAGES}
-"""The language codes, by the language names in URLs."""
+"""The language code for each language prefix in URLs."""
 
 NOT_PAGES = (
     "/admin/",
@@ -29,11 +29,11 @@ NOT_PAGES = (
     "/readyz",
     f"/{settings.STATIC_URL}",
 )
-"""Beginnings of the URL paths that answer in the site's default language."""
+"""Beginnings of URL paths whose responses are always in the site's default language."""
 
 
 class PagesBehind:
-    """URL configuration with all pages below the name of one language."""
+    """URL configuration that puts all pages under one language prefix, such as `/de/`."""
 
     handler500 = handler500
 
@@ -49,7 +49,7 @@ URLCONFS = {prefix: PagesBehind(prefix) for prefix in PREFIXES}
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A page in another language; `code` is "" for the address without a language."""
+    """A page in another language; `code` is "" for the URL without a language."""
 
     code: str
     name: str
@@ -61,7 +61,7 @@ def page_language(
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Return a middleware that chooses the language of each page.
 
-    It also sets `request.versions`, the page's links to its versions in other languages.
+    It also sets `request.versions`, the links to the page in other languages.
     """
 
     def answer(request: HttpRequest) -> HttpResponse:
@@ -84,7 +84,7 @@ def page_language(
 
 
 def _divide(address: str) -> tuple[str, str]:
-    """Split a path into the name of its language, or "", and the rest."""
+    """Split a path into its language prefix, or "", and the rest."""
     prefix, _, rest = address.removeprefix("/").partition("/")
     return (prefix, f"/{rest}") if prefix in PREFIXES else ("", address)
 

@@ -1,7 +1,7 @@
-"""Logging: one line per event on standard error, without any data.
+"""Logging: one line per event on standard error, without any private data.
 
 An exception is logged by its type and traceback. Its message is left out, because messages quote
-the values that caused them. Users who may see private facts find out on a job's page why it failed.
+the values that caused them. Users who may see private facts can read on a job's page why it failed.
 All log lines of a request carry its `request_id`, and all those of a job its `job_id`, whichever
 module wrote them.
 """
@@ -16,7 +16,9 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
-"""What may be logged about a task. Celery also offers the task's arguments and exception."""
+"""What may be logged about a task. Celery's reports also contain the task's arguments and
+exception.
+"""
 
 
 GUNICORN_WORDS = {
@@ -63,7 +65,7 @@ class TaskFactsOnly(logging.Filter):
     """Filter that reduces Celery's task reports to the facts that may be logged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword Celery's task reports. Returns True, so that every record is kept."""
+        """Reword Celery's task reports. Returns True, so every record is kept."""
         if isinstance(record.args, dict) and "description" in record.args:
             record.msg = "task %(name)s %(id)s %(description)s"
             record.args = {name: record.args.get(name) for name in TASK_FACTS}
@@ -71,10 +73,10 @@ class TaskFactsOnly(logging.Filter):
 
 
 class NoClients(logging.Filter):
-    """Filter that removes clients and requested URLs from gunicorn's messages."""
+    """Filter that removes client addresses and requested URLs from gunicorn's messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword gunicorn's messages that quote clients. Returns True, so every record is kept."""
+        """Replace gunicorn's messages that quote clients. Returns True, so every record is kept."""
         if record.name == "gunicorn.error":
             for beginning, words in GUNICORN_WORDS.items():
                 if str(record.msg).startswith(beginning):
@@ -83,10 +85,10 @@ class NoClients(logging.Filter):
 
 
 class NoResetLinks(logging.Filter):
-    """Filter that removes the secret part of URLs that set a password, whatever logs them."""
+    """Filter that removes the secret part of links for setting a password from log messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shorten URLs that set a password. Returns True, so that every record is kept."""
+        """Shorten links for setting a password. Returns True, so every record is kept."""
         if isinstance(record.args, tuple):
             record.args = tuple(
                 RESET_LINK.sub(r"\1...", each) if isinstance(each, str) else each
@@ -150,7 +152,8 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
         "loggers": {
             "dpgeo": {"level": level},
             "django": {"handlers": [], "level": "WARNING"},
-            # Below ERROR this logger only lists URLs that people mistyped or may not see.
+            # Below ERROR, this logger only lists URLs that people mistyped or are not allowed to
+            # see.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},

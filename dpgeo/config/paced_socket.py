@@ -10,13 +10,13 @@ import time
 from typing import IO, Any
 
 HEADER_SECONDS = 10.0
-"""Seconds in which the header of a request has to arrive."""
+"""Seconds within which the header of a request must arrive."""
 
 GRACE_SECONDS = 15.0
 LEAST_RATE = 1024
-"""The least transfer rate, in bytes per second. A body or a response may keep this server waiting
-for GRACE_SECONDS. Every LEAST_RATE bytes that are transferred add a second to that allowance, and
-only time in which this server waits is counted.
+"""The minimum transfer rate, in bytes per second. A body or a response may keep this server waiting
+for GRACE_SECONDS. Every LEAST_RATE bytes that are transferred add a second to that allowance, up to
+GRACE_SECONDS, and only the time that this server spends waiting is counted.
 """
 
 BLOCK_BYTES = 1 << 18
@@ -25,7 +25,7 @@ BLOCK_BYTES = 1 << 18
 class TooSlow(TimeoutError):
     """Raised if the other side of a connection is too slow.
 
-    It has the error number of a connection closed by the other side, so gunicorn closes the
+    Its error number is that of a connection closed by the other side, so gunicorn closes the
     connection without a log line.
     """
 
@@ -34,7 +34,7 @@ class TooSlow(TimeoutError):
 
 
 class PacedSocket:
-    """Socket with a deadline for headers and a least transfer rate for everything else."""
+    """Socket with a deadline for headers and a minimum transfer rate for everything else."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.plain = connection
@@ -49,7 +49,7 @@ class PacedSocket:
         self._deadline = time.monotonic() + HEADER_SECONDS
 
     def expect_body(self) -> None:
-        """Start the time allowance for a body or a response."""
+        """Start the time allowance for a request body or a response."""
         self._deadline, self._left = None, GRACE_SECONDS
 
     def recv(self, size: int, flags: int = 0) -> bytes:
@@ -75,7 +75,7 @@ class PacedSocket:
         return sent
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send all bytes. Raises TooSlow."""
+        """Send all bytes. Raises TooSlow if the receiver is too slow."""
         rest = memoryview(data)
         while rest:
             rest = rest[self.send(rest, flags) :]
@@ -83,7 +83,7 @@ class PacedSocket:
     def sendfile(self, file: IO[bytes], offset: int = 0, count: int | None = None) -> int:
         """Send `count` bytes of a file, or the rest of the file, and return how many were sent.
 
-        Raises TooSlow.
+        Raises TooSlow if the receiver is too slow.
         """
         sent = 0
         writable = select.poll()
@@ -105,7 +105,10 @@ class PacedSocket:
         return sent
 
     def _wait_at_most(self) -> float:
-        """Set how long the next transfer may wait, and return the current time. Raises TooSlow."""
+        """Set the timeout of the next transfer, and return the current time.
+
+        Raises TooSlow if no time is left.
+        """
         now = time.monotonic()
         left = self._left if self._deadline is None else self._deadline - now
         if left <= 0:

@@ -1,4 +1,4 @@
-"""Locations of a site's own files, in a checkout and as an installed package."""
+"""Locations of a site's own files, in a source checkout and in an installed package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent
 
 WHOLE = PACKAGE / "whole"
-"""Folder with what lies beside the package in a checkout; `setup.py` puts it here in wheels."""
+"""Folder with the files that are next to the package in a checkout; `setup.py` puts them here in
+wheels.
+"""
 
 INSTALLED = WHOLE.is_dir()
 
@@ -16,10 +18,10 @@ BASE_DIR = WHOLE if INSTALLED else PACKAGE.parent
 
 
 def usual_var() -> Path:
-    """Return the folder to which a site writes unless DPGEO_VAR names another.
+    """Return the folder to which a site writes unless DPGEO_VAR names a different one.
 
-    An installed package may be replaced at any time, so its site writes to the account's own data
-    folder (XDG Base Directory Specification).
+    An installed package may be replaced at any time, so its site writes to the user account's own
+    data folder (XDG Base Directory Specification).
     """
     if not INSTALLED:
         return BASE_DIR / "var"

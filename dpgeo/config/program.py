@@ -1,7 +1,7 @@
 """`dpgeo serve | manage`: the command of the installed package.
 
-`dpgeo serve` brings the database and the static files up to date and serves; `dpgeo manage COMMAND`
-is Django's `manage.py`.
+`dpgeo serve` brings the database and the static files up to date, then serves the site. `dpgeo
+manage COMMAND` is Django's `manage.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Data are in ~/.local/share/dpgeo; DPGEO_VAR names another folder.
 
 
 FOLDERS = ("DPGEO_VAR", "DPGEO_STATIC", "DPGEO_PERSON_KEY_FILE")
-"""Settings that are paths, which child processes must resolve as this process does, whatever their
+"""Settings that are paths. Child processes must resolve them as this process does, whatever their
 working folder.
 """
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status, which is 2 if there is no such command."""
+    """Run a command and return its exit status, which is 2 if the command does not exist."""
     given = list(sys.argv[1:] if words is None else words)
     command = given[0] if given else "--help"
     if command in {"--version", "-V"}:

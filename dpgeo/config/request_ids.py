@@ -1,4 +1,4 @@
-"""Request ids, which connect a response with the log lines of its request."""
+"""Request ids, which link a response to the log lines of its request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from structlog.contextvars import bound_contextvars
 HEADER = "X-Request-ID"
 
 WELL_FORMED = re.compile(r"[A-Za-z0-9_-]{8,64}")
-"""The form of ids that proxies make. Anything else that a client sends stays out of the logs."""
+"""The form of request ids that proxies create. Anything else that a client sends is not logged."""
 
 
 def request_id(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a middleware that adds an id to each request's log lines and response."""
+    """Return a middleware that adds an id to each request's log lines and to its response."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")

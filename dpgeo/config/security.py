@@ -1,4 +1,4 @@
-"""Security headers that keep pages from loading from, or sending to, other sites."""
+"""Security headers that stop pages from loading from, or sending to, other sites."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from django.http import HttpRequest, HttpResponse
 from dpgeo.pages.outside_ground import outside_ground
 
 MAP_WORKER = "assets/map-worker-"
-"""How the file of the map's worker begins below STATIC_URL; the worker fetches the tiles."""
+"""Beginning of the path of the map's worker script below STATIC_URL; the worker fetches the tiles.
+"""
 
 
 def policy(*, framable: bool = False, tiles: str = "") -> str:
-    """Return the policy of what a page may load, and that nobody may frame it unless `framable`.
+    """Return the Content-Security-Policy of a page, which nobody may frame unless `framable`.
 
-    `tiles` is the one other origin that a page may ask, for the ground of its map.
+    `tiles` is the one other origin from which a page may load data, for the basemap of its map.
 
-    A framable page names no ancestors at all: `*` would leave out pages that came from no network,
-    such as a saved file or a notebook in an editor.
+    The policy of a framable page has no `frame-ancestors` at all. With `*`, pages that did not come
+    from a network, such as a saved file or a notebook in an editor, could not frame it.
 
-    Scripts come from this server's files alone, so that uploaded text cannot run as a script.
-    Inline styles are allowed, because the map library and the charts set them.
+    Scripts come only from this server's files, so that uploaded text cannot run as a script. Inline
+    styles are allowed, because the map library and the charts set them.
     """
     return "; ".join(
         [
@@ -45,11 +46,11 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), bro
 def content_security_policy(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that sets the policy on every response that has none of its own.
+    """Middleware that sets the policy on every response that does not have its own.
 
-    Pages that Django allows other sites to frame (`xframe_options_exempt`) get a policy that
-    allows framing too. Pages whose map lies on another server's ground (`outside_origin`) may ask
-    that server, and so may the script that draws such maps.
+    Pages that Django allows other sites to frame (`xframe_options_exempt`) get a policy that allows
+    framing too. Pages whose basemap comes from another server (`outside_origin`) may load data from
+    that server, and so may the worker script that draws such maps.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -65,10 +66,10 @@ def content_security_policy(
 
 
 def _worker_origin(request: HttpRequest) -> str:
-    """Return whose tiles the requested worker may fetch; a worker's policy comes with its file.
+    """Return the origin whose tiles the requested worker script may fetch, or "".
 
-    Maps on another server's ground ask for the file by an address of its own, since browsers keep
-    it, with its policy, for a year.
+    A worker's policy is that of its file. Browsers cache the file, with its policy, for a year, so
+    maps with a basemap from another server request it by a URL of its own.
     """
     if not request.path.startswith(f"{settings.STATIC_URL}{MAP_WORKER}"):
         return ""

@@ -1,4 +1,4 @@
-"""Django settings; whatever differs between machines comes from the environment."""
+"""Django settings; everything that differs between machines comes from the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dpgeo.config.places import BASE_DIR, usual_var
 env = environ.Env()
 
 VAR_DIR = Path(env.str("DPGEO_VAR", default=str(usual_var())))
-"""Folder of everything this installation writes: database, private and public files, queue."""
+"""Folder for everything that this installation writes: database, private and public files, queue.
+"""
 
 PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
@@ -61,15 +62,15 @@ def read_secret_key() -> str:
 SECRET_KEY = read_secret_key()
 
 PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
-"""Key that encrypts each dataset's key for person hashes. If it is empty, PERSON_KEY_FILE holds the
-key.
+"""Key that encrypts each dataset's key for person hashes. If it is empty, the key is read from
+PERSON_KEY_FILE.
 """
 PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
 
 HTTPS = env.bool("DPGEO_HTTPS", default=False)
-"""Whether the site is reached by https, through a proxy that sets X-Forwarded-Proto itself."""
+"""Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # not through the proxy
@@ -80,7 +81,7 @@ SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 COOKIE_PREFIX = "__Host-" if HTTPS else ""
-"""With this prefix, browsers accept a cookie only from this very host, and only over HTTPS."""
+"""With this prefix, browsers accept a cookie only from this exact host, and only over HTTPS."""
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
     f"{COOKIE_PREFIX}dpgeo_session",
     f"{COOKIE_PREFIX}dpgeo_csrf",
@@ -123,7 +124,7 @@ MIDDLEWARE = [
     "dpgeo.config.languages.page_language",
     "dpgeo.audit.origin.audited_request",
     "django.middleware.common.CommonMiddleware",
-    # This stands before anything that reads a body, since reading a body stores its files.
+    # This must come before any middleware that reads a body, since reading a body stores its files.
     "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -149,22 +150,22 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'dpgeo.sqlite3'}")}
-# Keep connections open between requests: connecting takes longer than most queries.
+# Keep connections open between requests, because connecting takes longer than most queries.
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         # Without IMMEDIATE, concurrent writers fail with "database is locked".
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        # FULL, because a debit must survive a power cut: if a release was published but its debit
-        # were lost, the budget could be spent twice. WAL with NORMAL may lose the last
+        # Use FULL, because a debit must survive a power cut: if a release was published but its
+        # debit were lost, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         **DATABASES["default"].get("OPTIONS", {}),  # options from the URL, such as ?timeout=5
     }
 else:
-    # Test a kept connection before use, so that no request fails after a restart of the database
-    # server.
+    # Test a persistent connection before use, so that no request fails after a restart of the
+    # database server.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -181,7 +182,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"
 
-# By default, send no mail rather than print it: the log would contain links that set a password.
+# By default, send no mail at all. Printing mail instead would put links that set a password into
+# the log.
 vars().update(env.email_url("DPGEO_EMAIL_URL", default="dummymail://"))
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
@@ -219,7 +221,7 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
     # With an object store, workers can run on several machines; it needs the packages in
     # locks/s3.txt. The S3 client reads its credentials from AWS_ACCESS_KEY_ID and
     # AWS_SECRET_ACCESS_KEY. The whole bucket is private: this site itself serves what is published,
-    # so that a release can be withdrawn at once and no third party counts visits.
+    # so a release can be withdrawn at once and no third party counts visits.
     for name in ("default", "private", "releases"):
         STORAGES[name] = {
             "BACKEND": "storages.backends.s3.S3Storage",
@@ -233,27 +235,30 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "max_memory_size": 16 << 20,  # anything larger is spooled to disk
             },
         }
-# Vite puts a hash into these file names, so that the files never change.
+# Vite puts a hash into these file names, so a file with a given name never changes.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
-"""Disk space that stays free: bytes, or per cent of each file system ("5%"); 0 means no limit."""
+"""Disk space that must stay free: bytes, or per cent of each file system ("5%"); 0 means no limit.
+"""
 
 DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
-"""Days after which uploaded files are deleted if a dataset keeps them or nobody confirmed them."""
+"""Days after which uploaded files are deleted if the dataset keeps them or nobody confirmed them.
+"""
 
 DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
-"""Seconds for which caches may serve a published file without asking whether it is withdrawn."""
+"""Seconds for which caches may serve a published file without checking whether it was withdrawn."""
 
 DPGEO_JOB_SLOTS = sorted(env.list("DPGEO_JOB_SLOTS", cast=int, default=[1, 5, 15, 60]))
 """Minutes after a request at which API keys may learn that its job has ended; see `jobs.slots`."""
 
 DPGEO_GROUND_URL = env.str("DPGEO_GROUND_URL", default="")
-"""Address of another server's vector tiles, for maps that no ground of this site reaches.
+"""URL of another server's vector tiles, for maps outside the site's own basemaps.
 
-That server learns the address of every visitor of such a map and which place they look at."""
+That server learns the IP address of every visitor of such a map, and which place they look at.
+"""
 DPGEO_GROUND_ATTRIBUTION = env.str("DPGEO_GROUND_ATTRIBUTION", default="")
 DPGEO_GROUND_ZOOMS = env.str("DPGEO_GROUND_ZOOMS", default="0-14")
 
@@ -281,26 +286,30 @@ DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
 """UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
 
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
-"""Most API requests per minute from one IP address, not counting files; 0 means no limit."""
+"""Maximum number of API requests per minute from one IP address, not counting files; 0 means no
+limit.
+"""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
-"""Most password resets per hour from one IP address; 0 means no limit."""
+"""Maximum number of password resets per hour from one IP address; 0 means no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
-"""Most failed sign-ins in 15 minutes from one IP address, and half as many for one account; 0 means
-no limit.
+"""Maximum number of failed sign-ins in 15 minutes from one IP address. For one account, the limit
+is half as many. 0 means no limit.
 """
 DPGEO_ROWS_PER_SHARD = env.int(
     "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
 )
-"""Number of rows in a shard. Larger files of points are divided into shards among the workers.
+"""Number of rows in a shard. Larger files of points are split into shards, which the workers share.
 
-DPGEO_ROWS_A_PART is the setting's former name, read for one more version.
+DPGEO_ROWS_A_PART is the setting's former name; it is accepted for one more version.
 """
 DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
-"""Most files that an organisation with several budgets may confirm per hour; 0 means no limit."""
+"""Maximum number of files per hour that an organisation with several budgets may confirm; 0 means
+no limit.
+"""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
-"""Most tasks planned per minute for one IP address, where a task counts once for each allocation; 0
-means no limit.
+"""Maximum number of tasks planned per minute for one IP address; 0 means no limit. A task counts
+once for each allocation.
 """
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
@@ -319,13 +328,13 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     }
 elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        # This is longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS); otherwise
-        # Redis would hand a running job to a second worker.
+        # This must be longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
+        # Otherwise Redis would hand a running job to a second worker.
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
-        # Give up soon on a broker that does not answer, so that no request waits long for it. The
-        # reaper (`manage.py reap`) sends the message again.
+        # Give up soon if the broker does not respond, so that no request waits long for it. The
+        # reaper (`manage.py reap`) sends the message again later.
         "socket_connect_timeout": 3,
         "socket_timeout": 10,
         "retry_on_timeout": True,

@@ -1,4 +1,4 @@
-"""Storage of collected scripts and styles, which any account may read."""
+"""Storage for collected scripts and styles that any account can read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ READABLE, SEARCHABLE = 0o644, 0o755
 
 
 class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
-    """WhiteNoise's compressed files, readable by all, whatever the collecting account's umask.
+    """WhiteNoise's compressed files, readable by every account.
 
-    In the image, root collects the files and the site's own account serves them. If root collected
-    under umask 077, or in a folder made with it, that account would find nothing.
+    This does not depend on the umask of the account that collects them. In the image, root collects
+    the files and the site's own account serves them. If root collected them under umask 077, or in
+    a folder made with it, that account could not read them.
     """
 
     def post_process(
@@ -29,7 +30,7 @@ class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[
 
 
 def make_readable(folder: Path) -> None:
-    """Make a folder and everything in it readable by all accounts, including earlier files."""
+    """Make a folder and everything in it readable by all accounts, including older files."""
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink():
             continue

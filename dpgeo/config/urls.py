@@ -21,7 +21,7 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("feed.atom", feed.feed, name="feed"),
     path("oembed", oembed.oembed, name="oembed"),
 ]
-"""URLs that are the same in every language; `languages.py` adds the pages of each language."""
+"""URLs that are the same in every language; `languages.py` adds the pages in each language."""
 
 urlpatterns = [*SERVICES, path("", include("dpgeo.pages.urls"))]
 

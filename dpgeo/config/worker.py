@@ -1,10 +1,10 @@
-"""Gunicorn worker in which slow connections do not block the answering threads.
+"""Gunicorn worker in which slow connections do not block the threads that answer.
 
-A separate thread reads each request and sends each response, and ends connections that are too
-slow. Such threads are cheap: there may be a thousand, most of which wait. Once the body of a
-request has arrived, one of the few threads of a pool answers the request. The threads of a second
-pool read larger bodies, which are uploads, as they arrive, and preview uploaded files. A response
-leaves its pool before it is sent.
+A separate thread for each connection reads its requests, sends its responses, and closes it if it
+is too slow. Such threads are cheap: there may be a thousand, most of them waiting. Once the body of
+a request has arrived, one of the few threads of a pool answers the request. The threads of a second
+pool read larger bodies, which are uploads, as they arrive, and preview uploaded files. A pool
+thread is free again before its response is sent.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ LARGEST_BUFFERED = 4 << 20
 ABOUT_UPLOADS = re.compile(
     r"(/[a-z]{2})?/(desk|api/v1)/(uploads/|datasets/[^/]+/(uploads?\b|practice/|map/rehearsal/))"
 )
-"""URLs at which a file may be previewed or a map rehearsed, which may take a minute."""
+"""URLs whose requests may preview a file or rehearse a map, which can take a minute."""
 
 IN_MEMORY = 64 << 10
-"""How many bytes of a received body are kept in memory; larger bodies go to a temporary file."""
+"""Number of bytes of a received body that are kept in memory; larger bodies go to a temporary file.
+"""
 
 Environ = dict[str, Any]
 Application = Callable[[Environ, Any], Iterable[bytes]]
@@ -47,7 +48,7 @@ Application = Callable[[Environ, Any], Iterable[bytes]]
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
     """Worker that accepts a connection only while a pool thread is free, or after a response.
 
-    Gunicorn's own worker accepts every connection, so one worker can hold all kept-alive
+    Gunicorn's own worker accepts every connection, so one worker may hold all kept-alive
     connections and answer them on one core while the other worker is idle.
     """
 
@@ -66,26 +67,26 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         return ThreadPoolExecutor(self.cfg.worker_connections, "connection")
 
     def load_wsgi(self) -> None:
-        """Load the application, which threads of the two pools will call."""
+        """Load the application, which the threads of the two pools will call."""
         super().load_wsgi()
         self._application: Application = self.__dict__["wsgi"]
         self.wsgi = self._answer
 
     def handle(self, conn: TConn) -> Any:
-        """Receive a request, have it answered by a pool, and send the response."""
+        """Receive a request, let a pool answer it, and send the response."""
         if not isinstance(conn.sock, PacedSocket):
             conn.sock = PacedSocket(conn.sock)
         conn.sock.expect_header()
         stays = super().handle(conn)
         if stays is False:
-            # Close here, because closing waits for the other side and would block gunicorn's main
-            # thread.
+            # Close the connection here, because closing waits for the other side and would block
+            # gunicorn's main thread.
             close_graceful(conn.sock.plain)
             conn.close = _closed
         return stays
 
     def _answer(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """Have a request answered by a thread of a pool."""
+        """Let a thread of one of the pools answer a request."""
         environ["gunicorn.socket"].expect_body()
         length = environ.get("CONTENT_LENGTH") or "0"
         large = "HTTP_TRANSFER_ENCODING" in environ or int(length) > LARGEST_BUFFERED
@@ -110,7 +111,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         self.set_accept_enabled(self.nr_conns < self.worker_connections)
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Pass a connection with a request to the threads."""
+        """Pass a connection with a request to the connection threads."""
         self._may_accept = self._computing < self.cfg.threads
         super().enqueue_req(conn)
         if self._accepting:
@@ -118,16 +119,17 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Return a connection from its thread to gunicorn's main loop."""
-        # Even the busiest worker now accepts a connection, or a new visitor could wait for ever.
+        # Now even the busiest worker accepts a connection; otherwise a new visitor might wait
+        # forever.
         self._may_accept = True
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept connections if `_may_accept`; gunicorn calls this again after every event."""
+        """Enable accepting only if `_may_accept`; gunicorn calls this again after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """Respond to an unreadable request; an overlong URL gets a problem document."""
+        """Respond to an unreadable request, with a problem document if its URL is too long."""
         if not isinstance(exc, LimitRequestLine):
             super().handle_error(req, client, addr, exc)
             return
@@ -144,11 +146,11 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
 
 
 def _closed(graceful: bool = False) -> None:
-    """Do nothing: the connection is closed already."""
+    """Do nothing, because the connection is already closed."""
 
 
 def _received(body: Any, length: int) -> Any:
-    """Return a body once all of it has arrived."""
+    """Return a request's body as a file, once all of it has arrived."""
     received = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
     while length > 0 and (part := body.read(min(length, IN_MEMORY))):
         received.write(part)

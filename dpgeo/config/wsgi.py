@@ -8,7 +8,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
 
 application = get_wsgi_application()
 
-# Pages can be imported only once Django is set up.
+# The pages can be imported only after Django is set up.
 from dpgeo.pages.warming import warm  # noqa: E402
 
 warm()

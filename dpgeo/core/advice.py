@@ -8,7 +8,7 @@ n p (M - l), with variance n (M - l) p (1 - p), and the noise has a variance of 
     MSE(l) = n (M - l) p (1 - p) + n^2 p^2 (M - l)^2 + 2 l^2/epsilon^2    for l <= M,
 which is smallest at
     l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to [1, M].
-(Fan and Jin 2015, whose equation 22 mis-states the first term.) No private data are read.
+(Fan and Jin 2015; the first term of their equation 22 is wrong.) No private data are read.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MOST_RECORDS = 100_000
 class Guess:
     """Public guesses about the data.
 
-    `people` is the number of people, `records` is the number of visits by each person, and `share`
-    is the share of all visits that are to one busy place. Raises InvalidInput, with the name of the
+    `people` is the number of people, `records` is the number of visits per person, and `share` is
+    the share of all visits that go to one busy place. Raises InvalidInput, with the name of the
     guess as its `field`, if a guess is out of range.
     """
 
@@ -59,7 +59,7 @@ class Guess:
 
 
 def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
-    """Return the square root of MSE(l), the typical error of the count for the busy place.
+    """Return the typical error of the count for the busy place, the square root of MSE(l).
 
     `bound` is l.
     """

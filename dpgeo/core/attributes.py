@@ -1,8 +1,8 @@
 """Public attributes: columns of reports with values that are not secret.
 
 A publisher declares a column if its values are already public and do not depend on positions, such
-as the version of an app, and lists the few values to distinguish. Any other value, and a missing
-value, becomes OTHER, so that a row can only have values from a public list.
+as the version of an app, and lists the few values to distinguish. Every other value, and a missing
+value, becomes OTHER, so a row can only have values from a public list.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ OTHER = "other"
 """Value that replaces every undeclared value and every missing value."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Largest number of combinations of attribute values. A report stores the index of
-its combination.
+"""Largest number of combinations of attribute values. Each report stores the index of its
+combination.
 """
 
 
@@ -33,7 +33,7 @@ class Attribute:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the attribute that `document`, made by `to_json`, describes."""
+        """Return the attribute described by `document`, which `to_json` made."""
         return cls(str(document["column"]), tuple(str(value) for value in document["values"]))
 
     def to_json(self) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def combine(
 ) -> NDArray[np.int32]:
     """Return an int32 array (n,) with the index of each report's combination of values.
 
-    `codes` has an int64 array (n,) for each attribute, which holds the index of each report's value
-    among the attribute's values. The index after the last value stands for OTHER.
+    `codes` has one int64 array (n,) per attribute, with the index of each report's value among the
+    attribute's values. The index after the last value stands for OTHER.
     """
     numbers = np.ravel_multi_index(tuple(codes), _shape(attributes))
     return np.asarray(numbers, dtype=np.int32)
@@ -61,9 +61,9 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Return each column's values (n,) as text, by the column's name; this inverts `combine`.
+    """Return a mapping from each column's name to its values (n,) as text.
 
-    `numbers` (n,) holds the indices of combinations.
+    This inverts `combine`. `numbers` (n,) holds the indices of combinations.
     """
     codes = np.unravel_index(numbers, _shape(attributes))
     return {

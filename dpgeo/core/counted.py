@@ -1,8 +1,8 @@
 """What a count or a sum of counts refers to: people, sightings or visits.
 
 It refers to people only if nobody is counted twice in it. A sum over places or times, in which one
-person may be counted several times, refers to sightings. Visits are rows; pages call them by the
-owner's word for rows.
+person may be counted several times, refers to sightings. Visits are rows; pages use the owner's
+noun for them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Counted(StrEnum):
 
 
 def counted_once(counting: Counting) -> Counted:
-    """Return what the count of a single place and time counts."""
+    """Return what a count of a single place and time refers to."""
     return Counted.PEOPLE if counting is Counting.PEOPLE else Counted.VISITS
 
 
 def counted_in_sum(counting: Counting, bound: int) -> Counted:
-    """Return what a sum over places or times counts; `bound` is the contribution bound."""
+    """Return what a sum over places or times refers to; `bound` is the contribution bound."""
     if counting is Counting.VISITS:
         return Counted.VISITS
     return Counted.PEOPLE if bound == 1 else Counted.SIGHTINGS

@@ -24,7 +24,7 @@ from dpgeo.spatial.zones import Zones
 
 
 class LayerKind(StrEnum):
-    """Kind of a declared layer; the values are the names in forms and the API."""
+    """Kind of a declared layer; the values are the names used in forms and the API."""
 
     ZONES = "zones"
     PLACES = "places"
@@ -32,7 +32,7 @@ class LayerKind(StrEnum):
 
 
 PublicLayer = Zones | Places | Density
-"""The types of declared layers."""
+"""Type of a declared layer: zones, places or a density."""
 
 L = TypeVar("L", bound=PublicLayer)
 
@@ -41,7 +41,7 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
     LayerKind.PLACES: Places,
     LayerKind.DENSITY: Density,
 }
-"""The type of each kind of layer."""
+"""The class that represents each kind of layer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Domain:
 
 
 def no_such_layer(name: str, known: list[str]) -> Phrase:
-    """Return the error message for a layer name that is not among the names in `known`."""
+    """Return the error message for a layer name that is not among the `known` names."""
     if not known:
         return Phrase("None is declared yet; declare one on the dataset's page first.")
     return Phrase("{name!r} is not declared; choose from {known}.", name=name, known=listed(known))

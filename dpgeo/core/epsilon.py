@@ -46,7 +46,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Refuse this before the exact arithmetic below, because the fraction of 1e-999999999 would
+        # Reject this before the exact arithmetic below, because the fraction of 1e-999999999 would
         # have a billion digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)

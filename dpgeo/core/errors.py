@@ -11,7 +11,7 @@ class DpgeoError(Exception):
     """Base class of errors with a message that says what is wrong, where, and what to do.
 
     `template` is a constant English sentence with placeholders for `values` (`dpgeo.phrases`).
-    `field` is the name of the input at fault, or "" if there is no single one.
+    `field` is the name of the input at fault, or "" if no single input is at fault.
     """
 
     def __init__(self, template: str | Phrase, /, *, field: str = "", **values: Value) -> None:
@@ -21,12 +21,12 @@ class DpgeoError(Exception):
 
     @property
     def template(self) -> str:
-        """The sentence with its placeholders, which is the key of its translations."""
+        """The sentence with its placeholders; it is also the key of its translations."""
         return self.phrase.template
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """The values that fill the sentence's placeholders."""
+        """The values for the sentence's placeholders."""
         return self.phrase.values
 
     @property
@@ -44,7 +44,7 @@ class BudgetExceeded(DpgeoError):
 
 
 class NotAllowed(DpgeoError):
-    """Raised if the user may not do this."""
+    """Raised if a user is not allowed to do something."""
 
 
 class Conflict(DpgeoError):

@@ -28,7 +28,7 @@ class Counting(StrEnum):
 
 
 class Bounding(StrEnum):
-    """Contribution bounding: how to choose which places count for a person who has too many."""
+    """Contribution bounding: how to choose the places to keep for a person who has too many."""
 
     RANDOM = "random"
     POPULAR = "popular"
@@ -65,9 +65,10 @@ class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
     If every report of one privacy unit is moved by at most that many metres, the odds of any output
-    change by at most that factor. So n reports of a privacy unit, each perturbed with epsilon e,
-    cost n e together. The guarantee hides the positions of reports, but not that reports were made
-    or how many. Epsilon is stored as an integer number of pico-epsilon per metre.
+    change by at most that factor. So if each of n reports of a privacy unit is perturbed with
+    epsilon e, the reports cost n e together. The guarantee hides the positions of reports, but not
+    that there are reports or how many. Epsilon is stored as an integer number of pico-epsilon per
+    metre.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND

@@ -8,10 +8,10 @@ gives p <= a q + delta and 1 - q <= a (1 - p) + delta. Adding these gives (1 + a
 2 delta. So the guess is right with a probability of at most (a + delta)/(1 + a), whatever else is
 known. Randomised response reaches this bound for delta = 0.
 
-The bound applies to neighbouring datasets: for pure differential privacy, it limits guesses at
-somebody's presence. Whether somebody was in one place or another takes two steps, removing one
-privacy unit and adding another, so the bound for 2 epsilon applies. For k privacy units that are
-all present or all absent, the bound for k epsilon applies.
+The bound applies to neighbouring datasets: for pure differential privacy, it limits guesses about
+somebody's presence. A change from one place to another takes two steps, removing one privacy unit
+and adding another, so for guesses about places the bound for 2 epsilon applies. For k privacy units
+that are all present or all absent, the bound for k epsilon applies.
 """
 
 from __future__ import annotations
@@ -21,21 +21,25 @@ from enum import StrEnum
 from fractions import Fraction
 
 COIN = 50
-"""Right guesses in 100 that a coin toss achieves."""
+"""Number of correct guesses in 100 that a coin toss achieves."""
 
 CERTAIN = 99
-"""From this many right guesses in 100 on, no figure is stated, since a guess may be
-almost certain.
+"""From this many correct guesses in 100 on, no figure is stated, because a guess may be almost
+certain.
 """
 
 STRONG = 75
-"""Most right guesses in 100 that still count as strong protection: epsilon up to ln 3."""
+"""Largest number of correct guesses in 100 that still counts as strong protection: epsilon up to ln
+3.
+"""
 
 MODERATE = 90
-"""Most right guesses in 100 that still count as moderate protection: epsilon up to ln 9."""
+"""Largest number of correct guesses in 100 that still counts as moderate protection: epsilon up to
+ln 9.
+"""
 
 _FAR = 50
-"""From this epsilon on, 100 right guesses in 100 are stated."""
+"""From this epsilon on, `right_guesses` returns 100."""
 
 _DIGITS = 60
 
@@ -51,8 +55,8 @@ class Verdict(StrEnum):
 def right_guesses(epsilon: Fraction, delta: Fraction = Fraction(0)) -> int:
     """Return 100 (e^epsilon + delta)/(1 + e^epsilon), rounded up to an integer.
 
-    It is never below the exact value: e^epsilon is bounded from above by a rational number, and
-    everything else is computed exactly.
+    The result is never below the exact value: e^epsilon is bounded from above by a rational number,
+    and everything else is computed exactly.
     """
     if epsilon <= 0 and delta <= 0:
         return COIN
@@ -64,7 +68,7 @@ def right_guesses(epsilon: Fraction, delta: Fraction = Fraction(0)) -> int:
 
 
 def verdict_of(right: int) -> Verdict:
-    """Return the verdict on protection that allows this many right guesses in 100."""
+    """Return the verdict for protection that allows this many correct guesses in 100."""
     if right <= STRONG:
         return Verdict.STRONG
     return Verdict.MODERATE if right <= MODERATE else Verdict.WEAK
@@ -73,9 +77,9 @@ def verdict_of(right: int) -> Verdict:
 def _exponential_at_most(epsilon: Fraction) -> Fraction:
     """Return a rational number between e^epsilon and e^epsilon (1 + 1e-50).
 
-    The division and `Decimal.exp` are both accurate to one unit of the last of 60 digits. The error
-    of the division is in the exponent, which is below 50. So the total relative error is less than
-    1e-57, which the last factor covers.
+    The division and `Decimal.exp` are both accurate to one unit in the last of 60 digits. The error
+    of the division affects the exponent, which is below 50. So the total relative error is less
+    than 1e-57, which the last factor covers.
     """
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     exponent = context.divide(epsilon.numerator, epsilon.denominator)

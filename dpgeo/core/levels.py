@@ -61,7 +61,7 @@ class Level:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the level that `document`, made by `to_json`, describes."""
+        """Return the level described by `document`, which `to_json` made."""
         return cls(str(document["level"]), int(document["radius"]))
 
 

@@ -18,14 +18,14 @@ LICENCES: dict[str, str] = {
     "dl-de/by-2-0": "https://www.govdata.de/dl-de/by-2-0",
     "dl-de/zero-2-0": "https://www.govdata.de/dl-de/zero-2-0",
 }
-"""The address of each licence, by its usual short name."""
+"""The URL of each licence, by its usual short name."""
 
 
 def licence_url(name: str) -> str:
     """Return the URL of a licence that an owner named, or "" if it is unknown.
 
-    Spaces, hyphens and case do not matter: "cc-by-4.0" is "CC BY 4.0". If the name is itself a web
-    address, it is returned as it is.
+    Spaces, hyphens and case do not matter: "cc-by-4.0" is the same as "CC BY 4.0". If the name is
+    itself a URL, it is returned unchanged.
     """
     text = name.strip()
     if re.fullmatch(r"https?://[^\s<>\"{}|\\^`]+", text):

@@ -12,15 +12,16 @@ from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Smallest ratio epsilon / sensitivity; its noise reaches 2^63 only with probability e^-128."""
+"""Smallest ratio epsilon / sensitivity; the noise then reaches 2^63 only with probability e^-128.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
     """Integer noise with P(k) = (1-a)/(1+a) a^|k| and a = exp(-epsilon/sensitivity).
 
-    Adding independent noise to each entry of an integer vector with that L1 sensitivity is
-    epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009).
+    Adding independent noise of this kind to each entry of an integer vector with that L1
+    sensitivity is epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009).
     """
 
     epsilon: Fraction
@@ -62,7 +63,7 @@ class DiscreteLaplace:
     def list_threshold(self, cells: int, percent: int) -> int:
         """Return the threshold max(1, ceil(eta ln(cells)/rate)) with eta = percent/100.
 
-        The rate takes account of the contribution bound. If all `cells` are empty, about cells^(1 -
+        The rate accounts for the contribution bound. If all `cells` are empty, about cells^(1 -
         eta)/2 of them are expected to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
@@ -82,7 +83,7 @@ class DiscreteLaplace:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the noise distribution that `document`, made by `to_json`, describes."""
+        """Return the noise distribution described by `document`, which `to_json` made."""
         return cls(Fraction(document["epsilon"]), int(document["sensitivity"]))
 
 
@@ -106,34 +107,35 @@ class PlanarLaplace:
     """Noise for positions, with density proportional to exp(-rate * metres) on the sphere.
 
     `epsilon`, in epsilon per WGS84 metre, is declared and charged for all reports of one privacy
-    unit together. Each of `sensitivity` reports gets an equal share, the property `declared`.
-    Positions are snapped to a public `GroundGrid` of `input_step` millimetres, perturbed, and
-    snapped to a second grid of `step` metres. Releases before 0.2 have an `input_step` of 0: both
-    of their grids have the step `step`.
+    unit together. Each of `sensitivity` reports gets an equal share, which is the property
+    `declared`. Positions are snapped to a public `GroundGrid` of `input_step` millimetres,
+    perturbed, and snapped to a second grid of `step` metres. Releases before 0.2 have an
+    `input_step` of 0: both of their grids have the step size `step`.
 
-    Guarantee for positions as reported. Snapping moves a position by at most 0.75 input steps, so
-    two positions at distance d are at most d + 1.5 input steps apart after snapping. For every d,
-    the odds change by at most exp(declared (d + 1.5 input steps)) per report. (Two positions that
-    are snapped to the same point cannot be distinguished at all. A bound in d alone cannot hold,
-    since two positions on either side of an edge of the grid may be arbitrarily close.) This holds
-    between 85 degrees north and 85 degrees south, where all study areas lie. Nearer to the poles a
-    row may have a single point; there, snapping moves a position by at most 1.25 input steps, and
-    two positions by at most 2.5 together.
+    The guarantee is for positions as reported. Snapping moves a position by at most 0.75 input
+    steps, so two positions at distance d are at most d + 1.5 input steps apart after snapping. For
+    every d, the odds change by at most exp(declared (d + 1.5 input steps)) per report. (Two
+    positions that are snapped to the same point cannot be distinguished at all. A bound in d alone
+    cannot hold, since two positions on either side of an edge of the grid may be arbitrarily
+    close.) This holds between 85 degrees north and 85 degrees south, where all study areas lie.
+    Nearer to the poles a row may have a single point; there, snapping moves a position by at most
+    1.25 input steps, and two positions by at most 2.5 together.
 
-    Finite precision. Let e be the largest distance between a computed point and the ideal point. It
-    is at most PLACEMENT_ULPS units of 2^-53 of the Earth's radius plus 16 units of 2^-53 of the
-    scale 1/rate. The former cover errors of the angle (13 units at the antipode), of sines, cosines
-    and arcs (32) and of finding the nearest grid point (16); the latter cover errors of the
-    logarithm. Let C be the region of points that are snapped to one output. A computed point lies
-    in C only if the ideal point lies in C widened by e, and it certainly lies in C if the ideal
-    point lies in C narrowed by e. C is at least 0.6 and at most 1.5 steps wide. Widening therefore
-    adds at most the share eta = (7 e/step) exp(2.2 rate step) of its mass: 7 bounds the ratio of
-    circumference to area in steps, and the exponential bounds the density at the rim relative to
-    the middle. 2^-50 is added to eta for rounding in the acceptance test. The odds of any output
-    thus change by at most a factor of (1 + eta)/(1 - eta) beyond the ideal odds (cf. Andres et al.
-    2013, theorem 4.1). Two different snapped positions are at least 0.6 input steps apart, so the
-    additional loss per metre is at most ln((1 + eta)/(1 - eta))/(0.6 input steps), the property
-    `correction`. The sampler uses the rate (declared - correction)/WGS84_STRETCH.
+    Finite precision adds a correction. Let e be the largest distance between a computed point and
+    the ideal point. It is at most PLACEMENT_ULPS units of 2^-53 of the Earth's radius plus 16 units
+    of 2^-53 of the scale 1/rate. The former cover errors of the angle (13 units at the antipode),
+    of sines, cosines and arcs (32) and of finding the nearest grid point (16); the latter cover
+    errors of the logarithm. Let C be the region of points that are snapped to one output. A
+    computed point lies in C only if the ideal point lies in C widened by e, and it certainly lies
+    in C if the ideal point lies in C narrowed by e. C is at least 0.6 and at most 1.5 steps wide.
+    Widening therefore adds at most a fraction eta = (7 e/step) exp(2.2 rate step) of its mass: 7
+    bounds the ratio of circumference to area in steps, and the exponential bounds the density at
+    the rim relative to the middle. 2^-50 is added to eta for rounding in the acceptance test. The
+    odds of any output thus change by at most a factor of (1 + eta)/(1 - eta) beyond the ideal odds
+    (cf. Andres et al. 2013, theorem 4.1). Two different snapped positions are at least 0.6 input
+    steps apart, so the additional loss per metre is at most ln((1 + eta)/(1 - eta))/(0.6 input
+    steps), which is the property `correction`. The sampler uses the rate (declared -
+    correction)/WGS84_STRETCH.
 
     Raises InvalidInput (field "level") if the correction is at least half of `declared`.
     """
@@ -170,7 +172,7 @@ class PlanarLaplace:
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
-        """Return how far apart, in metres, two positions `metres` apart can be once snapped."""
+        """Return how far apart, in metres, two positions `metres` apart can be after snapping."""
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
@@ -184,7 +186,7 @@ class PlanarLaplace:
 
     @property
     def correction(self) -> float:
-        """Upper bound on the epsilon per metre that finite precision costs."""
+        """Upper bound on the loss of epsilon per metre through finite precision."""
         rate = float(self.declared)
         error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
         eta = 7 * error / self.step * math.exp(min(self._growth, 700)) + 2**-50
@@ -203,7 +205,7 @@ class PlanarLaplace:
         return math.sqrt(3) / self.rate
 
     def radius(self, share: float) -> float:
-        """Return the radius in metres within which the share `share` of displacements lies.
+        """Return the radius in metres within which a fraction `share` of displacements lies.
 
         With R the radius of the sphere, integration by parts gives P(r > s) = (exp(-rate s) (rate R
         sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). This is solved for s by
@@ -232,7 +234,7 @@ class PlanarLaplace:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the noise distribution that `document`, made by `to_json`, describes."""
+        """Return the noise distribution described by `document`, which `to_json` made."""
         epsilon = Fraction(document["epsilon"])
         step, input_step = int(document["step"]), int(document.get("input_step", 0))
         return cls(epsilon, int(document["sensitivity"]), step, input_step)
@@ -242,7 +244,7 @@ Noise = DiscreteLaplace | PlanarLaplace
 
 
 def noise_from_json(document: dict[str, Any]) -> Noise:
-    """Return the noise that a document describes: planar Laplace if it has a "step".
+    """Return the noise described by a document: planar Laplace if it has a "step".
 
     Otherwise the noise is discrete Laplace.
     """

@@ -1,7 +1,7 @@
 """Nouns for the rows of a dataset, such as visits, trips or reports.
 
-An owner chooses from a fixed list, because the noun is used in the promise to the people in the
-data, which must not be changed in any other way, and because pages translate it.
+An owner chooses one from a fixed list, for two reasons: the noun appears in the promise to the
+people in the data, which must not be changed in any other way, and pages translate it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ NOUNS: dict[str, Noun] = {
         Noun(translatable("photo"), shown_by_scripts("photos")),
     )
 }
-"""The nouns from which owners choose, by their singular form. None of them begins with a vowel
-sound, so that sentences can use the article "a".
+"""The nouns that owners can choose, by their singular form. None of them begins with a vowel sound,
+so that sentences can use the article "a".
 """
 
 
 def noun_of(chosen: str, default: Noun) -> Noun:
-    """Return the noun with the singular `chosen`, or `default` if the owner chose none."""
+    """Return the noun whose singular is `chosen`, or `default` if there is none."""
     return NOUNS.get(chosen, default)

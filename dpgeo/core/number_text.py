@@ -1,4 +1,4 @@
-"""Text of numbers as people write them, since Python's own parsers accept more."""
+"""Strict check of numbers given as text, since Python's own parsers accept too much."""
 
 from __future__ import annotations
 

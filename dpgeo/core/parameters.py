@@ -1,4 +1,4 @@
-"""Public mechanism parameters, from which forms, schemas and docs are made."""
+"""Public mechanism parameters, from which forms, schemas and docs are generated."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def param(
 ) -> Any:
     """Declare a field of a parameter dataclass; see `Parameter` for the arguments.
 
-    With `layer`, an empty name means the dataset's only layer of that kind, or no layer if
+    If `layer` is set, an empty name means the dataset's only layer of that kind, or no layer if
     `optional`. `read` normalises a text, and raises InvalidInput if the text is invalid.
     """
     metadata = {
@@ -81,7 +81,7 @@ def param(
 
 
 def parameters(cls: type[Any]) -> list[Parameter]:
-    """Return the parameters that the `param` fields of a dataclass declare, in their order."""
+    """Return the parameters declared by the `param` fields of a dataclass, in their order."""
     hints = typing.get_type_hints(cls)
     return [
         Parameter(
@@ -132,7 +132,7 @@ def deprecated_names(cls: type[Any]) -> dict[str, str]:
 
 
 def layers_named(params: Any) -> list[str]:
-    """Return the names of the declared layers to which parameters refer."""
+    """Return the names of the declared layers that parameters refer to."""
     names = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
     return [name for name in names if name]
 

@@ -1,6 +1,6 @@
 """Results of mechanisms, which have been paid for and may be public.
 
-Everything that is shown of a release is a deterministic function of its `Released` object.
+Everything that is shown about a release is a deterministic function of its `Released` object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Content:
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
-    """Limit in bytes on the total size of all decompressed arrays.
+    """Limit on the total size of all decompressed arrays, in bytes.
 
     It is the size of four int64 grids of 4096 x 4096 cells.
     """
@@ -78,7 +78,7 @@ class SlicesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease(Content):
-    """Noisy counts of cells, and noisy totals of disjoint boxes chosen on the basis of them.
+    """Noisy counts of cells, and noisy totals of disjoint boxes chosen from those counts.
 
     `counts` is as in `GridRelease`. `boxes` is int32 (n, 4): first row, row after the last, first
     column, column after the last. Together the boxes cover the grid. `totals` is int64 (n,); a box
@@ -97,13 +97,13 @@ class PartitionRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeRelease(Content):
-    """Noisy counts for a tree of boxes, of which the disjoint leaves cover the study area.
+    """Noisy counts for a tree of boxes, whose disjoint leaves cover the study area.
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`; each box contains
     a cell that touches the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
     (n,), the index of the parent node, or -1 for a root. `measured`, bool (n,), marks the nodes
-    that have a noisy count of their own, as all leaves have. `counts` is int64 (n,), 0 for nodes
-    that were not measured. `noises` holds the noise for each level's counts.
+    with a noisy count of their own; all leaves have one. `counts` is int64 (n,), 0 for nodes that
+    were not measured. `noises` holds the noise for each level's counts.
     """
 
     grid: Grid
@@ -138,9 +138,9 @@ class PhasedRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SparseRelease(Content):
-    """The cells with noisy counts that reach a public threshold.
+    """The cells whose noisy counts reach a public threshold.
 
-    `cells`, int64 (n,), are the indices, row * columns + column, of these cells in ascending order;
+    `cells`, int64 (n,), are the indices of these cells, row * columns + column, in ascending order;
     all of them touch the study area. `counts`, int64 (n,), are their noisy counts, each at least
     `threshold`.
     """
@@ -226,7 +226,7 @@ class GridAverages(AveragesRelease):
 
 
 NO_TIME = -(1 << 63)
-"""Value that stands for the missing time of a report: the smallest int64."""
+"""Stands for the missing time of a report: the smallest int64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -263,7 +263,7 @@ class PointsRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocationsRelease(Content):
-    """Places drawn for virtual users, and noisy counts by unit and cluster.
+    """Places drawn for virtual users, and noisy counts for pairs of a unit and a cluster.
 
     The candidate places (m,) are all public: `longitude` and `latitude`, float64, are in degrees;
     `unit` and `cluster`, int32, are the indices of each place's unit and cluster. `levels` are the
@@ -322,12 +322,12 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 class Released:
     """The immutable result of one run of a mechanism.
 
-    `bound` is the contribution bound: the most cells (if people are counted) or records (if visits
-    are counted) that count for one privacy unit. `bounding` is the method of choosing them for a
-    privacy unit that has more. `trace` lists the epsilons spent and the noise drawn for each.
-    `totals` are the totals that were bought beside the map, or None. `about` is the publisher's
-    description (title, dataset, publisher, licence and so on); with it, every file can be generated
-    from this object alone.
+    `bound` is the contribution bound: the maximum number of cells (if people are counted) or
+    records (if visits are counted) that count for one privacy unit. `bounding` is the method of
+    choosing them for a privacy unit that has more. `trace` lists the epsilons spent and the noise
+    drawn for each. `totals` are the noisy totals paid for along with the map, or None. `about` is
+    the publisher's description (title, dataset, publisher, licence and so on); with it, every file
+    can be generated from this object alone.
     """
 
     mechanism: str

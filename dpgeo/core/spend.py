@@ -1,4 +1,4 @@
-"""Spends, a mechanism's declared measurements, and the trace of actual ones."""
+"""Spends (the measurements that a mechanism declares) and the trace of actual measurements."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the trace line that `document`, made by `to_json`, describes."""
+        """Return the trace line described by `document`, which `to_json` made."""
         return cls(
             label=document["label"],
             epsilon=Fraction(document["epsilon"]),

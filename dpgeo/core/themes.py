@@ -1,6 +1,6 @@
 """Themes of data portals, from the EU Publications Office's data-theme vocabulary.
 
-DCAT-AP asks for at least one theme. An owner chooses from the list, because portals sort by theme.
+DCAT-AP asks for at least one theme. Owners choose from the list, because portals sort by theme.
 """
 
 from __future__ import annotations

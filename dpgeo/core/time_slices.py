@@ -17,9 +17,9 @@ class TimeSlices:
     """A division of the local week into slices.
 
     `keys` (s,) are the names of the slices in files, and `titles` (s,) are their titles on pages.
-    `of_hour` (168,) is the index of the slice of each hour of the week, from Monday 00:00 on, so
-    every time is in exactly one slice. Raises ValueError if a slice has no hour, an hour has no
-    slice, or the numbers of keys and titles differ.
+    `of_hour` (168,) is the index of the slice for each hour of the week, starting on Monday at
+    00:00, so every time is in exactly one slice. Raises ValueError if a slice has no hour, an hour
+    has no slice, or the numbers of keys and titles differ.
     """
 
     keys: tuple[str, ...]
@@ -51,7 +51,7 @@ class SlicedGrid:
 
     @property
     def size(self) -> int:
-        """Total number of cells of all slices."""
+        """Total number of cells in all slices."""
         return len(self.slices) * self.grid.size
 
     @property

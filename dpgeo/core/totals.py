@@ -1,4 +1,4 @@
-"""Noisy totals of all the data, which a release may buy beside its map.
+"""Noisy totals of all the data, which a release can measure in addition to its map.
 
 There are totals of people, of sightings and of visits.
 """
@@ -28,9 +28,9 @@ MOST_OF_ONE_PERSON = 1_000_000
 class TotalsPlan:
     """What a request spends on totals, and the most that one person adds to each.
 
-    `percent` of the request's epsilon is spent on all totals together. One person adds 1 to people,
-    at most `sightings` to sightings and at most `visits` to visits. Raises InvalidInput (fields
-    "totals", "most_sightings" or "most_visits") for values out of range.
+    All totals together get `percent` per cent of the request's epsilon. One person adds 1 to
+    people, at most `sightings` to sightings and at most `visits` to visits. Raises InvalidInput
+    (fields "totals", "most_sightings" or "most_visits") for values out of range.
     """
 
     percent: int = DEFAULT_PERCENT
@@ -58,7 +58,7 @@ class TotalsPlan:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the plan that `document`, made by `to_json`, describes."""
+        """Return the plan described by `document`, which `to_json` made."""
         return cls(**{name: int(value) for name, value in document.items()})
 
 
@@ -66,8 +66,8 @@ class TotalsPlan:
 class BoughtTotal:
     """A noisy total as drawn, which may be negative.
 
-    One person adds at most `noise.sensitivity`. The noise may not be the only error: what a person
-    has beyond that limit is not counted.
+    One person adds at most `noise.sensitivity`. Noise may not be the only error: a person's
+    contributions beyond that limit are not counted.
     """
 
     count: int
@@ -80,7 +80,7 @@ class BoughtTotal:
 
     @property
     def noisy(self) -> bool:
-        """Whether the noise may be as large as the total itself, so that the total says nothing."""
+        """Whether the noise may be as large as the total, so that the total says nothing."""
         return self.count <= self.margin
 
     def to_json(self) -> dict[str, Any]:
@@ -89,13 +89,13 @@ class BoughtTotal:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the total that `document`, made by `to_json`, describes."""
+        """Return the total described by `document`, which `to_json` made."""
         return cls(count=int(document["count"]), noise=DiscreteLaplace.from_json(document["noise"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The totals that one release bought, each with noise of its own."""
+    """The totals that one release paid for, each with noise of its own."""
 
     people: BoughtTotal
     sightings: BoughtTotal
@@ -107,7 +107,7 @@ class Totals:
         return sum((each.noise.epsilon for each in self.each().values()), Fraction(0))
 
     def each(self) -> dict[Counted, BoughtTotal]:
-        """Return each total by what it counts."""
+        """Return a mapping from what is counted (people, sightings, visits) to its total."""
         return {
             Counted.PEOPLE: self.people,
             Counted.SIGHTINGS: self.sightings,
@@ -115,7 +115,7 @@ class Totals:
         }
 
     def plan(self, epsilon: Fraction) -> TotalsPlan:
-        """Return the plan by which these totals were bought; `epsilon` is the release's."""
+        """Return the plan for these totals; `epsilon` is that of the whole release."""
         return TotalsPlan(
             percent=int(100 * self.epsilon / epsilon),
             sightings=self.sightings.noise.sensitivity,
@@ -128,5 +128,5 @@ class Totals:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the totals that `document`, made by `to_json`, describes."""
+        """Return the totals described by `document`, which `to_json` made."""
         return cls(**{name: BoughtTotal.from_json(total) for name, total in document.items()})

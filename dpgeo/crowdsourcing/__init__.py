@@ -1,4 +1,4 @@
-"""Django app for task campaigns, planned on public releases only.
+"""Django app for task campaigns, which are planned on public releases only.
 
 It never reads private data.
 """

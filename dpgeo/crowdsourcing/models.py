@@ -1,4 +1,4 @@
-"""Stored campaigns, with tasks and settings; plans are computed when requested."""
+"""Stored campaigns, with their tasks and settings; plans are computed on request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Campaign(models.Model):
     """A campaign: tasks to be planned on one release.
 
     `settings` and `tasks` are stored as the API received them, after validation. If the campaign is
-    `shared`, anybody who knows its unguessable id may read it.
+    `shared`, anybody who knows its unguessable id can read it.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)

@@ -29,12 +29,12 @@ from dpgeo.releases.models import Release
 MOST_TASKS = 5_000
 
 MOST_GEOCASTS = 100
-"""Most tasks in a request that asks for task regions, since each of these may consist of hundreds
-of map regions.
+"""Maximum number of tasks in a request that asks for task regions, since each of these may consist
+of hundreds of map regions.
 """
 
 MOST_SEARCHED = 10_000
-"""Most regions that may be searched for all tasks of a request, which takes about 0.3 s of CPU
+"""Maximum number of regions searched for all tasks of a request, which takes about 0.3 s of CPU
 time.
 """
 
@@ -43,14 +43,14 @@ LONGEST_NAME = 200
 SQUARE_KILOMETRE = 1e6
 
 UNREADABLE_REWARD = -1.0
-"""Value that replaces an unreadable reward. It is below any minimum, so the plan says that it is
-too low.
+"""Value that replaces an unreadable reward. It is below any minimum, so the plan says that the
+reward is too low.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """A parsed request, with the names and the tasks in the order of the request."""
+    """A parsed planning request; names and tasks are in the order of the request."""
 
     names: Sequence[str]
     tasks: Tasks
@@ -68,7 +68,7 @@ def parse_plan_request(
 ) -> PlanRequest:
     """Parse tasks and settings. Raises InvalidInput, which names the field at fault.
 
-    An unreadable task is not an error: the plan states the reason why it is not planned.
+    An unreadable task is not an error: the plan states why that task is not planned.
     """
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
@@ -115,7 +115,7 @@ def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
 
 
 def parse_settings(values: Mapping[str, Any]) -> Settings:
-    """Parse the settings of a request. Raises InvalidInput, with the field at fault."""
+    """Parse the settings of a request. Raises InvalidInput, which names the field at fault."""
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
         if values[name] not in [each.value for each in kind]:
@@ -201,7 +201,10 @@ def _planned(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
-    """Return how many tasks have a radius and how many have none, and sums over the former."""
+    """Return how many tasks are planned and how many are not, with sums over the planned ones.
+
+    The document also states the largest radius among the planned tasks.
+    """
     planned = plan.planned
     return {
         "planned": int(planned.sum()),
@@ -246,7 +249,8 @@ def _add_geocasts(
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
     """Return each task's geocast (the regions notified) as a JSON object.
 
-    A task without a reward has None. Raises InvalidInput if the search would take too long.
+    The geocast of a task without a reward is None. Raises InvalidInput if the search would take too
+    long.
     """
     partition = regions_of(release)
     documents: list[Any] = []

@@ -20,15 +20,17 @@ from dpgeo.postprocess.tasks.radius_map import Lattice, RadiusMap, check_points,
 from dpgeo.releases.models import Release
 
 DIGITS = 6
-"""Significant digits of settings: requests that differ less have the same radius map."""
+"""Significant digits of settings: requests whose settings agree to this precision have the same
+radius map.
+"""
 
 MAPS_KEPT = 16
-"""Number of radius maps that a process caches, each of at most some 2 MB."""
+"""Number of radius maps that a process caches, each of at most about 2 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RadiusRequest:
-    """A parsed request: the reward of every task, settings, and points along a side."""
+    """A parsed request: every task's reward, the settings, and the points along a lattice side."""
 
     reward: float
     settings: Settings
@@ -45,14 +47,14 @@ def parse_radius_request(
         for name, value in settings.items()
     }
     reward = _significant(reward)
-    # The total is not used: each task has the same fixed reward.
+    # The total reward is not used, because each task has the same fixed reward.
     parsed = parse_settings({**values, "total_reward": reward})
     check_points(lattice, parsed.model)
     return RadiusRequest(reward=reward, settings=parsed, points=lattice)
 
 
 def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
-    """Return the radius map of a release, which is computed once for each request.
+    """Return the radius map of a release, which is computed only once for each request.
 
     Raises Conflict if the release has no counts of cells.
     """
@@ -62,7 +64,10 @@ def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
 def radius_document(
     release: Release, request: RadiusRequest, drawn: RadiusMap, *, values: bool
 ) -> dict[str, Any]:
-    """Return a radius map as GeoJSON, and with `values` the radius at each point of its lattice."""
+    """Return a radius map as GeoJSON.
+
+    With `values`, the document also has the radius at each point of the map's lattice.
+    """
     document = {
         "type": "FeatureCollection",
         **radius_facts(release, request),
@@ -82,7 +87,10 @@ def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
 
 @lru_cache(maxsize=MAPS_KEPT)
 def _radius_map(release_id: str, _checksum: str, request: RadiusRequest) -> RadiusMap:
-    """Compute a radius map; the checksum is a cache key, since it changes with the blob."""
+    """Compute a radius map; the result is cached.
+
+    The checksum is only a cache key, since it changes with the file that holds the release.
+    """
     surface, area = ground_of(Release.objects.get(pk=release_id))
     lattice = Lattice.over(area, request.points)
     return radius_map(surface, area, lattice, request.reward, request.settings)
@@ -93,7 +101,7 @@ def _significant(value: float) -> float:
 
 
 def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
-    """Return the part out of reach, bands and lines as features, in the order of drawing."""
+    """Return the area out of reach, the bands and the lines as features, in drawing order."""
     bands = [
         _feature(band.shape, "band", from_metres=band.from_metres, to_metres=band.to_metres)
         for band in drawn.bands

@@ -1,4 +1,4 @@
-"""Queries for campaigns, and for the density surfaces on which they are planned."""
+"""Queries for campaigns, and for the density surfaces used to plan them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
 SURFACES_KEPT = 4
-"""Number of density surfaces that a process keeps in its cache, each of at most 24 MB."""
+"""Number of density surfaces that a process caches, each of at most 24 MB."""
 
 
 def campaigns_of(user: Visitor) -> QuerySet[Campaign]:
@@ -29,7 +29,7 @@ def campaigns_of(user: Visitor) -> QuerySet[Campaign]:
 
 
 def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
-    """Return one of the user's organisations' campaigns, or a shared one on a public release.
+    """Return a campaign of the user's organisations, or a shared one on a public release.
 
     Raises Campaign.DoesNotExist if there is none that the user may see.
     """
@@ -51,9 +51,9 @@ def release_to_plan_on(release_id: str) -> Release:
 
 
 def ground_of(release: Release) -> tuple[DensitySurface, StudyArea]:
-    """Return a release's study area and the surface of expected people on it.
+    """Return a release's surface of expected people, and its study area.
 
-    The surface comes first. Raises Conflict if the release has no counts of cells.
+    Raises Conflict if the release has no counts of cells.
     """
     return _ground(release.pk, release.blob_sha256)
 
@@ -65,9 +65,9 @@ def regions_of(release: Release) -> Partition:
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
-    """Return a release's surface and study area.
+    """Return a release's surface and study area, from the cache if possible.
 
-    The checksum serves only as a cache key, since it changes with the file that holds the release.
+    The checksum is only a cache key, since it changes with the file that holds the release.
     """
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area

@@ -13,7 +13,8 @@ from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Most campaigns per organisation. With 5,000 tasks each, they take half a gigabyte."""
+"""Maximum number of campaigns per organisation. With 5,000 tasks each, they take half a gigabyte.
+"""
 
 
 def campaign_create(
@@ -28,8 +29,8 @@ def campaign_create(
 ) -> Campaign:
     """Store a campaign.
 
-    Raises InvalidInput for invalid tasks, settings or names or for too many campaigns, or
-    NotAllowed if the user is not a member of the organisation.
+    Raises InvalidInput if the tasks, settings or name are invalid or there are too many campaigns,
+    or NotAllowed if the user is not a member of the organisation.
     """
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed(

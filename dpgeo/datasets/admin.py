@@ -1,4 +1,7 @@
-"""Admin pages that declare datasets and upload files, with links to the desk."""
+"""Admin pages for declaring datasets and uploading files, with links to the desk.
+
+The desk is the set of pages on which members work with their datasets.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ FIXED_AFTER = (
 
 
 if TYPE_CHECKING:
-    # ModelForm is generic for the type checker only.
+    # ModelForm is generic only for the type checker.
     DatasetModelForm: TypeAlias = ModelForm[Dataset]
 else:
     DatasetModelForm = ModelForm
@@ -74,7 +77,7 @@ class DatasetAdmin(OrganisationScoped):
 
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
-        """Return how much of each budget is left, in words."""
+        """Return how much of each budget is left, as text."""
         ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
         return "; ".join(
             f"{each.amount(each.left_units)} of {each.words(each.lifetime_units)} left"
@@ -82,12 +85,12 @@ class DatasetAdmin(OrganisationScoped):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Dataset | None = None) -> Any:
-        """Return the fields that cannot change, with the survey's days once they are fixed."""
+        """Return the fields that cannot change; once frozen, these include the survey's days."""
         return (*self.readonly_fields, *(PERIOD if obj and obj.frozen_at else ()))
 
     @admin.display(description="Upload")
     def upload_link(self, dataset: Dataset) -> SafeString | str:
-        """Return a link to the form that uploads a file."""
+        """Return a link to the form for uploading a file."""
         return link(upload_address(dataset), "Upload a file")
 
     @admin.display(description="Release")
@@ -108,7 +111,7 @@ class DatasetAdmin(OrganisationScoped):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Declare a dataset through the service, then redirect to the upload of its first file."""
+        """Declare a dataset through the service, then redirect to the form for its first file."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = DatasetAddForm(request.POST or None, request.user)
@@ -127,7 +130,7 @@ class DatasetAdmin(OrganisationScoped):
         return _add_page(self, request, form, "admin/datasets/dataset/add_form.html")
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the admin's URLs, preceded by that of the erasure form."""
+        """Return the admin's URLs, with the URL of the erasure form first."""
         erase = self.admin_site.admin_view(require_POST(self.erase))
         name = "datasets_dataset_erase"
         return [path("<int:dataset_id>/erase/", erase, name=name), *super().get_urls()]
@@ -152,7 +155,7 @@ class DatasetAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show Django's page with the buttons and the erasure form added."""
+        """Show Django's page, with additional buttons and the erasure form."""
         dataset = self.get_object(request, object_id)
         buttons = []
         if dataset is not None:
@@ -193,15 +196,15 @@ class UploadAdmin(OrganisationScoped):
         return self.has_module_permission(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the admin's URLs, preceded by that of the upload form.
+        """Return the admin's URLs, with the URL of the upload form first.
 
-        The admin's own view must not get this URL, because it reads the body first.
+        The admin's own view must not handle that URL, because it reads the body first.
         """
         add = self.admin_site.admin_view(csrf_exempt(self.receive))
         return [path("add/", add, name="datasets_upload_add"), *super().get_urls()]
 
     def receive(self, request: HttpRequest) -> HttpResponse:
-        """Receive a file, but refuse strangers and large files before reading the body.
+        """Receive a file, but refuse unauthorised users and large files before reading the body.
 
         Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
         """
@@ -219,7 +222,7 @@ class UploadAdmin(OrganisationScoped):
 
     @method_decorator(csrf_protect)
     def _received(self, request: HttpRequest) -> HttpResponse:
-        """Show the form, or store the submitted file and redirect to its columns."""
+        """Show the form, or store the submitted file and redirect to the page of its columns."""
         if request.method != "POST":
             form = UploadAddForm(
                 initial={"dataset": request.GET.get("dataset")}, **self._options(request)
@@ -270,12 +273,13 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Report (private)")
     def rows(self, upload: Upload) -> str:
-        """Return whether the file was read, or why it was not."""
+        """Return whether the file was read, or the reason why it was not, as text."""
         if upload.state == UploadState.ERASED:
             return "Deleted with its file, because a person was erased."
         if upload.failure:
             return f"Cannot be read. {upload.failure}"
-        # Exact numbers are shown on the desk alone, which hides them beside a waiting draft.
+        # Exact numbers are shown only on the desk, which hides them while a draft is waiting for
+        # review.
         return "Read. The desk has the report." if upload.report else "Not read."
 
     def change_view(
@@ -285,7 +289,7 @@ class UploadAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show Django's page with buttons added that lead to the desk."""
+        """Show Django's page, with additional buttons that lead to the desk."""
         upload = self.get_object(request, object_id)
         buttons = []
         if upload is not None:
@@ -301,7 +305,7 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Desk")
     def desk_link(self, upload: Upload) -> SafeString | str:
-        """Return a link to the desk page on which the columns are confirmed."""
+        """Return a link to the desk page for confirming the columns."""
         return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
 
 
@@ -311,12 +315,12 @@ def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
 
 
 def link(url: str, label: str) -> SafeString | str:
-    """Return a link, or the admin's dash if `url` is empty."""
+    """Return an HTML link, or the admin's dash if `url` is empty."""
     return format_html('<a href="{}">{}</a>', url, label) if url else "-"
 
 
 def upload_address(dataset: Dataset) -> str:
-    """Return the address of the form that uploads a file to a dataset."""
+    """Return the URL of the form for uploading a file to a dataset."""
     return f"{reverse('admin:datasets_upload_add')}?dataset={dataset.pk}"
 
 
@@ -345,7 +349,7 @@ def _add_page(
     template: str,
     status: int = 0,
 ) -> HttpResponse:
-    """Return a page that shows a form in the admin's frame, with status 422 if it has errors."""
+    """Return a page that shows a form in the admin's layout, with status 422 if it has errors."""
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,

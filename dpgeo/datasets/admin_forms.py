@@ -1,6 +1,6 @@
-"""Admin forms that declare a dataset and upload a file.
+"""Admin forms for declaring a dataset and for uploading a file.
 
-Services check the values that the forms collect.
+The services check the values that the forms collect.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _text(label: Any, rows: int, **options: Any) -> forms.CharField:
 
 
 class ServiceForm(forms.Form):
-    """A form that shows errors raised by services at the fields they are about."""
+    """A form that shows each error raised by a service at the field it is about."""
 
     use_required_attribute = False
     groups: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
@@ -55,11 +55,11 @@ class ServiceForm(forms.Form):
         self.add_error(name if name in self.fields else None, refusal.phrase.render(gettext))
 
     def field_of(self, name: str) -> str:
-        """Return the form's field for an input, given the name that services use for it."""
+        """Return the form's field for an input, given the name that services use for the input."""
         return name
 
     def in_admin(self, model_admin: Any) -> AdminForm:
-        """Return the form wrapped as the admin's templates expect it."""
+        """Return the form in the wrapper that the admin's templates expect."""
         fieldsets: Any = [(title, {"fields": names}) for title, names in self.groups]
         form: Any = self  # the admin's type hints expect a model form
         return AdminForm(form, fieldsets, {}, (), model_admin)
@@ -142,8 +142,8 @@ class DatasetAddForm(ServiceForm):
     def field_of(self, name: str) -> str:
         """Return the form field for an error about the input `name`.
 
-        For the study area, that is the outline if one was given, otherwise the first of the four
-        sides.
+        For an error about the study area, that is the outline if one was given, otherwise the first
+        of the four sides.
         """
         if name != "study_area":
             return name
@@ -174,7 +174,7 @@ class DatasetAddForm(ServiceForm):
         return values
 
     def facts(self) -> dict[str, Any]:
-        """Return the arguments of `dataset_create`."""
+        """Return the arguments for `dataset_create`."""
         facts = {name: value for name, value in self.cleaned_data.items() if name not in SIDES}
         del facts["outline"]
         later = facts["budget"] is None and facts["ledger"] is None
@@ -192,7 +192,10 @@ class DatasetAddForm(ServiceForm):
 
 
 def _area(values: Mapping[str, Any]) -> StudyArea:
-    """Return the study area given by the outline or the four sides. Raises ValueError."""
+    """Return the study area given by the outline or by the four sides.
+
+    Raises ValueError if it is invalid.
+    """
     sides = [values.get(side) for side in SIDES]
     if values.get("outline"):
         if any(side is not None for side in sides):

@@ -5,7 +5,7 @@ class DatasetsConfig(AppConfig):
     name = "dpgeo.datasets"
 
     def ready(self) -> None:
-        """Register the system checks; connect the receivers of failed ingestion jobs."""
+        """Register the system checks, and connect the receiver for failed jobs."""
         from dpgeo.datasets import checks, receivers  # noqa: F401
 
         receivers.connect()

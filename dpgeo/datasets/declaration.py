@@ -1,4 +1,4 @@
-"""Validation of a dataset's declaration; errors name the field and the remedy."""
+"""Validation of a dataset's declaration; each error names the field and how to fix it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from dpgeo.phrases import InvalidValue, Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
-"""Most corners that a study area may have; more would slow down every public page."""
+"""Maximum number of corners of a study area; more would slow down every public page."""
 
 MOST_VALUES = 1000
-"""Most values that one public attribute may have."""
+"""Maximum number of values of one public attribute."""
 
 LONGEST_NAME = 60
-"""Length in characters of the longest allowed name of a public attribute."""
+"""Maximum length of a public attribute's name, in characters."""
 
 LONGEST_VALUE = 100
 
 TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
-"""Column names that some output format of points already uses."""
+"""Column names that at least one output format for points already uses."""
 
 POSITIONS = frozenset(
     {
@@ -41,11 +41,11 @@ POSITIONS = frozenset(
         *("point", "position", "wkb", "wkt", "x", "y"),
     }
 )
-"""Usual names of location columns, which no public attribute may have."""
+"""Usual names of location columns, which public attributes must not have."""
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """Return a public text without surrounding blanks. Raises InvalidInput if it is invalid."""
+    """Return a public text without surrounding spaces. Raises InvalidInput if it is invalid."""
     text = str(value or "").strip()
     if required and not text:
         raise InvalidInput("Must not be empty; write a few words.", field=field)
@@ -163,7 +163,7 @@ def time_zones() -> frozenset[str]:
 
 
 def clean_time_zone(name: object) -> str:
-    """Return the name of an IANA time zone. Raises InvalidInput if there is none."""
+    """Return `name` if it names an IANA time zone. Raises InvalidInput otherwise."""
     text = str(name or "").strip()
     if text not in time_zones():
         raise InvalidInput(
@@ -187,7 +187,10 @@ def clean_unit(unit: object) -> str:
 
 
 def clean_row_noun(noun: object) -> str:
-    """Return the owner's noun for a row, or "" if it is left open. Raises InvalidInput."""
+    """Return the owner's noun for a row, or "" if none was chosen.
+
+    Raises InvalidInput for a noun that is not on the list.
+    """
     text = str(noun or "").strip()
     if text and text not in NOUNS:
         raise InvalidInput(
@@ -202,8 +205,8 @@ def clean_row_noun(noun: object) -> str:
 def clean_attributes(declared: object) -> list[dict[str, Any]]:
     """Return valid public attributes: [{"column": "...", "values": ["...", ...]}, ...].
 
-    An attribute's name must not be the name of another column of the published points, and the
-    number of combinations of values is limited. Raises InvalidInput for invalid attributes.
+    An attribute must not have the name of another column of the published points, and the number of
+    combinations of values is limited. Raises InvalidInput for invalid attributes.
     """
     if not isinstance(declared, Sequence) or isinstance(declared, str):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
@@ -247,7 +250,7 @@ def _clean_attribute(declared: object) -> Attribute:
     if not all(isinstance(text, str) for text in texts):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
     column = _clean_line(texts[0], LONGEST_NAME)
-    # Normalize as ingestion does before it compares values.
+    # Normalise the values in the same way as ingestion does before it compares them.
     values = [unicodedata.normalize("NFC", _clean_line(text, LONGEST_VALUE)) for text in texts[1:]]
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None or OTHER in values:
@@ -272,7 +275,7 @@ def _clean_attribute(declared: object) -> Attribute:
 
 
 def _clean_line(text: Any, longest: int) -> str:
-    """Return a text of a single line. Raises InvalidInput if it is invalid."""
+    """Return a text that has a single line. Raises InvalidInput if it is invalid."""
     line = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
     if len(line.splitlines()) > 1 or "\t" in line:
         raise InvalidInput(

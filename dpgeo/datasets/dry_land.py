@@ -28,7 +28,7 @@ SWITCH = "leave_out_water"
 
 
 def land_file() -> Path:
-    """Return where the frontend's build stores the land."""
+    """Return the path of the land outlines that the frontend's build writes."""
     return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.json"
 
 

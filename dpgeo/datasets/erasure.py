@@ -1,11 +1,12 @@
 """Erasure of one person: a new version of the data without that person's rows.
 
 Older versions and their files are deleted. The keyed hash of the person's identifier stays with the
-dataset, and later uploads refuse that person's rows. This rule looks at each row alone and changes
-nobody else's rows, so a release protects everybody else exactly as before (see `ingest.canonical`).
+dataset, and later uploads reject that person's rows. This rule depends on each row alone and does
+not change anybody else's rows, so a release protects everybody else exactly as before (see
+`ingest.canonical`).
 
-Earlier releases stay as they are: they hold no rows, hide each person as the budget states, and may
-have been copied anywhere.
+Earlier releases stay as they are: they contain no rows, hide each person as the budget states, and
+may have been copied anywhere.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ class DataChanged(Exception):
 def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
     """Queue a new version of the data without one person.
 
-    `person` is the identifier as it stands in the uploaded files; only its keyed hash is stored.
-    From now on every upload refuses this person's rows. `by` is None if the operator calls this at
-    the console. Raises NotAllowed, InvalidInput for an invalid identifier, or Conflict if the
-    privacy unit is a record, if there are no data, or while a file is being read.
+    `person` is the identifier as written in the uploaded files; only its keyed hash is stored. From
+    now on, every upload rejects this person's rows. `by` is None if the operator calls this at the
+    console. Raises NotAllowed, InvalidInput for an invalid identifier, or Conflict if the privacy
+    unit is a record, if there are no data, or while a file is being read.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -92,8 +93,8 @@ def digest_erase(*, dataset: Dataset, current: Upload, digest: bytes, by: User |
 def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
     """Let later uploads accept an erased person's rows again.
 
-    This corrects an erasure that named a mistyped identifier. Returns False if the person was not
-    erased. Raises NotAllowed or InvalidInput.
+    This corrects an erasure in which the identifier was mistyped. Returns False if the person was
+    not erased. Raises NotAllowed or InvalidInput.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -133,8 +134,9 @@ def erase(upload: Upload, lease: JobLease) -> None:
 def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
     """Replace all older versions with the new one, and return their canonical files' names.
 
-    Releases without a committed draw use the new version, which has the old rows without the
-    person. A draw that was made from the old rows but not committed is not used (`releases.blobs`).
+    Releases without a committed draw then use the new version, which has the old rows except the
+    person's. A draw that was made from the old rows but not committed is not used
+    (`releases.blobs`).
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -177,7 +179,10 @@ def _digest(dataset: Dataset, person: str) -> bytes:
 
 
 def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) -> tuple[int, int]:
-    """Copy a canonical file without one person; return how many rows stay and go."""
+    """Copy a canonical file without one person's rows.
+
+    Returns the number of rows copied and the number left out.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

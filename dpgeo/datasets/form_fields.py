@@ -13,18 +13,18 @@ from dpgeo.datasets.declaration import clean_keywords
 
 
 class KeywordsField(forms.CharField):
-    """Field for keywords in one line, separated by commas."""
+    """Field for keywords on one line, separated by commas."""
 
     def __init__(self, **facts: Any) -> None:
         usual: dict[str, Any] = {"required": False, "max_length": 2000, "empty_value": []}
         super().__init__(**usual | facts)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the text that shows a list of keywords in one line."""
+        """Return a list of keywords as one line of text."""
         return ", ".join(value) if isinstance(value, list | tuple) else value
 
     def to_python(self, value: Any) -> Any:
-        """Return the list of keywords in a text. Raises ValidationError if one is invalid."""
+        """Return the keywords in a text as a list. Raises ValidationError if one is invalid."""
         if isinstance(value, list):
             return value
         words = [word.strip() for word in str(value or "").replace(";", ",").split(",")]
@@ -35,7 +35,7 @@ class KeywordsField(forms.CharField):
 
 
 class ThemesField(forms.MultipleChoiceField):
-    """Field for the themes of data portals, shown as boxes to tick."""
+    """Field for the themes of data portals, shown as checkboxes."""
 
     widget = forms.CheckboxSelectMultiple
 

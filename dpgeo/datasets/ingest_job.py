@@ -1,4 +1,4 @@
-"""The job of an upload, which writes its canonical file or erases a person."""
+"""The job of an upload, which either writes its canonical file or erases a person."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
 
 
 def _finish(upload: Upload) -> None:
-    """Delete the original file once it was read, unless the dataset keeps its files.
+    """Delete the original file after it was read, unless the dataset keeps its files.
 
-    A dataset from which somebody was erased keeps none, since a file may name that person even in a
-    row that could not be read. If the job is interrupted here, its next attempt continues here.
+    A dataset from which somebody was erased keeps no files, since a file may name that person even
+    in a row that could not be read. If the job is interrupted here, its next attempt continues
+    here.
     """
     dataset = upload.dataset
     if not dataset.keep_raw or dataset.suppressions.exists():
@@ -87,10 +88,10 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
 def _make_ready(
     upload: Upload, lease: JobLease, comparison: Comparison, facts: dict[str, Any]
 ) -> bool | None:
-    """Mark an upload as ready, with its warnings.
+    """Mark an upload as ready, and store its warnings.
 
-    Returns False if other datasets' files became ready in the meantime and have to be compared
-    first, or None if another worker was faster.
+    Returns True when done. Returns False if other datasets' files became ready in the meantime and
+    must be compared first, or None if another worker was faster.
     """
     with transaction.atomic():
         comparison.lock()

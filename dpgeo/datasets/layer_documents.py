@@ -1,7 +1,7 @@
-"""Files of public layers, read as GeoJSON documents.
+"""Reading of public layers' files as GeoJSON documents.
 
-A GeoJSON file and a CSV table of places are text, which is read here. Zipped shapefiles,
-GeoPackage, FlatGeobuf and GeoParquet are read in the sandbox (`ingest.layer_file`).
+GeoJSON files and CSV tables of places are text, which is read here. Zipped shapefiles, GeoPackage,
+FlatGeobuf and GeoParquet are read in the sandbox (`ingest.layer_file`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.gazetteer import read_gazetteer
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Largest file of a layer in bytes; the file is read into memory."""
+"""Largest file of a layer, in bytes; the file is read into memory."""
 
 
 BARE_SHAPES = b"\x00\x00\x27\x0a"
-"""How a file .shp begins."""
+"""First bytes of a .shp file."""
 
 
 def read_document(file: BinaryIO, choices: LayerChoices) -> dict[str, Any]:
     """Read a file as a GeoJSON document in degrees, with the chosen levels of places.
 
-    Raises ValueError for a text that is not one, InvalidInput for other files, and Conflict if
-    this machine is too busy to read one of those.
+    Raises ValueError if the file is too large or not in one of these formats, InvalidInput if it
+    cannot be read in the sandbox or an option does not apply to it, or Conflict if this machine is
+    too busy to read it.
     """
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -65,7 +66,10 @@ def _sandboxed(content: bytes, choices: LayerChoices) -> dict[str, Any]:
 
 
 def _text_document(content: bytes, choices: LayerChoices) -> dict[str, Any]:
-    """Read a GeoJSON file, or a CSV table of places, as GeoJSON. Raises ValueError."""
+    """Read a GeoJSON file, or a CSV table of places, as GeoJSON.
+
+    Raises ValueError if the content is neither.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
 """Public layers of a dataset: declaration, reading and removal.
 
-A layer is public geometry that the publisher chose from a map. It is stored in the form in which it
-is read again, and never changes. When it is used, it is clipped to the study area. It can be
-removed until a release uses it. After the dataset's first upload, a new layer needs a provenance,
+A layer is public geometry that the publisher took from a map. It is stored in the form in which it
+is read back, and never changes. When it is used, it is clipped to the study area. It can be removed
+as long as no release uses it. After the dataset's first upload, a new layer needs a provenance,
 because its publisher could have made it from the rows.
 """
 
@@ -38,12 +38,12 @@ from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
-"""Folder for layers in the private storage; a layer becomes public with the first release that uses
+"""Folder for layers in the private storage. A layer becomes public with the first release that uses
 it.
 """
 
 MOST_LAYERS = 100
-"""Most layers that one dataset may have, so that a looping program cannot fill the disk."""
+"""Maximum number of layers in one dataset, so that a looping program cannot fill the disk."""
 
 
 def public_layer_add(
@@ -61,16 +61,17 @@ def public_layer_add(
     file_crs: str = "",
     provenance: Provenance | None = None,
 ) -> PublicLayer:
-    """Declare a layer from a file: see `layer_documents` for the formats.
+    """Declare a layer from a file; `layer_documents` lists the formats.
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
-    density layer the key is the expected number of people. `levels`, such as "country, city,
+    density layer, the key is the expected number of people. `levels`, such as "country, city,
     street", are the properties that hold the units of places. If a layer of zones has the name of a
-    level, each place has to lie in the zone of its unit. `file_layer` is the layer of a GeoPackage,
-    and `file_crs` the coordinate system of a file that states none. `provenance` is required once a
-    file has been uploaded; only `releases.released_layers` gives a release. `created_by` is None
-    for the operator at the console. Raises NotAllowed; InvalidInput, which names the field;
-    Conflict if there are too many layers, or this machine is too busy.
+    level, each place must lie in the zone of its unit. `file_layer` is the layer of a GeoPackage,
+    and `file_crs` the coordinate system of a file that does not state one. `provenance` is required
+    once a file has been uploaded; only `releases.released_layers` passes a release as the
+    provenance. `created_by` is None for the operator at the console. Raises NotAllowed,
+    InvalidInput with the name of the field, or Conflict if there are too many layers or this
+    machine is too busy.
     """
     _check_may(dataset, created_by)
     slug = _clean_name(dataset, name)
@@ -110,7 +111,10 @@ def public_layer_add(
 
 
 def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain.PublicLayer:
-    """Read a layer that lies in the study area. Raises InvalidInput and Conflict."""
+    """Read a layer and check that it lies in the study area.
+
+    Raises InvalidInput for an unsuitable file or layer, or Conflict if this machine is too busy.
+    """
     try:
         document = read_document(file, choices)
         layer = READERS[choices.kind](document, key=choices.key, name=choices.name)
@@ -123,17 +127,21 @@ def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain
 
 
 def _levels(levels: str, kind: str) -> tuple[str, ...]:
-    """Return the names of the levels of places; none stand for a guess."""
+    """Return the names of the levels of places.
+
+    The result is empty if the reader is to infer the levels from the file, or if the layer has
+    none.
+    """
     named = levels.strip() and kind == LayerKind.PLACES
     return tuple(each.strip() for each in levels.split(",")) if named else ()
 
 
 def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
-    """Return a new layer's provenance, and whether no file of these people was uploaded before.
+    """Return a new layer's provenance, and whether no file about these people was uploaded before.
 
     Datasets that share a budget are about the same people, so their uploads count too. This locks
-    the datasets' rows, and a first upload waits for the same lock, so it is certain which came
-    first, the layer or the upload. Raises InvalidInput if a file was uploaded and there is no
+    the datasets' rows, and a first upload waits for the same lock, so it is certain whether the
+    layer or the upload came first. Raises InvalidInput if a file was uploaded and there is no
     provenance.
     """
     list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
@@ -158,22 +166,22 @@ def same_people(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def may_follow_data(dataset: Dataset) -> bool:
-    """Return whether a layer declared now might be derived from a file of these people."""
+    """Return whether a layer declared now might be derived from a file about these people."""
     return same_people(dataset).filter(first_upload_at__isnull=False).exists()
 
 
 def declared_before_upload(layer: PublicLayer) -> bool | None:
     """Return whether a layer was declared before any upload about these people.
 
-    Returns None if that is unknown. Budgets can be merged later, so uploads to a dataset that only
-    later came to share the budget count too.
+    Returns None if that is unknown. Budgets can be merged later, so uploads to datasets that came
+    to share the budget only later count too.
     """
     earlier = same_people(layer.dataset).filter(first_upload_at__lt=layer.created_at)
     return False if earlier.exists() else layer.before_upload
 
 
 def source_of(layer: PublicLayer) -> dict[str, str] | None:
-    """Return the public source that was named for a layer as JSON, or None without one."""
+    """Return the public source stated for a layer, as JSON, or None if there is none."""
     if layer.source_date is None:
         return None
     source = PublicSource(name=layer.source_name, url=layer.source_url, date=layer.source_date)
@@ -223,7 +231,7 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
 
 @lru_cache(maxsize=16)
 def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
-    """Read a stored layer and clip it to an area; the result is cached for request forms."""
+    """Read a stored layer and clip it to an area; results are cached for request forms."""
     with private_storage().open(stored_name, "rb") as file:
         document = json.load(file)
     layer = READERS[kind](document, key="key", name="name")
@@ -265,7 +273,10 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Return a new layer's name. Raises InvalidInput, or Conflict if the name is in use."""
+    """Return a new layer's name.
+
+    Raises InvalidInput if the name is invalid or in use, or Conflict if there are too many layers.
+    """
     slug = name.strip()
     try:
         validate_slug(slug)

@@ -18,14 +18,14 @@ from dpgeo.spatial.area import StudyArea
 
 
 class UnitChoice(models.TextChoices):
-    """Privacy units; the values are those of `core.guarantees.Unit`."""
+    """Privacy units, with the values of `core.guarantees.Unit`."""
 
     PERSON = Unit.PERSON.value, "Person: all rows of one person"
     RECORD = Unit.RECORD.value, "Record: one row"
 
 
 class Dataset(models.Model):
-    """A private table of locations that is described by public facts alone.
+    """A private table of locations; the facts that describe it here are all public.
 
     The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). Once
     the first bytes have arrived (`first_upload_at`), the study area can only be exchanged for a
@@ -153,7 +153,7 @@ class Dataset(models.Model):
 
     @property
     def contact_address(self) -> str:
-        """Return the e-mail address for readers; "" if there is none."""
+        """Return the e-mail address for readers, or "" if there is none."""
         return self.contact or self.organisation.contact
 
     @property
@@ -168,12 +168,12 @@ class Dataset(models.Model):
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Return west, south, east and north of the study area in degrees."""
+        """Return the west, south, east and north sides of the study area in degrees."""
         return self.west, self.south, self.east, self.north
 
 
 class UploadState(models.TextChoices):
-    """States of an upload: its columns wait to be confirmed, then a job ingests it."""
+    """States of an upload: first its columns have to be confirmed, then a job ingests it."""
 
     RECEIVED = "received", "Waiting for its columns to be confirmed"
     QUEUED = "queued", "Queued"
@@ -185,9 +185,10 @@ class UploadState(models.TextChoices):
 class Upload(models.Model):
     """One uploaded file. `raw_name` and `canonical_name` name files in the private storage.
 
-    `report` is private: it counts the rows that were read, accepted, and refused for each reason.
-    `preview` holds rows; it is JSON stored as text, because column names may contain characters
-    that a database's JSON type refuses. `key` is the API key that announced the file, if any.
+    `report` is private: it counts the rows that were read, that were accepted, and that were
+    rejected for each reason. `preview` contains rows; it is JSON stored as text, because column
+    names may contain characters that a database's JSON type does not allow. `key` is the API key
+    that announced the file, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -240,10 +241,10 @@ class Upload(models.Model):
 
 
 class Transfer(models.Model):
-    """A file of `size` bytes that was announced and is arriving in pieces.
+    """An announced file of `size` bytes that is arriving in pieces.
 
-    Once complete it becomes the upload with the same id. `key` is the API key that announced it, if
-    any.
+    Once complete, it becomes the upload with the same id. `key` is the API key that announced it,
+    if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -264,7 +265,7 @@ class Transfer(models.Model):
 
 
 class Piece(models.Model):
-    """A run of a transfer's bytes from `start` on, stored in the private file `stored_name`."""
+    """A contiguous run of a transfer's bytes from `start` on, in the private file `stored_name`."""
 
     transfer = models.ForeignKey(Transfer, on_delete=models.CASCADE, related_name="pieces")
     start = models.BigIntegerField()
@@ -282,7 +283,7 @@ class Piece(models.Model):
 
 
 class Suppression(models.Model):
-    """An erased person. Every later upload of the dataset refuses this person's rows.
+    """An erased person, whose rows every later upload of the dataset rejects.
 
     `person` is the keyed hash that ingestion computes from the identifier; the identifier is not
     stored.
@@ -302,7 +303,7 @@ class Suppression(models.Model):
 
 
 class LayerKindChoice(models.TextChoices):
-    """Kinds of public layers; the values are those of `core.domain.LayerKind`."""
+    """Kinds of public layers, with the values of `core.domain.LayerKind`."""
 
     ZONES = LayerKind.ZONES.value, "Zones: polygons to count in"
     PLACES = LayerKind.PLACES.value, "Places"
@@ -312,10 +313,10 @@ class LayerKindChoice(models.TextChoices):
 class PublicLayer(models.Model):
     """Immutable public geometry in addition to the study area, such as wards.
 
-    `stored_name` names a private file: the GeoJSON from which the layer is read back, with its
-    `sha256` and the number of `features`. The layer comes from a public source that the publisher
-    named, or from a published release from which the software made it (`source_release`), or has no
-    stated provenance.
+    `stored_name` names a private file: the GeoJSON from which the layer is read back. `sha256` is
+    the file's checksum, and `features` the number of its features. The layer comes from a public
+    source that the publisher named, from a published release from which the software made it
+    (`source_release`), or has no stated provenance.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
@@ -351,11 +352,13 @@ class PublicLayer(models.Model):
 
 
 class ShownFile(models.Model):
-    """A study area beside which somebody opened a file's page, which shows its rows. Private.
+    """A private record that a member opened the page of a file, which shows the file's rows.
 
-    It stays when the dataset is discarded, so that statements of later ones can say so. `dataset`
-    is the id of a dataset that may be gone, `area` a digest of its study area, and `on` the last
-    day. Nothing here depends on what is in a file (`shown_files`).
+    There is one record for each dataset and study area for which this happened. It stays when the
+    dataset is discarded, so that statements of later datasets can mention it. `dataset` is the id
+    of a dataset that may no longer exist, `area` a digest of its study area at that time, and `on`
+    the last day on which a page was opened. Nothing here depends on the content of files
+    (`shown_files`).
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
@@ -375,9 +378,9 @@ class ShownFile(models.Model):
 
 
 class PeopleAnswer(models.Model):
-    """An approver's answer to whether a dataset holds people of other datasets; it never changes.
+    """An approver's answer on whether a dataset holds people of other datasets.
 
-    A standing answer also holds for later files.
+    It never changes. A standing answer also applies to later files.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_answers")
@@ -394,10 +397,10 @@ class PeopleAnswer(models.Model):
 
 
 class PeopleWarning(models.Model):
-    """A private warning that another dataset holds many of the same people; it states no number.
+    """A private warning that another dataset holds many of the same people, without a number.
 
     `answer` is null until an approver has given a reason why the dataset has a budget of its own.
-    It becomes null again when the same people are found in a later file, unless the answer is
+    It becomes null again if the same people are found in a later file, unless the answer is
     standing.
     """
 

@@ -2,9 +2,9 @@
 
 A file is stored before the row that names it, so a file without a row may be about to get one. Two
 kinds of files are therefore kept: those younger than `SAFE_AGE`, and those younger than the oldest
-unfinished job, since a machine that slept for a weekend continues in the middle of its work. Work
-folders show by themselves whether their process is alive, and are deleted within minutes of its
-end.
+unfinished job, since a machine that was asleep for a weekend continues in the middle of its work. A
+work folder shows whether its process is still alive, and is deleted within minutes after the
+process ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpgeo.datasets.uploads import uploads_forget_old_raw
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
-"""Twice the longest time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS)."""
+"""Twice the maximum time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS)."""
 
 
 def uploads_sweep() -> int:
@@ -40,7 +40,7 @@ def uploads_sweep() -> int:
     }
     swept = uploads_forget_old_raw() + transfers_sweep(safe_time())
     for folder, names in named.items():
-        # List files before rows: a file that is stored in between is not on the list.
+        # List files before rows, so that a file stored in between is not on the list.
         stored = list(stored_names(private_storage(), folder))
         swept += sweep(private_storage(), stored, keep=set(names))
     return swept + _sweep_local()
@@ -61,7 +61,7 @@ def _work_bases() -> list[Path]:
 
 
 def stored_names(storage: Storage, folder: str) -> Iterator[str]:
-    """Yield the names of all files below a folder of a storage."""
+    """Yield the names of all files in a folder of a storage and in its subfolders."""
     try:
         folders, files = storage.listdir(folder)
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def stored_names(storage: Storage, folder: str) -> Iterator[str]:
 
 
 def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> int:
-    """Delete old files of `names` that are not in `keep`; return how many."""
+    """Delete the files in `names` that are old and not in `keep`; return how many."""
     before = safe_time()
     abandoned = [name for name in names if name not in keep and _older(storage, name, before)]
     for name in abandoned:
@@ -82,7 +82,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 
 def safe_time() -> datetime:
-    """Return a time such that any file written before it comes from a process that has ended."""
+    """Return a time before which every file was written by a process that has since ended."""
     unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE
@@ -100,7 +100,7 @@ def _sweep_local() -> int:
     """Delete abandoned files in this machine's work folders and queue; return how many."""
     oldest = time.time() - SAFE_AGE.total_seconds()
     left = [path for base in _work_bases() for path in base.iterdir()]
-    # Add the embedded queue's messages that a worker took before it was killed, or that a sender
+    # Add messages of the embedded queue that a worker took before it was killed, or that a sender
     # had not yet renamed when it was killed.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
@@ -114,7 +114,7 @@ def _sweep_local() -> int:
 
 
 def _touched(path: Path) -> float:
-    """Return when a file, or any file in a folder, was last written."""
+    """Return when a file, or the newest file in a folder, was last written."""
     try:
         below = list(path.rglob("*")) if path.is_dir() else []
         return max(float(entry.stat().st_mtime) for entry in (path, *below))

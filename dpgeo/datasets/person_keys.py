@@ -1,13 +1,13 @@
-"""Secret keys of the person hashes, sealed with a key kept outside the database.
+"""Secret keys of the person hashes, encrypted with a key kept outside the database.
 
 A person's hash offers no protection from somebody who has its key, since the hashes of all likely
-identifiers can be computed. So the database holds each dataset's key encrypted (AES-256-GCM). What
-decrypts these keys is the installation's own key, which comes from the setting DPGEO_PERSON_KEY or
-from a file that only the site's account may read. Decryption also verifies: with another
-installation's key nothing is hashed, instead of hashes being made that no erasure would match.
+identifiers can be computed. So the database holds each dataset's key encrypted (AES-256-GCM). These
+keys are decrypted with the installation's own key, which comes from the setting DPGEO_PERSON_KEY or
+from a file that only the site's account may read. Decryption also verifies the key: with another
+installation's key, hashing fails instead of producing hashes that no erasure would match.
 
-The key file is made when the first dataset is declared, or when an older database is migrated. It
-is never made while there are datasets whose keys were sealed with an earlier file.
+The key file is created when the first dataset is declared, or when an older database is migrated.
+It is never created while there are datasets whose keys were encrypted with an earlier file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from dpgeo.datasets.models import Dataset
 KEY_BYTES = 32
 NONCE_BYTES = 12
 SHORTEST = 32
-"""Fewest characters of the installation's key."""
+"""Minimum length of the installation's key, in characters."""
 
 OTHERS = 0o077
-"""Permission bits that let anybody but its owner use a file."""
+"""Permission bits that let anybody but the owner use a file."""
 
 
 def new_sealed_key(*, first: bool) -> bytes:
-    """Return a fresh key for a dataset, sealed. If `first`, a new key file may be made.
+    """Return a new encrypted key for a dataset. If `first`, a new key file may be created.
 
     Raises Conflict if the installation's key is missing or cannot be used.
     """
@@ -44,7 +44,7 @@ def new_sealed_key(*, first: bool) -> bytes:
 
 
 def make_key_file() -> None:
-    """Make the installation's key file if there is neither such a file nor a setting."""
+    """Create the installation's key file if there is neither such a file nor a setting."""
     path = Path(settings.PERSON_KEY_FILE)
     if settings.PERSON_KEY or path.exists():
         return
@@ -63,7 +63,10 @@ def make_key_file() -> None:
 
 
 def seal(key: bytes) -> bytes:
-    """Encrypt a dataset's key: nonce, ciphertext and tag, 60 bytes. Raises Conflict."""
+    """Encrypt a dataset's key; return nonce, ciphertext and tag, 60 bytes.
+
+    Raises Conflict if the installation's key is missing or cannot be used.
+    """
     nonce = secrets.token_bytes(NONCE_BYTES)
     return nonce + _cipher().encrypt(nonce, key, None)
 
@@ -71,8 +74,8 @@ def seal(key: bytes) -> bytes:
 def unseal(sealed: bytes) -> bytes:
     """Decrypt a dataset's key.
 
-    Raises Conflict if the installation's key is missing or cannot be used, or if another one sealed
-    the dataset's key.
+    Raises Conflict if the installation's key is missing or cannot be used, or if the dataset's key
+    was encrypted with a different one.
     """
     try:
         return _cipher().decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
@@ -84,7 +87,7 @@ def unseal(sealed: bytes) -> bytes:
 
 
 def problem_with_file() -> str:
-    """Return why the key file must not be used; "" if it is fine or not used at all."""
+    """Return why the key file must not be used, or "" if it is fine or not needed."""
     path = Path(settings.PERSON_KEY_FILE)
     if settings.PERSON_KEY or not path.exists():
         return ""
@@ -94,26 +97,33 @@ def problem_with_file() -> str:
 
 
 def hashing_key(dataset: Dataset) -> bytes:
-    """Return the key of a dataset's person hashes, preceded by the organisation's if layered.
+    """Return the key of a dataset's person hashes.
 
-    Raises Conflict, as `unseal` does.
+    If the dataset is `layered`, the organisation's key comes first, so that the hashes can be
+    compared with those of other datasets. Raises Conflict, as `unseal` does.
     """
     own = unseal(bytes(dataset.sealed_person_key))
     return organisation_key(b"people", dataset.organisation_id) + own if dataset.layered else own
 
 
 def organisation_key(purpose: bytes, organisation_id: int) -> bytes:
-    """Return an organisation's key for one kind of comparison, and for nothing else."""
+    """Return an organisation's key for one kind of comparison, and for no other purpose."""
     return derived_key(b"%s of organisation %d" % (purpose, organisation_id))
 
 
 def _cipher() -> AESGCM:
-    """Return the cipher that seals the datasets' keys. Raises Conflict."""
+    """Return the cipher that encrypts the datasets' keys.
+
+    Raises Conflict if the installation's key is missing or cannot be used.
+    """
     return AESGCM(derived_key(b"seal"))
 
 
 def derived_key(purpose: bytes) -> bytes:
-    """Derive a key for one purpose, 32 bytes, from the installation's key. Raises Conflict."""
+    """Derive a key of 32 bytes for one purpose from the installation's key.
+
+    Raises Conflict if the installation's key is missing or cannot be used.
+    """
     path = Path(settings.PERSON_KEY_FILE)
     text = settings.PERSON_KEY
     if not text:

@@ -17,7 +17,7 @@ FILE_NAME = "invented-people.csv"
 
 
 def upload_practice(*, dataset: Dataset, created_by: User | None) -> Upload:
-    """Upload a table of invented people. Raises InvalidInput as any upload does."""
+    """Upload a table of invented people. Raises the same errors as any upload."""
     return upload_receive(
         dataset=dataset,
         file=io.BytesIO(practice_table(dataset).encode()),
@@ -28,9 +28,9 @@ def upload_practice(*, dataset: Dataset, created_by: User | None) -> Upload:
 
 
 def practice_table(dataset: Dataset) -> str:
-    """Return the sightings of invented people in a dataset's area as CSV, in order of time.
+    """Return sightings of invented people in a dataset's area as CSV, in order of time.
 
-    Their names are new each time: no two files are about the same people.
+    The people's names are new each time, so no two files are about the same people.
     """
     crowd = secrets.token_hex(4)
     invented = invent_people(dataset.area, PEOPLE)

@@ -1,4 +1,4 @@
-"""A limit on how many previews the processes of a machine make at a time."""
+"""Limit on how many previews the processes of a machine make at the same time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ PAUSE_SECONDS = 0.1
 
 @contextmanager
 def preview_slot() -> Iterator[None]:
-    """Hold one of AT_A_TIME slots for making previews. Raises Conflict if none is free in time.
+    """Hold one of AT_A_TIME slots for making previews.
 
-    A slot is a locked file, which the operating system unlocks when its process ends.
+    Raises Conflict if no slot becomes free in time. A slot is a locked file, which the operating
+    system unlocks when the process ends.
     """
     folder = settings.VAR_DIR / "previews"
     folder.mkdir(mode=0o700, exist_ok=True)

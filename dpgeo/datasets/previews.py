@@ -19,16 +19,16 @@ from dpgeo.ingest.schema import Columns, Role
 from dpgeo.ingest.understanding import Understanding
 
 WAITING = (UploadState.RECEIVED, UploadState.FAILED)
-"""States in which an upload's columns can be confirmed."""
+"""States of an upload in which its columns can be confirmed."""
 
 
 def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
-    """Return an upload's first rows and suggested columns, for its owner alone.
+    """Return an upload's first rows and suggested columns, which only its owner may see.
 
     The file is parsed once in each format (`ingest.forms`). Without `file_format`, the format is
-    the one looked at last, or at first the likeliest. If the file cannot be read in the likeliest
-    format, the upload fails and the reason is recorded. Raises InvalidInput with that reason, or
-    Conflict if the file was deleted or the machine is too busy.
+    the one last looked at or, the first time, the most likely one. If the file cannot be read in
+    the most likely format, the upload fails and the reason is recorded. Raises InvalidInput with
+    that reason, or Conflict if the file was deleted or the machine is too busy.
     """
     if seen := _seen(upload, file_format):
         return seen
@@ -53,7 +53,7 @@ def upload_key_preview(*, upload: Upload) -> Preview:
 
 
 def _seen(upload: Upload, file_format: str) -> Preview | None:
-    """Return the stored preview, if it is of this format or the format does not matter."""
+    """Return the stored preview if it is in this format, or in any format if none is given."""
     if not upload.preview:
         return None
     seen = Preview.from_json(json.loads(upload.preview))
@@ -83,7 +83,7 @@ def _look(upload: Upload, file_format: str) -> Preview:
             upload.refresh_from_db()
         raise
     upload.preview = json.dumps(seen.to_json())
-    # Store no preview of a file that was ingested or deleted meanwhile.
+    # Do not store a preview of a file that was ingested or deleted in the meantime.
     waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
     waiting.update(preview=upload.preview, checksum=upload.checksum)
     if upload.failure:
@@ -93,12 +93,12 @@ def _look(upload: Upload, file_format: str) -> Preview:
 
 
 def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Understanding | None:
-    """Return how an upload was understood, for its owner alone.
+    """Return how an upload was interpreted, which only its owner may see.
 
     `columns` is a declaration to try. Without one, the dataset's columns are tried if they are
-    fixed and this file has them all, and otherwise the likeliest ones. Returns None if nothing can
-    be tried. Raises InvalidInput for a file that cannot be read at all or with these columns, or
-    Conflict if the file was deleted or the machine is too busy.
+    fixed and this file has all of them; otherwise the most likely ones are tried. Returns None if
+    there is nothing to try. Raises InvalidInput for a file that cannot be read at all or not with
+    these columns, or Conflict if the file was deleted or the machine is too busy.
     """
     seen = upload_preview(upload=upload, file_format=columns.file_format if columns else "")
     columns = columns or declared_columns(upload.dataset, seen)
@@ -116,9 +116,9 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
 
 
 def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
-    """Return the dataset's fixed columns if the file has them all; None otherwise.
+    """Return the dataset's fixed columns if the file has all of them, or None otherwise.
 
-    A file in another format than the first one has its own layout.
+    If the file is in another format than the first file was, it has a layout of its own.
     """
     if not dataset.columns:
         return None
@@ -134,7 +134,7 @@ def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
 
 
 def trial_context(dataset: Dataset) -> Context:
-    """Return the dataset's facts against which a file is tried before its columns are declared.
+    """Return the dataset's facts for trying a file before its columns are declared.
 
     If the study area was exchanged and nothing is confirmed yet, the context has no area: rows must
     not be compared with an area that can still be fitted to them.

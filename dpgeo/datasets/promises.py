@@ -1,4 +1,4 @@
-"""Promise made to the people in a dataset: what may ever be spent on them."""
+"""Promise made to the people in a dataset: the most that may ever be spent on them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dpgeo.datasets.models import Dataset
 
 
 def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
-    """Return the most that may ever be spent on a dataset's people, with the words that say so.
+    """Return the most that may ever be spent on a dataset's people, as a `Lifetime`.
 
-    `unit` and `noun` override the dataset's, for a release that was drawn before they changed.
+    `unit` and `noun` replace those of the dataset, for a release that was drawn before they
+    changed.
     """
     points = points_ledger(dataset.ledger)
     total = (

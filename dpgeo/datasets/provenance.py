@@ -1,11 +1,11 @@
 """Provenance of public geometry: a named public source, or a published release.
 
 A publisher declares what is "public", but the publisher also holds the private data. A density made
-from the rows' own places would undo the noise of remapped points, and an outline drawn around the
-rows would show where they end. The software cannot see where a publisher took a file from, but it
-does know two things: the order in which layers and uploads arrived, and which layers it made itself
-from a published release. Statements tell readers these two facts, repeat the source that the
-publisher names, and claim no more.
+from the places in the rows would undo the noise of remapped points, and an outline drawn around the
+rows would show where they end. The software cannot see where a publisher got a file, but it does
+know two things: the order in which layers and uploads arrived, and which layers it made itself from
+a published release. Statements tell readers these two facts, repeat the source that the publisher
+names, and claim no more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST_URL = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
-    """A public source as the publisher states it: its name, its address and its date."""
+    """A public source as the publisher states it: its name, its URL and its date."""
 
     name: str
     url: str
@@ -35,7 +35,10 @@ class PublicSource:
 
     @classmethod
     def read(cls, stated: Mapping[str, object], *, field: str) -> Self:
-        """Read a source with the members name, url and date. Raises InvalidInput."""
+        """Read a source with the members name, url and date.
+
+        Raises InvalidInput if a member is missing or invalid.
+        """
         texts = {part: str(stated.get(part) or "").strip() for part in PARTS}
         for part, words in PARTS.items():
             if not texts[part]:
@@ -53,7 +56,7 @@ class PublicSource:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSource:
-    """A published release that the software itself made a layer from."""
+    """The published release from which the software itself made a layer."""
 
     release: str
 
@@ -68,7 +71,7 @@ PARTS = {
 
 
 def _clean_url(text: str, field: str) -> str:
-    """Validate the https address of a source. Raises InvalidInput."""
+    """Return a source's https URL. Raises InvalidInput if it is invalid."""
     url = clean_text(text, field=field, longest=LONGEST_URL)
     try:
         parts = urlsplit(url)
@@ -85,14 +88,14 @@ def _clean_url(text: str, field: str) -> str:
 
 
 def _clean_date(text: str, field: str) -> datetime.date:
-    """Validate the date of a source. Raises InvalidInput."""
+    """Parse a source's date. Raises InvalidInput if it is invalid or in the future."""
     try:
         date = datetime.date.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
             "{text!r} is not a date; write it like 2026-01-31.", text=text[:40], field=field
         ) from None
-    # Somewhere on Earth it may already be the day after the current UTC date.
+    # The date may be one day later than the UTC date, because somewhere on Earth it already is.
     if date > timezone.now().date() + datetime.timedelta(days=1):
         raise InvalidInput("The date of the source lies in the future; correct it.", field=field)
     return date

@@ -1,4 +1,4 @@
-"""Receivers of signals about jobs, such as one that a job has failed."""
+"""Receivers of signals about jobs, such as the signal that a job has failed."""
 
 from __future__ import annotations
 

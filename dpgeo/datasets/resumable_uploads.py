@@ -1,8 +1,8 @@
 """Resumable uploads: files that arrive in pieces.
 
-Every piece is a file of its own in the private storage, and a row records its position. Any web
-process on any host can therefore receive the next piece, and if two requests send the same bytes at
-once, the first row wins. If a sender disconnects, the bytes that have arrived are kept.
+Every piece is a separate file in the private storage, and a row records its position. So any web
+process on any host can receive the next piece, and if two requests send the same bytes at the same
+time, the first row wins. If a sender disconnects, the bytes that have arrived are kept.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ FOLDER = "incoming"
 READ_BYTES = 1 << 20
 
 MAX_OPEN = 20
-"""Most transfers that one API key or one member may have open at a time."""
+"""Maximum number of transfers that one API key or one member may have open at a time."""
 
 MOST_LISTED = 500
-"""Largest number of open files that is listed for one dataset."""
+"""Maximum number of open files listed for one dataset."""
 
 MAX_PIECES = 10_000
 
@@ -49,9 +49,9 @@ def transfer_begin(
 ) -> Transfer | Upload:
     """Create the transfer of a file that is about to arrive in pieces.
 
-    An announcement with a `transfer_id` can be repeated: every repetition returns the transfer, or
-    the upload that it has become. Raises InvalidInput; Conflict if the user has too many unfinished
-    transfers, or if another file was announced with this id.
+    An announcement with a `transfer_id` can be repeated: each time, the transfer is returned, or
+    the upload that it has become. Raises InvalidInput, or Conflict if the user has too many
+    unfinished transfers or if a different file was announced with this id.
     """
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
@@ -85,7 +85,7 @@ def transfer_begin(
 
 
 def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
-    """Return the transfer with an id, or the upload that it has become."""
+    """Return the transfer with an id, the upload that it has become, or None."""
     transfer = dataset.transfers.filter(pk=transfer_id).first()
     return transfer or dataset.uploads.filter(pk=transfer_id).first()
 
@@ -109,9 +109,9 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:
     """Store up to `length` bytes at `offset` and return the new offset.
 
-    Bytes that arrive before a connection breaks are kept. Raises Conflict if `offset` is not the
-    end of the stored bytes or if another request stored this piece first, or InvalidInput for bytes
-    beyond the announced size.
+    If the connection breaks, the bytes that arrived before are kept. Raises Conflict if `offset` is
+    not the end of the stored bytes or if another request stored this piece first, or InvalidInput
+    for bytes beyond the announced size.
     """
     at = transfer.offset
     if offset != at:
@@ -139,7 +139,10 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
 
 
 def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
-    """Turn a complete transfer into an upload with the same id. Raises Conflict."""
+    """Turn a complete transfer into an upload with the same id.
+
+    Raises Conflict if bytes are missing or were lost.
+    """
     pieces = list(transfer.pieces.all())
     at = sum(piece.size for piece in pieces)
     if at < transfer.size:
@@ -175,7 +178,7 @@ def transfer_discard(*, transfer: Transfer) -> None:
 
 
 def transfers_sweep(before: datetime) -> int:
-    """Delete the transfers that received nothing since `before`; return how many."""
+    """Delete the transfers that have received nothing since `before`; return how many."""
     abandoned = list(Transfer.objects.filter(touched_at__lt=before))
     for transfer in abandoned:
         transfer_discard(transfer=transfer)
@@ -210,7 +213,7 @@ def _arrived(stream: IO[bytes], length: int) -> Iterator[Path]:
 
 
 class _Joined(io.RawIOBase):
-    """The bytes of stored pieces, one after the other."""
+    """A stream of the bytes of stored pieces, one piece after the other."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._names = [piece.stored_name for piece in pieces]
@@ -221,7 +224,10 @@ class _Joined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read some of the next bytes; return how many, 0 at the end. Raises FileNotFoundError."""
+        """Read some of the next bytes; return how many, or 0 at the end.
+
+        Raises FileNotFoundError if a piece is missing.
+        """
         while True:
             if self._file is None:
                 if not self._names:

@@ -2,14 +2,14 @@
 
 Every confirmed file is compared with the organisation's datasets on other budgets, as the last step
 of the job that reads the file. Two things are compared: the persons' hashes, decrypted in memory
-(`ingest.same_people`), and a keyed checksum of the file. A warning names the other dataset and
-states no number. Only members who may see the private facts of both datasets see it.
+(`ingest.same_people`), and a keyed checksum of the file. A warning names the other dataset but
+gives no number. Only members who may see the private facts of both datasets see the warning.
 
-What API keys see. If a file was confirmed while the organisation had another budget, a key's
+What API keys see: if a file was confirmed while the organisation had another budget, a key's
 requests for releases are refused until an approver has answered on the members' pages (the desk),
-whatever the comparison found. Keys know both facts anyway. Members are refused only if something
-was found, and in the same words. How long the comparison takes depends on the size of the
-organisation's files, not on what they have in common.
+whatever the comparison found. Keys know both of these facts anyway. Members are refused only if
+something was found, and with the same words. How long the comparison takes depends on the size of
+the organisation's files, not on what they have in common.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ def others_of(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def open_warnings(dataset: Dataset) -> QuerySet[PeopleWarning]:
-    """Return unanswered warnings about datasets that still have another budget."""
+    """Return the unanswered warnings about datasets that are still on another budget."""
     return dataset.people_warnings.filter(answer__isnull=True, other__in=others_of(dataset))
 
 
 def count_confirmation(upload: Upload) -> None:
     """Count the confirmation of a file if the organisation has several budgets.
 
-    Each confirmation asks whether two datasets have people in common, so the number of
-    confirmations per hour is limited, except for the operator at the console. Raises Conflict
-    beyond the limit.
+    Each confirmation can reveal whether two datasets have people in common, so the number of
+    confirmations per hour is limited, except for the operator at the console. Raises Conflict if
+    the limit is exceeded.
     """
     dataset = upload.dataset
     if upload.created_by_id is None or not others_of(dataset).exists():
@@ -80,7 +80,11 @@ def count_confirmation(upload: Upload) -> None:
 
 
 def people_ask(dataset: Dataset) -> bool:
-    """Return whether a file confirmed now needs an answer before a key may request a release."""
+    """Return whether confirming a file now makes API keys wait for an approver's answer.
+
+    An answer is needed if the organisation has datasets on other budgets and no standing answer
+    exists.
+    """
     standing = dataset.people_answers.filter(standing=True).exists()
     return others_of(dataset).exists() and not standing
 
@@ -88,7 +92,8 @@ def people_ask(dataset: Dataset) -> bool:
 def check_answered(dataset: Dataset, by: User | None) -> None:
     """Raise Conflict if an approver must answer before `by` may request a release.
 
-    `by` is None at the console.
+    The approver has to answer whether other datasets hold the same people. `by` is None at the
+    console.
     """
     stored = Dataset.objects.get(pk=dataset.pk)
     asked = stored.people_asked and others_of(stored).exists()
@@ -102,7 +107,7 @@ def check_answered(dataset: Dataset, by: User | None) -> None:
 def people_answer(
     *, dataset: Dataset, by: User | None, reason: object = "", standing: bool = False
 ) -> PeopleAnswer:
-    """Record that an approver has looked at the warnings, and why the warnings may stand.
+    """Record that an approver has looked at the warnings, and why they are acceptable.
 
     A `standing` answer also holds for later files. `by` is None at the console. A reason is
     required if there is a warning or the answer is standing. Raises NotAllowed without the
@@ -134,7 +139,7 @@ def people_answer(
 
 
 class Comparison:
-    """The comparison of one file that is being read with other datasets' files."""
+    """Comparison of a file that is being read with the files of other datasets."""
 
     def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:
         self._upload, self._canonical, self._lease = upload, canonical, lease
@@ -142,10 +147,10 @@ class Comparison:
         self._own: People | None = None
         self._seen: set[object] = set()
         self.found: set[int] = set()
-        """Ids of the datasets with many of the same people."""
+        """Ids of the other datasets that have many of the same people."""
 
     def moved_to(self, path: Path) -> None:
-        """Go on with the file at another path."""
+        """Use a new path for the file, which has been moved."""
         self._canonical = path
         self._own = self._own and replace(self._own, path=path)
 
@@ -158,7 +163,7 @@ class Comparison:
         list(rows.filter(pk=self._dataset.organisation_id))
 
     def missing(self) -> list[Upload]:
-        """Return the newest files of other datasets that were not compared yet."""
+        """Return the newest files of other datasets that have not been compared yet."""
         newest = map(ready_upload, others_of(self._dataset).select_related("organisation"))
         return [each for each in newest if each and each.pk not in self._seen]
 
@@ -183,7 +188,9 @@ class Comparison:
                 self.found.add(other.dataset_id)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
-        """Return whether the other dataset was given the same file and the file is not small."""
+        """Return whether the other dataset has received the same file; always False for a small
+        file.
+        """
         checksum = self._upload.checksum
         known = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum)
         same = known.exclude(state__in=(UploadState.RECEIVED, UploadState.FAILED)).exists()
@@ -193,7 +200,7 @@ class Comparison:
         return checksum is not None and same and enough
 
     def _size(self, rows: int) -> float:
-        """Return the number of privacy units."""
+        """Return the number of privacy units in the file."""
         return self._people().number if self._dataset.unit == Unit.PERSON else rows
 
     def _same_people(self, other: Upload) -> bool:
@@ -213,9 +220,11 @@ class Comparison:
         return self._own
 
     def warn(self) -> None:
-        """Store a warning for each dataset found; a standing answer answers it at once.
+        """Store a warning for each dataset found.
 
-        Any other answer was about earlier files, so it stays on record and the warning is reopened.
+        If the dataset has a standing answer, new warnings are stored as answered. Otherwise, a
+        warning that was answered for an earlier file is reopened; the answer itself stays on
+        record.
         """
         standing = self._dataset.people_answers.filter(standing=True).first()
         for other in sorted(self.found):
@@ -232,7 +241,10 @@ class Comparison:
 
 
 def file_checksum(path: Path, dataset: Dataset) -> bytes:
-    """Return a keyed checksum of a file; the organisation's key for it has no other use."""
+    """Return a keyed checksum of a file.
+
+    The key is derived for the dataset's organisation and is used for nothing else.
+    """
     key = organisation_key(b"files", dataset.organisation_id)
     digest = hashlib.blake2b(key=key, digest_size=16)
     with path.open("rb") as file:

@@ -70,7 +70,7 @@ def ready_upload(dataset: Dataset) -> Upload | None:
 
 
 def is_erasure_hidden(upload: Upload) -> bool:
-    """Return whether an erasure deleted the upload and API keys may not know yet of its end."""
+    """Return whether an erasure deleted the upload and API keys may not yet learn that it ended."""
     later = upload.dataset.uploads.filter(created_at__gt=upload.created_at).exclude(job=None)
     return upload.state == UploadState.ERASED and not all(
         each.job is None or each.job.is_end_shown for each in later.select_related("job")
@@ -80,8 +80,8 @@ def is_erasure_hidden(upload: Upload) -> bool:
 def rests_on_columns(dataset: Dataset) -> bool:
     """Return whether a release depends on the dataset's columns, which must then not change.
 
-    Releases that are queued, run or have drawn noise depend on them. Releases that were cancelled
-    or failed before noise was drawn do not, since they measured nothing.
+    Releases that are queued, are running or have drawn noise depend on them. Releases that were
+    cancelled or failed before noise was drawn do not, since they measured nothing.
     """
     nothing_drawn = Q(job__state__in=(JobState.CANCELLED, JobState.FAILED), job__drawing=False)
     return dataset.releases.exclude(nothing_drawn, blob_name="").exists()

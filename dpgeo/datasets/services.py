@@ -1,4 +1,4 @@
-"""Declaring, changing and discarding datasets. For their files see `uploads.py`."""
+"""Declaring, changing and discarding datasets. See `uploads.py` for their files."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
 
 PLACE = "place"
-"""Name of the field with the place that replaces a study area after a file has been uploaded."""
+"""Field that names the new place if the study area is replaced after a file has been uploaded."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
-"""Characters of the random end of a slug; none is a vowel or easily mistaken for another."""
+"""Characters for the random end of a slug: no vowels, and none easily mistaken for another."""
 
 SIDES = ("west", "south", "east", "north")
 """Field names for the sides of the study area's bounding box."""
@@ -56,7 +56,8 @@ SIDES = ("west", "south", "east", "north")
 PERIOD = ("covers_from", "covers_until")
 """First and last day of the survey, as its owner declares them.
 
-They are frozen, too: days that are set after a look at the rows could follow them.
+They are frozen as well, because days declared after looking at the rows could be chosen to fit
+them.
 """
 
 FROZEN = ("unit", "study_area", "time_zone", "public_attributes", "measures")
@@ -95,13 +96,14 @@ def dataset_create(
     """Declare a dataset with its own budget or on a shared ledger.
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
-    for points is shared as well. With `budget_later` it has neither: nothing can be released of it
-    until an administrator has given it a budget, or it shares one. `created_by` is None for the
-    operator at the console. `area_choice` says how the study area was chosen: `place` is its name
-    and `source` the public source of its outline, or `drawn` is true. With `leave_out_water` the
-    sea and large lakes are subtracted from the area first. Raises InvalidInput, which names the
-    field; NotAllowed if a user without the right to grant budgets asks for one; and
-    Conflict if the key of the person hashes is missing.
+    for points is shared as well. With `budget_later` the dataset has neither: nothing can be
+    released from it until an administrator gives it a budget or it shares one. `created_by` is None
+    for the operator at the console. `area_choice` says how the study area was chosen: `place` is
+    its name and `source` the public source of its outline, or `drawn` is true. With
+    `leave_out_water` the sea and large lakes are subtracted from the area first.
+
+    Raises InvalidInput, which names the field; NotAllowed if a user without the right to grant
+    budgets asks for one; or Conflict if the key of the persons' hashes is missing.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -183,11 +185,11 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared fields and budgets, either all of them or, after an error, none.
+    """Change declared fields and budgets. After an error, nothing is changed.
 
-    Once a file has been uploaded, another study area needs a `place`: its name, and the public
-    source of its outline. Raises Conflict for a frozen field or for a budget that cannot be changed
-    as requested.
+    Once a file has been uploaded, a new study area needs a `place`, which holds its name and the
+    public source of its outline. Raises Conflict for a frozen field or for a budget that cannot be
+    changed as requested.
     """
     others = (*BUDGETS, PLACE)
     changes, choice = _left_out(dataset, changes)
@@ -203,7 +205,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         facts |= _exchange_area(stored, facts, changes.get(PLACE))
         if facts.get("study_area", stored.study_area) != stored.study_area:
             facts["area_seen"] = seen_before(stored.organisation_id, facts["study_area"])
-            # Until a file is uploaded, another area is another first choice.
+            # Before a file is uploaded, a new area simply replaces the area chosen first.
             facts |= {} if stored.first_upload_at else {"area_choice": choice}
         if "unit" in facts:
             _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
@@ -224,7 +226,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
 
 
 def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
-    """Raise Conflict if a fact changes that the first confirmation has fixed."""
+    """Raise Conflict if `facts` would change a fact that the first confirmed upload has frozen."""
     if not stored.frozen_at:
         return
     for name in (*FROZEN, *PERIOD):
@@ -246,9 +248,10 @@ def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
 def _left_out(
     dataset: Dataset, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return changes with a study area without water, if that was asked for, and its choice.
+    """Return changes with water left out of the study area if requested, and the area's choice.
 
-    Raises InvalidInput without a new area, and once a file has been uploaded.
+    Raises InvalidInput if water is to be left out but there is no new area, or a file has been
+    uploaded.
     """
     rest = {name: value for name, value in changes.items() if name != dry_land.SWITCH}
     if not changes.get(dry_land.SWITCH):
@@ -266,10 +269,10 @@ def _left_out(
 def _exchange_area(
     stored: Dataset, facts: Mapping[str, Any], place: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return what to record about an exchange of the study area; {} if it is not exchanged.
+    """Return the fields that record a replacement of the study area; {} if it is not replaced.
 
     An outline drawn around the rows would show where they end. So once a file has been uploaded,
-    the area can only be exchanged for a place that has a name and an outline published elsewhere,
+    the area can only be replaced by a place that has a name and an outline published elsewhere,
     and statements say how often that was done. Raises InvalidInput for a missing or needless place.
     """
     changed = "study_area" in facts and facts["study_area"] != stored.study_area
@@ -316,7 +319,7 @@ def _set_points_budget(ledger: Ledger, total: Level) -> None:
 
 
 def dataset_discard(*, dataset: Dataset) -> None:
-    """Delete a dataset and its uploads. Raises Conflict once an upload was confirmed."""
+    """Delete a dataset and its uploads. Raises Conflict once an upload has been confirmed."""
     names = [
         *dataset.uploads.values_list("raw_name", flat=True),
         *dataset.layers.values_list("stored_name", flat=True),
@@ -340,10 +343,10 @@ def dataset_discard(*, dataset: Dataset) -> None:
 
 
 def _pass_on_first_upload(dataset: Dataset) -> None:
-    """Copy the time of a dataset's first upload to all that share its budget; the earliest wins.
+    """Copy a dataset's first upload time to all datasets that share its budget; the earliest wins.
 
-    Those datasets are about the same people. The locks taken here are those under which layers are
-    declared.
+    Those datasets are about the same people. Declaring a layer takes the same locks as this
+    function.
     """
     sharing = list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
     for moment in (each.first_upload_at for each in sharing if each.pk == dataset.pk):
@@ -356,8 +359,8 @@ def _pass_on_first_upload(dataset: Dataset) -> None:
 def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
     """Make a dataset that has no budget share the budget of another one about the same people.
 
-    Raises Conflict if the dataset has got a budget meanwhile, or InvalidInput if the budget is one
-    for other people.
+    Raises Conflict if the dataset has been given a budget in the meantime, or InvalidInput if the
+    budget belongs to another organisation or its datasets have another privacy unit.
     """
     with transaction.atomic():
         ledgers_lock(dataset.ledger_id, ledger.pk)
@@ -383,11 +386,12 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
 
 
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
-    """Merge another ledger about the same people into a dataset's, for good; return the latter.
+    """Merge another ledger about the same people into a dataset's ledger, and return the latter.
 
-    All datasets of the other ledger draw on this one from then on. Only people who may set budgets
-    can merge ledgers; keys cannot, and the software never does so by itself. `by` is None at the
-    console. Raises NotAllowed, InvalidInput if the datasets protect different units, or Conflict.
+    This cannot be undone: all datasets of the other ledger draw on the merged ledger from then on.
+    Only people who may set budgets can merge ledgers; API keys cannot, and the software never does
+    so by itself. `by` is None at the console. Raises NotAllowed, InvalidInput if the datasets
+    protect different privacy units, or Conflict.
     """
     organisation = dataset.organisation
     others = ledger.datasets.all()
@@ -421,7 +425,7 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
 
 
 def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate declared fields. Raises InvalidInput, also for an unknown field."""
+    """Validate declared fields. Raises InvalidInput for an invalid value or an unknown field."""
     text = declaration.clean_text
     readers: dict[str, Any] = {
         "title": lambda value: text(value, field="title", longest=200, required=True),
@@ -461,7 +465,7 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
     """Raise InvalidInput if other datasets on a ledger have another privacy unit.
 
     An epsilon per record and an epsilon per person do not add up: a person with k records loses k
-    times the epsilon per record, so a total of both would bound nobody's loss.
+    times the epsilon per record, so the sum of both would not bound anyone's privacy loss.
     """
     others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
     other = others.exclude(unit=unit).first()
@@ -479,8 +483,8 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
 def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:
     """Return the requested slug, or one made from the title. Raises InvalidInput.
 
-    Unless `exact`, six random characters are appended. Otherwise, strangers could guess a slug, or
-    see one refused because it exists, and so learn what another organisation prepares.
+    Unless `exact`, six random characters are appended. Without them, strangers could learn what
+    another organisation is preparing, by guessing a slug or by being refused one that exists.
     """
     if slug:
         _check_slug(slug)
@@ -500,7 +504,7 @@ def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool
 
 
 def _exact_slug(slug: str, title: str) -> str:
-    """Return the slug that the operator chose, or the title's slug with a free number."""
+    """Return the operator's slug, or one made from the title and numbered if that is taken."""
     if slug and Dataset.objects.filter(slug=slug).exists():
         raise InvalidInput(
             "There is a dataset at {slug!r} already; choose another.", slug=slug, field="slug"

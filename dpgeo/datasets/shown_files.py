@@ -44,9 +44,9 @@ def upload_shown(*, upload: Upload) -> None:
 
 
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how often files had been opened beside other areas than this one, and when last.
+    """Return how often files were opened under study areas other than this one, and when last.
 
-    One area of one dataset counts once. Returns {} if there was none.
+    Each area of each dataset counts once. Returns {} if there was none.
     """
     shown = ShownFile.objects.filter(organisation=organisation_id)
     days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)

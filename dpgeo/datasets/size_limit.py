@@ -13,7 +13,10 @@ from dpgeo.core.errors import InvalidInput
 
 
 def within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
-    """Return a file that limits the bytes read; of a file on disk, check the size."""
+    """Return the file with a limit on the bytes read; a file on disk is returned as it is.
+
+    The size of a file on disk is checked at once. Raises InvalidInput if it is too large.
+    """
     if not isinstance(file, TemporaryUploadedFile):
         return _Limited(file, name=name)
     check_size(file.size or 0)
@@ -33,7 +36,7 @@ def check_size(size: int) -> None:
 
 
 class _Limited(File):  # type: ignore[type-arg]
-    """A file that raises InvalidInput when more is read than an upload may hold."""
+    """A file that raises InvalidInput once more bytes are read than an upload may have."""
 
     def __init__(self, file: Any, name: str) -> None:
         super().__init__(file, name=name)
@@ -45,7 +48,7 @@ class _Limited(File):  # type: ignore[type-arg]
         return False
 
     def read(self, size: int = -1) -> bytes:
-        """Read the next bytes, for an object store. Raises InvalidInput beyond the limit."""
+        """Read the next bytes, as object stores do. Raises InvalidInput beyond the limit."""
         chunk: bytes = self._file.read(size)
         self._seen += len(chunk)
         check_size(self._seen)

@@ -45,7 +45,7 @@ def private_storage() -> Storage:
 
 
 def public_storage() -> Storage:
-    """Return the storage of the files of published releases, and of nothing else."""
+    """Return the storage for the files of published releases, and for nothing else."""
     return storages["releases"]
 
 
@@ -87,7 +87,7 @@ def open_parts(storage: Storage, name: str) -> IO[bytes]:
 
 
 class _Remote(io.RawIOBase):
-    """Seekable view of an object in an object store, of which only the bytes read are fetched."""
+    """Seekable view of an object in an object store; only the bytes read are fetched."""
 
     def __init__(self, remote: Any) -> None:
         self._remote = remote
@@ -126,8 +126,8 @@ def work_folder(base: Path | None = None) -> Iterator[Path]:
     """Create a temporary folder for this process, by default beside the storages.
 
     The process holds a lock in the folder for as long as it lives. The periodic cleanup
-    (`orphan_files`) deletes folders with a lock that nobody holds, so what a killed process leaves
-    is gone within minutes.
+    (`orphan_files`) deletes folders whose lock is not held, so that files left by a killed process
+    are gone within minutes.
     """
     base = base or Path(settings.VAR_DIR) / WORK_FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -144,8 +144,8 @@ def work_folder(base: Path | None = None) -> Iterator[Path]:
 def is_abandoned(folder: Path) -> bool:
     """Return whether the process that made a work folder has ended.
 
-    False for a folder without a lock file or with one that was made a moment ago, since it may be
-    about to be locked, and for all folders where files cannot be locked.
+    Returns False for a folder without a lock file, or with a lock file made a moment ago, since it
+    may be about to be locked. Returns False for all folders where files cannot be locked.
     """
     try:
         with (folder / LOCK).open("r+b") as lock:

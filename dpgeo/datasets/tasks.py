@@ -13,7 +13,7 @@ from dpgeo.datasets.uploads import INGEST_TASK
 
 @shared_task(name=INGEST_TASK)  # type: ignore[untyped-decorator]
 def ingest(job_id: str) -> None:
-    """Ingest the upload of a job; do nothing if the upload has another job by now."""
+    """Ingest the upload of a job; do nothing if the upload belongs to another job by now."""
     upload = Upload.objects.filter(job_id=UUID(job_id)).first()
     if upload is not None:
         upload_ingest(upload_id=upload.pk)

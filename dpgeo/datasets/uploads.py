@@ -1,4 +1,4 @@
-"""Writes on uploads: receive, confirm and delete."""
+"""Services that receive, confirm, retry and delete uploads."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def upload_receive(
 ) -> Upload:
     """Stream a file to the private storage under an unguessable name.
 
-    `upload_id` is the upload's id if the sender knows it already, and `key` the API key that
-    announced the file, if any. `invented` marks a file about invented people. Raises InvalidInput,
-    and stores nothing, if the file is empty or too large, or IntegrityError if the upload exists.
+    `upload_id` is the upload's id if the sender already knows it, and `key` the API key that
+    announced the file, if any. `invented` marks a file about invented people. Raises InvalidInput
+    if the file is empty or too large, or IntegrityError if the upload exists; nothing is stored
+    then.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -89,19 +90,20 @@ def upload_receive(
 
 
 def record_first_upload(dataset_id: int) -> None:
-    """Record when a dataset's first bytes arrived: later declarations may be fitted to the data.
+    """Record when the first bytes of a dataset arrived.
 
-    The update locks the row until the transaction ends, so a concurrent declaration comes either
-    before or after it.
+    Anything declared later may have been fitted to the data. The update locks the row until the
+    transaction ends, so a concurrent declaration comes either before or after it.
     """
     first = Dataset.objects.filter(pk=dataset_id, first_upload_at=None)
     first.update(first_upload_at=timezone.now())
 
 
 def offered_columns(upload: Upload, seen: Preview) -> Columns:
-    """Return the columns to offer: the upload's, the dataset's if the file has them, or a guess.
+    """Return the columns to offer: the upload's or the dataset's, or else a guess.
 
-    A guess keeps the dataset's person column where the file has it.
+    The dataset's columns are offered if the file has them. A guess uses the dataset's person column
+    if the file has it.
     """
     if upload.columns:
         return confirmed_columns(upload)
@@ -153,10 +155,10 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
 
 
 def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Columns:
-    """Return columns with their format: the declared one, else that of the file's name.
+    """Return columns with their format: the declared one, or else that of the file's name.
 
-    The file's content has no influence (`ingest.forms`). Raises InvalidInput if there is no such
-    format, or if the name indicates none.
+    The file's content has no influence (`ingest.forms`). Raises InvalidInput if the declared format
+    is unknown, or if the name indicates none.
     """
     code = columns.file_format or form_by_name(upload.file_name)
     if not code and by_key:
@@ -174,7 +176,7 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
 
 
 def check_name_fits(upload: Upload, columns: Columns) -> None:
-    """Raise InvalidInput if the file's name tells another format than an API key declares."""
+    """Raise InvalidInput if the file's name indicates another format than an API key declares."""
     if not fits_name(upload.file_name, columns.file_format):
         raise InvalidInput(
             "The name {name!r} tells the format {named}; send the file under another name, or "
@@ -186,9 +188,10 @@ def check_name_fits(upload: Upload, columns: Columns) -> None:
 
 
 def upload_retry(*, upload: Upload, by_key: bool = False) -> Upload:
-    """Read a file again whose job has failed, with the columns confirmed before.
+    """Read a file again after its job has failed, with the columns confirmed before.
 
-    Repeating it changes nothing. Raises Conflict if no columns are confirmed or the file is gone.
+    Calling this twice has no further effect. Raises Conflict if no columns are confirmed or the
+    file is gone.
     """
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
@@ -237,9 +240,10 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
 
 
 def uploads_forget_old_raw() -> int:
-    """Delete original files that were kept, or not confirmed, for `DPGEO_RAW_DAYS` days.
+    """Delete original files that are older than `DPGEO_RAW_DAYS` days.
 
-    An upload that was not confirmed fails. Returns how many files were deleted.
+    Unconfirmed uploads are marked as failed; files that are queued to be read are left. Returns how
+    many files were deleted.
     """
     days: int = settings.DPGEO_RAW_DAYS
     with transaction.atomic():
@@ -286,8 +290,8 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: bool) -> None:
     """Raise InvalidInput unless the columns fit the privacy unit and the file.
 
-    In some formats the column names stand in the rows. Names are not checked in such files, because
-    whether a file is accepted must not depend on which of its rows come first.
+    In some formats the column names are part of the rows. Names are not checked in such files,
+    because whether a file is accepted must not depend on which of its rows come first.
     """
     wanted = schema_of(dataset, columns).wanted
     present = _present_columns(upload, columns, by_key)
@@ -331,9 +335,9 @@ def _present_columns(upload: Upload, columns: Columns, by_key: bool) -> _Present
 def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: bool) -> list[str]:
     """Fix the dataset's columns; return the outdated canonical files of other uploads.
 
-    The ledgers for counts and for points are both locked: every release is paid from one of them,
-    so no release can start on the old columns meanwhile. Raises Conflict if releases depend on the
-    columns, or while another file is being read.
+    The ledgers for counts and for points are both locked. Every release is charged to one of them,
+    so no release can start with the old columns meanwhile. Raises Conflict if releases depend on
+    the columns, or while another file is being read.
     """
     ledgers_lock(dataset.ledger_id)
     stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -371,12 +375,12 @@ def _as_declared(before: Columns, now: Columns) -> bool:
 
 
 def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bool) -> bool:
-    """Return whether the columns of a further file hold what those of the first file do.
+    """Return whether a later file's columns mean the same as those of the first file.
 
-    The person column must be the same, because a ledger adds up what is known of the same persons.
-    Any other column of the first file has the same role here if this file has it; otherwise,
-    another column takes its place. How values are written may differ between files. All of this is
-    decided by the columns' names, and by no row.
+    The person column must be the same, because a ledger adds up the privacy loss of the same
+    persons. Any other column of the first file must have the same role here if this file has it;
+    otherwise, another column takes its place. How values are written may differ between files. Only
+    the columns' names decide this, not the rows.
     """
     first = Columns.from_json(dataset.columns)
     if all(getattr(first, role) == getattr(columns, role) for role in Role):
@@ -392,7 +396,7 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
 
 
 def _outdate(others: QuerySet[Upload]) -> list[str]:
-    """Reset other uploads because the columns change; return their canonical files.
+    """Reset other uploads whose columns are about to change; return their canonical files' names.
 
     Raises Conflict while one of them is being read.
     """

@@ -211,7 +211,7 @@ GROUP BY cell"""
 _COUNT_ROWS = """
 SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
-# Each person is clipped alone, and only then are persons added up (`privacy.totals`).
+# Each person's totals are clipped before they are added up over persons (`privacy.totals`).
 _TOTALS = """, places AS (
     SELECT person_high, person_low, count(*) AS visits
     FROM rows_inside GROUP BY person_high, person_low, cell
@@ -234,7 +234,7 @@ class Sampling:
 
     With `heap`, a person's smallest keys are kept in memory that is reserved in advance. Otherwise,
     all keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
-    `passes` times, each time for a different part of the people.
+    `passes` times, each time for a different group of people.
     """
 
     heap: bool
@@ -460,8 +460,8 @@ class DuckDBView:
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
 
-        Raises PrivacyError if records are the privacy unit, or InvalidInput as `sliced_histogram`
-        does.
+        Raises PrivacyError if records are the privacy unit, or InvalidInput for a time zone that
+        DuckDB does not know, as in `sliced_histogram`.
         """
         if self._unit is not Unit.PERSON:
             raise PrivacyError("Totals are bought where persons are the privacy unit.")
@@ -564,7 +564,7 @@ class DuckDBView:
         *,
         by_person: bool,
     ) -> tuple[str, int]:
-        """Return the SQL that follows that for the rows inside regions, and the number of passes.
+        """Return the SQL to append to that of `_located`, and the number of passes.
 
         Adds the query's own inputs to `parameters`.
         """

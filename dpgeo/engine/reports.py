@@ -48,7 +48,7 @@ _ORDER = """
 
 _SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
-# Selects the reports at the time with which a person exceeds the bound. RANGE counts reports of
+# Selects the reports at the time at which a person exceeds the bound. RANGE counts reports of
 # equal time together, and treats reports without a time (NULL) as reports of one time.
 _DIVIDED = f"""
 SELECT row FROM (
@@ -130,9 +130,9 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random word for each report that its time alone does not keep or drop.
+        """Return a random word for each report whose time alone does not decide whether it is kept.
 
-        These are the reports at the times with which people exceed the bound. The words are drawn
+        These are the reports at the time at which a person exceeds the bound. The words are drawn
         only once, so that the same reports are kept each time the file is read.
         """
         import pyarrow as pa

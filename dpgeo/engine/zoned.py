@@ -16,7 +16,7 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 PAIRS = 500_000
-"""Most pairs of a position and a nearby zone in memory; each takes about 200 bytes."""
+"""Maximum number of pairs of a position and a nearby zone in memory, at about 200 bytes each."""
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:

@@ -1,4 +1,4 @@
-"""Ground under maps: streets, water and names from OpenStreetMap extracts.
+"""Basemaps (the ground under maps): streets, water and names from OpenStreetMap extracts.
 
-Everything here is public, and none of it depends on a dataset.
+Everything here is public and independent of any dataset.
 """

@@ -1,6 +1,6 @@
-"""Adding ground (tiles and names) to an installation.
+"""Adding a basemap (tiles and place names) to an installation.
 
-The ground is read from a file of tiles or from an OpenStreetMap extract.
+The basemap is read from a file of tiles or from an OpenStreetMap extract.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ground_add(
     extract: Path | None = None,
     date: str = "",
 ) -> Region:
-    """Add the ground in a file, or replace that of the same name, and build its name search.
+    """Add a basemap region from a file, or replace the region of that name, with its name search.
 
     `file` is a PMTiles or MBTiles file in the Shortbread schema or an extract (.osm.pbf), and
     `bounds` select a part of it. If tiles come with an `extract`, names are read from the extract,
@@ -73,7 +73,10 @@ def ground_add(
 
 
 def search_build(folder: Path, name: str, extract: Path | None = None) -> Region:
-    """Rebuild a region's name search from an extract, with outlines, or else from its own tiles."""
+    """Rebuild a region's name search from an extract, or else from the region's own tiles.
+
+    Only an extract has outlines of places. Its date becomes the region's if the region has none.
+    """
     region = _named(folder, region_of(folder, name), extract)
     if extract and not region.date:
         region = replace(region, date=extract_date(extract))

@@ -53,7 +53,10 @@ def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[B
 
 
 def write(tiles: Iterable[Tile], target: Path, bounds: Bounds, metadata: Any) -> int:
-    """Write an archive of tiles, compressing those that are not gzip yet; return their number."""
+    """Write an archive of tiles and return their number.
+
+    Tiles that are not compressed by gzip yet are compressed.
+    """
     count = 0
     with target.open("wb") as file:
         writer = Writer(file)
@@ -95,7 +98,10 @@ def _copy(file: Any, target: Path, bounds: Bounds | None) -> tuple[Bounds, Any]:
 def _copy_rows(
     database: sqlite3.Connection, target: Path, bounds: Bounds | None
 ) -> tuple[Bounds, Any]:
-    """Copy the rows of an MBTiles file, which are counted from the south."""
+    """Copy the tiles of an MBTiles file, whose rows are numbered from the south.
+
+    Returns the new archive's bounds and metadata.
+    """
     try:
         metadata = dict(database.execute("SELECT name, value FROM metadata"))
         places = database.execute("SELECT zoom_level, tile_column, tile_row FROM tiles").fetchall()
@@ -126,7 +132,7 @@ def _copy_rows(
 
 
 def layers_of(metadata: Any) -> list[str]:
-    """Return the names of an archive's layers from whichever member of the metadata lists them."""
+    """Return the names of an archive's layers, from whichever metadata member lists them."""
     listed = metadata.get("vector_layers")
     if listed is None:
         listed = json.loads(metadata.get("json") or "{}").get("vector_layers", [])
@@ -145,7 +151,10 @@ def _check_layers(metadata: Any) -> None:
 
 
 def _shared(whole: tuple[float, ...], wanted: Bounds | None) -> Bounds:
-    """Return the part of an archive's bounds that is wanted. Raises InvalidInput if it is empty."""
+    """Return the intersection of an archive's bounds with the wanted bounds, if any.
+
+    Raises InvalidInput if it is empty.
+    """
     west, south, east, north = wanted or WORLD
     shared = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])
     if shared[0] >= shared[2] or shared[1] >= shared[3]:
@@ -166,7 +175,7 @@ def _touches(place: tuple[int, int, int], bounds: Bounds) -> bool:
 
 
 def tile_at(longitude: float, latitude: float, zoom: int) -> tuple[int, int]:
-    """Return the column and row of the tile that holds a position (Web Mercator)."""
+    """Return the column and row of the tile that contains a position (Web Mercator)."""
     side = 1 << zoom
     north = math.asinh(math.tan(math.radians(latitude))) / math.pi
     column, row = (longitude + 180) / 360 * side, (1 - north) / 2 * side
@@ -185,13 +194,13 @@ def _header(bounds: Bounds) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def _opened(path: Path, changed_ns: int) -> Any:
-    """Return a reader of an archive, which each process maps into memory only once."""
+    """Return a reader for an archive; each process maps the archive into memory only once."""
     with path.open("rb") as file:
         return Reader(MmapSource(file))
 
 
 def tile(path: Path, zoom: int, column: int, row: int) -> bytes | None:
-    """Return a tile compressed by gzip, None if it is empty. Raises FileNotFoundError."""
+    """Return a gzip-compressed tile, or None if it is empty. Raises FileNotFoundError."""
     content: bytes | None = _opened(path, path.stat().st_mtime_ns).get(zoom, column, row)
     return content
 

@@ -1,7 +1,7 @@
-"""Search index of place names in SQLite, by prefix and with one typing error.
+"""Search index of place names in SQLite, by prefix and tolerating one typing error.
 
 Rows are stored by descending rank, so that the first ones found are the most important ones. The
-file is separate from any database and is only read once it has been written.
+index is a file of its own, separate from the site's database. Once written, it is only read.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ RANKS = {
     **{"neighbourhood": 3.0, "station": 5.0, "halt": 4.0, "tram_stop": 2.0, "park": 3.0},
     **{"water": 3.0, "river": 4.0, "peak": 3.0, "street": 2.0, "locality": 1.0},
 }
-"""How important each kind of place is; the decimal logarithm of its population is added."""
+"""Importance of each kind of place; the decimal logarithm of its population is added."""
 
 MOST_SCORED = 500
-"""Most rows that a search compares with whole words, and again with beginnings of words."""
+"""Maximum number of rows scored for whole words, and again for beginnings of words."""
 
 MOST_NEAR = 4000
-"""Most words that are compared with a word that may hold an error."""
+"""Maximum number of words that are compared with a word that may contain an error."""
 
 MOST_SPELLINGS = 12
-"""Most words that a typed word may stand for."""
+"""Maximum number of words that a typed word may stand for."""
 
 MOST_WORDS = 8
 
@@ -94,15 +94,15 @@ class Place:
 
     @property
     def rank(self) -> float:
-        """How important the place is, about 1 to 16."""
+        """Importance of the place, about 1 to 16."""
         return RANKS.get(self.kind, 1.0) + len(str(int(self.population))) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A place that a search has found; `box` is west, south, east and north in degrees.
+    """A place found by a search; `box` is west, south, east and north in degrees.
 
-    The better the name answers the search, the higher `score` is.
+    The better the place matches the search text, the higher `score` is.
     """
 
     id: int
@@ -118,7 +118,10 @@ class Found:
 
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
-    """Write a new file of names; return how many it holds. `source` says where they come from."""
+    """Write a new file of names and return the number of places in it.
+
+    `source` says where the names come from.
+    """
     ranked = sorted(places, key=lambda place: -place.rank)
     words: dict[str, None] = {}
     with closing(sqlite3.connect(path)) as database:
@@ -144,9 +147,9 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
 
 
 def search(path: Path, text: str, most: int = 8) -> list[Found]:
-    """Return places with names that begin with the words of a text, the best first.
+    """Return places with names that begin with the words of a text, best matches first.
 
-    If there are few results, words with one typing error are looked for as well. Raises
+    If there are few results, words with one typing error are searched for as well. Raises
     FileNotFoundError.
     """
     words = fold(text).split()[:MOST_WORDS]
@@ -158,20 +161,20 @@ def search(path: Path, text: str, most: int = 8) -> list[Found]:
     if len(found) < FEW:
         found |= _matching(database, [[word, *_near_words(database, word)] for word in words])
     key = " ".join(words)
-    # Only the best become objects: hundreds may match.
+    # Only the best rows are turned into objects, since there may be hundreds of matches.
     best = sorted(((_score(row, key), row) for row in found.values()), key=lambda each: -each[0])
     return [_found(row, score) for score, row in best[:most]]
 
 
 def outline(path: Path, number: int) -> shapely.Geometry | None:
-    """Return the outline of a place, None if it has none."""
+    """Return the outline of a place, or None if it has none."""
     database = _opened(path, path.stat().st_mtime_ns)
     row = database.one("SELECT outline FROM place WHERE id = ?", (number,))
     return shapely.from_wkb(row[0]) if row and row[0] else None
 
 
 def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
-    """Return how many places of each kind touch a box in degrees, with outlines and without."""
+    """Count the places that touch a box in degrees, by kind and by whether they have an outline."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT kind, outline IS NOT NULL, count(*) FROM place "
         "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? GROUP BY 1, 2",
@@ -183,7 +186,7 @@ def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int
 def places_within(
     path: Path, box: Sequence[float], kinds: Sequence[str], *, outlined: bool
 ) -> list[tuple[str, str, shapely.Geometry]]:
-    """Return the name, surroundings and shape of each place of some kinds that touches a box.
+    """Return name, surroundings and shape of each place of the given kinds that touches a box.
 
     A shape is the place's outline if one is stored, or else a point.
     """
@@ -204,7 +207,7 @@ def _corners(box: Sequence[float]) -> tuple[float, ...]:
 
 
 class _Database:
-    """A file of names that several threads read."""
+    """A file of names that several threads can read."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -278,7 +281,7 @@ def _found(row: Row, score: float) -> Found:
 
 
 def _near_words(database: _Database, typed: str) -> list[str]:
-    """Return the words that a typed word may stand for, the most important first."""
+    """Return the words that a typed word may stand for, the most important ones first."""
     if len(typed) < LEAST_FORGIVEN:
         return []
     keys = error_keys(typed)
@@ -292,7 +295,10 @@ def _near_words(database: _Database, typed: str) -> list[str]:
 
 
 def _score(row: Row, key: str) -> float:
-    """Return how well a place answers a search: the match of its name counts more than its rank."""
+    """Return a score of how well a place matches a search.
+
+    The match of the name counts more than the place's rank.
+    """
     title, rank = row[1], row[4]
     first = key.partition(" ")[0]
     best = 0.0

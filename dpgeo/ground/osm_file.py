@@ -1,6 +1,6 @@
 """OpenStreetMap extracts (.osm.pbf), read with GDAL.
 
-An extract is the operator's own file, named at the console; uploaded files are never read this way.
+An extract is the operator's own file, given at the console; uploaded files are never read this way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def read_layer(path: Path, layer: str, where: str) -> Any:
 
 
 def extract_date(path: Path) -> str:
-    """Return the day of an extract's data (ISO 8601) as its header tells it, "" if it does not."""
+    """Return the day of an extract's data (ISO 8601) from its header, or "" if it is not stated."""
     try:
         with path.open("rb") as file:
             head = _fields(file.read(int.from_bytes(file.read(4))))

@@ -19,7 +19,7 @@ OTHER_NAMES = (
 )
 
 OUTLINE_TOLERANCE = 2e-5
-"""How far an outline may be from its source, in degrees; about 2 m."""
+"""Largest distance between an outline and its source, in degrees; about 2 m."""
 
 COUNTRY_LEVEL, COUNTY_LEVEL, MUNICIPALITY_LEVEL = 2, 6, 8
 
@@ -78,7 +78,7 @@ def tile_names(path: Path, metadata: Any) -> Iterator[Place]:
 
 
 class _Around:
-    """Municipalities of an extract, used to say in which one a place lies."""
+    """Municipalities of an extract, for finding the one that contains a place."""
 
     def __init__(self, areas: Any, kinds: list[str]) -> None:
         chosen = np.asarray(kinds) == "municipality"
@@ -86,7 +86,7 @@ class _Around:
         self._tree = shapely.STRtree(areas.geometry.to_numpy()[chosen])
 
     def name(self, shape: shapely.Geometry) -> str:
-        """Return the municipality around the middle of a shape, "" if none is known."""
+        """Return the municipality that contains the middle of a shape, or "" if none is known."""
         hits = self._tree.query(shape.representative_point(), predicate="within")
         return str(self._names[hits[0]]) if len(hits) else ""
 
@@ -152,6 +152,9 @@ def _others(row: dict[str, Any]) -> list[str]:
 
 
 def _tenths(shapes: Any) -> Any:
-    """Return a number for each shape's square of 0.1 degrees, to tell streets of one name apart."""
+    """Return a number for the 0.1-degree square that each shape lies in.
+
+    The numbers tell apart streets of the same name.
+    """
     middle = shapes.representative_point()
     return np.floor(middle.x * 10) * 10_000 + np.floor(middle.y * 10)

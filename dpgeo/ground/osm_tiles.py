@@ -38,7 +38,7 @@ PLACE_FROM = {
     **{"hamlet": 11, "suburb": 11, "quarter": 12, "neighbourhood": 13},
     **{"locality": 14, "isolated_dwelling": 14, "farm": 14},
 }
-"""Kinds of places, with the zoom from which they are shown."""
+"""Kinds of places, each with the lowest zoom at which it is shown."""
 
 LEISURE = ("park", "garden", "golf_course", "pitch", "playground", "nature_reserve", "stadium")
 COVER = {
@@ -56,7 +56,7 @@ WATER = {
 
 WORLD_METRES = 40_075_016.7
 LEAST_PIXELS = 12
-"""Smallest area that is drawn, in pixels of a tile of 512."""
+"""Smallest area that is drawn, in pixels of a 512-pixel tile."""
 
 GDAL_OPTIONS = {
     **{"EXTENT": 4096, "BUFFER": 64, "SIMPLIFICATION": 2.0, "SIMPLIFICATION_MAX_ZOOM": 1.0},
@@ -89,8 +89,8 @@ def build_tiles(extract: Path, target: Path, bounds: Bounds | None = None) -> Bo
     frame = shapely.box(*box)
     parts: dict[int, list[bytes]] = defaultdict(list)
     layers: dict[str, dict[str, Any]] = {}
-    # The folder lies beside the result, since containers have little room for temporary files
-    # elsewhere.
+    # The folder is created next to the result, since containers have little room for temporary
+    # files elsewhere.
     with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
         for number, band in enumerate(_bands(extract, lines, frame)):
             features = band.features
@@ -248,7 +248,7 @@ def _water_kind(areas: Any) -> Any:
 
 
 def _merged(frame: Any) -> Any:
-    """Join the lines that look alike where they meet, into one feature."""
+    """Join touching lines that look alike into one feature."""
     if frame.empty:
         return frame
     by = [name for name in frame.columns if name != "geometry"]
@@ -261,6 +261,6 @@ def _merged(frame: Any) -> Any:
 
 
 def _visible(frame: Any, zooms: tuple[int, int]) -> Any:
-    """Return the areas of more than a few pixels at the highest zoom of a band."""
+    """Return the areas that cover more than a few pixels at the highest zoom of a band."""
     pixel = WORLD_METRES / 512 / 2 ** zooms[1]
     return frame[frame["way_area"] > LEAST_PIXELS * pixel**2]

@@ -21,7 +21,7 @@ HIGHEST_ZOOM = 22
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
 
 THIS_MACHINE = frozenset({"localhost", "127.0.0.1"})
-"""Hosts that may be asked without encryption."""
+"""Hosts that may be contacted without encryption."""
 
 LONGEST_ATTRIBUTION = 200
 
@@ -30,7 +30,7 @@ URL, ATTRIBUTION, ZOOMS = (
     "DPGEO_GROUND_ATTRIBUTION",
     "DPGEO_GROUND_ZOOMS",
 )
-"""The settings, by which errors name them."""
+"""Names of the settings, as shown in errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def read_outside(url: str, attribution: str, zooms: str) -> OutsideGround | None
 
 
 def _origin(url: str) -> tuple[str, str]:
-    """Return the origin and the host, with its port, of an address. Raises InvalidInput."""
+    """Return the origin of a URL, and its host with the port. Raises InvalidInput."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

@@ -1,8 +1,7 @@
-"""Regions of an installation: vector tiles and names, side by side in one folder.
+"""Basemap regions of an installation: vector tiles and names, side by side in one folder.
 
 A region is a JSON file that refers to its tiles and its names by their checksums. It is replaced in
-one step. Superseded files are kept for some days, so that pages already open can still load their
-ground.
+one step. A file that no region refers to any more is deleted by `sweep` once it is three days old.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from pathlib import Path
 from dpgeo.core.errors import InvalidInput
 
 KEY_LENGTH = 12
-"""Number of hexadecimal digits of a file's SHA-256 that serve as its address."""
+"""Number of hexadecimal digits of a file's SHA-256 that make up its name."""
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 TILES, NAMES = ".pmtiles", ".sqlite"
 
 KEPT_SECONDS = 3 * 24 * 60 * 60
-"""Seconds for which a superseded file is still served; pages and outlines are cached for a day."""
+"""Age in seconds at which an unused file is deleted; pages and outlines are cached for a day."""
 
 ATTRIBUTION = "© OpenStreetMap contributors"
 
@@ -37,11 +36,11 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """A piece of ground: the tiles and names of one area.
+    """The basemap of one area: its tiles and place names.
 
-    `tiles` and `names` are the addresses of its files; `names` is "" if it has none. `bounds` are
-    west, south, east and north in degrees, and `zooms` the lowest and highest zoom of the tiles.
-    `date` is the day of the data (ISO 8601), or "" if it is not known.
+    `tiles` and `names` are the checksums that name its files; `names` is "" if it has none.
+    `bounds` are west, south, east and north in degrees, and `zooms` the lowest and highest zoom of
+    the tiles. `date` is the day of the data (ISO 8601), or "" if it is not known.
     """
 
     name: str
@@ -81,7 +80,7 @@ def region_of(folder: Path, name: str) -> Region:
 
 
 def region_save(folder: Path, region: Region) -> None:
-    """Add a region, or replace the one of the same name, and delete files no region names."""
+    """Add a region, or replace the one of the same name, and delete old files that are not used."""
     checked_name(region.name)
     _touch_files(folder, region.name)
     with new_file(folder) as path:
@@ -107,7 +106,7 @@ def _touch_files(folder: Path, name: str) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Delete files that no region has named for `KEPT_SECONDS`."""
+    """Delete files that no region refers to and that were stored over `KEPT_SECONDS` ago."""
     named = {each.tiles_file(folder) for each in regions(folder)}
     named |= {each.names_file(folder) for each in regions(folder)}
     for path in folder.glob("*"):
@@ -118,7 +117,7 @@ def sweep(folder: Path) -> None:
 
 
 def store(folder: Path, path: Path) -> str:
-    """Move a finished file to the address of its content, and return the address."""
+    """Move a finished file to a name made from its checksum, and return the checksum."""
     with path.open("rb") as file:
         key = hashlib.file_digest(file, "sha256").hexdigest()[:KEY_LENGTH]
     path.chmod(0o644)
@@ -129,7 +128,7 @@ def store(folder: Path, path: Path) -> str:
 
 @contextmanager
 def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield a path for a new file in the folder; delete what is still there at the end."""
+    """Yield a path for a new file in the folder; delete whatever is still there at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=folder)
     os.close(handle)
@@ -140,7 +139,7 @@ def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
 
 
 def checked_name(name: str) -> str:
-    """Return `name` if it can name a region; raise InvalidInput otherwise."""
+    """Return `name` if it is a valid name for a region; raise InvalidInput otherwise."""
     if not NAME.fullmatch(name):
         raise InvalidInput(
             "Use 1 to 60 small letters a to z, digits and hyphens, such as liechtenstein.",

@@ -38,7 +38,7 @@ MOST_TILES = 300
 
 TILE_UNITS = 4096
 COARSENESS = 8
-"""Units of a tile by which shapes may have been simplified."""
+"""Number of tile units by which shapes may have been simplified."""
 
 LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
 """Kinds of water that are left out. Rivers, canals and docks stay, with the bridges over them."""
@@ -48,7 +48,7 @@ MOST_CORNERS = 15_000
 AROUND_METRES = 5000.0
 
 SEAM_METRES = 1.0
-"""Widest gap between parts of a water that two tiles share."""
+"""Widest gap between the parts of a lake or sea that is split between two tiles."""
 
 NATURAL_EARTH = "Natural Earth, 1:10m (the sea alone, no lakes)"
 
@@ -111,7 +111,7 @@ def _water_layers(folder: Path, region: Region) -> list[str]:
 def _water_of(
     folder: Path, region: Region, layers: Sequence[str], part: shapely.Geometry
 ) -> tuple[shapely.Geometry, float]:
-    """Return the water of a region within a part of it, and how coarse it is in metres."""
+    """Return the water of a region within `part`, and the coarseness of its outline in metres."""
     import pyogrio
 
     zoom = _zoom(region, part)
@@ -169,7 +169,10 @@ def _from_shore(
 
 
 def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geometry | None:
-    """Return an area in degrees without water, which is simplified until few corners are left."""
+    """Return an area in degrees with the water cut out, or None if nothing is left.
+
+    The water's outline is simplified until the result has few enough corners.
+    """
     tolerance = SHORE_METRES / 10
     plain = shapely.simplify(water, tolerance)
     most = max(MOST_CORNERS, 2 * shapely.get_num_coordinates(whole))
@@ -200,7 +203,7 @@ def _square_kilometres(shape: shapely.Geometry) -> float:
 
 
 def _least_scale(shape: shapely.Geometry) -> float:
-    """Return the metres on the ground per Mercator metre where that is least."""
+    """Return the least number of ground metres per Web Mercator metre within a shape."""
     _, south, _, north = _in_degrees(shape).bounds
     return ground_scale(max(abs(south), abs(north)))
 

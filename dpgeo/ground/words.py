@@ -13,10 +13,10 @@ from collections.abc import Iterator
 LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "\u0131": "i"}
 )
-"""Letters that Unicode does not divide into a plain letter and a mark."""
+"""Letters that Unicode does not decompose into a plain letter and a mark."""
 
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
-"""How letters are typed where a keyboard lacks them."""
+"""How letters are typed on keyboards that lack them."""
 
 SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
 """Abbreviations for which the full word is searched as well."""
@@ -24,14 +24,14 @@ SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
 WORD = re.compile(r"[^\W_]+")
 
 COMPARED = 7
-"""Number of letters at the beginning of a word in which a typing error may be."""
+"""Number of letters at the beginning of a word within which typing errors are found."""
 
 LEAST_FORGIVEN = 4
 """Length of the shortest word in which a typing error is forgiven."""
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case without marks, its words separated by single spaces."""
+    """Return a text in lower case without accents, with single spaces between words."""
     bare = text.casefold()
     if not bare.isascii():
         plain = unicodedata.normalize("NFKD", bare.translate(LETTERS))
@@ -54,7 +54,7 @@ def spellings(text: str) -> set[str]:
 def is_near(typed: str, word: str) -> bool:
     """Return whether `typed` is the word or a beginning of it, with at most one error.
 
-    An error is one letter missing, added or replaced, or two neighbouring letters exchanged.
+    An error is one letter missing, added or replaced, or two neighbouring letters swapped.
     """
     length = len(typed)
     at = next((n for n in range(min(length, len(word))) if typed[n] != word[n]), None)

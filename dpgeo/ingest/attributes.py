@@ -17,7 +17,7 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """Return numbers (n,) of the combination of attribute values in each row.
+    """Return for each row the number of its combination of attribute values, int32 (n,).
 
     No row is refused. Values are compared as text in Unicode's composed form, without surrounding
     blanks.

@@ -1,4 +1,4 @@
-"""Interface of upload readers, batches of rows, and the sieve of refused rows."""
+"""Interface of upload readers, batches of rows, and the record of refused rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Head:
 
     `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
     later features can have properties that the first ones lack. `layout` is the layout with which
-    the names were read, which the file's first line alone determines, and `likely` is the layout
+    the names were read; it is determined by the file's first line alone. `likely` is the layout
     that suits the first rows as well. `file_format` is the code of the format in which the file was
     read (`forms`).
     """
@@ -82,7 +82,7 @@ class Reader:
     has_layouts: bool = False
 
     def rows(self, path: Path, wanted: Wanted, tally: Tally, columns: Columns) -> Iterator[Batch]:
-        """Yield all rows, as declared."""
+        """Yield all rows, read as declared in `columns`."""
         return self._call(self.read, path, wanted, tally, columns)
 
     def sample_rows(

@@ -128,8 +128,7 @@ def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
         declared = PointsAs(x_axis, y_axis, crs, form)
         pair = points(batch.fields[Role.GEOMETRY], declared, sieve)
     else:
-        # In GeoJSON points, formats that split one text column into two numbers have nothing to
-        # convert.
+        # GeoJSON points are numbers already, so a format that splits a text column does not apply.
         form = "" if form in PAIRS else form
         y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve, form)
         pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve, form), y

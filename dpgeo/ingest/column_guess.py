@@ -67,7 +67,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 
 
 def _compound(names: Sequence[str], persons: set[str]) -> str:
-    """Return the first name that compounds a word for a person with one for a number."""
+    """Return the first name that combines a word for a person with a word for a number."""
     for name in names:
         stems = {stem for word in words_of(name) for stem in _stems(word)}
         if stems & persons:
@@ -76,7 +76,7 @@ def _compound(names: Sequence[str], persons: set[str]) -> str:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """Yield what is left of a word without its "number" part: kundennr gives kunden and kunde."""
+    """Yield a word without its part for "number": kundennr gives kunden and kunde."""
     for part in NUMBER_WORDS.split():
         rests = [word.removesuffix(part)] if word.endswith(part) else []
         rests += [word.removeprefix(part)] if word.startswith(part) else []
@@ -87,7 +87,7 @@ def _stems(word: str) -> Iterator[str]:
 def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
     """Complete a suggestion for a file that has dates and times of day in two columns.
 
-    The columns' values decide.
+    The two columns are recognised by their values.
     """
     values = {name: [row[index] for row in rows if row[index]] for index, name in enumerate(names)}
     free = [name for name in names if name and name not in set(asdict(columns).values())]
@@ -150,7 +150,7 @@ def _is_geometry(texts: pa.Array) -> bool:
 
 
 def _are_times(texts: pa.Array) -> bool:
-    """Return whether most values are dates, or numbers that count seconds or fractions of them."""
+    """Return whether most values are dates, or numbers of seconds (or fractions) since 1970."""
     guess = guess_time(texts)
     if not len(texts) or guess.declared == "excel":
         return False

@@ -1,4 +1,4 @@
-"""Declared facts of a dataset against which new files are tried."""
+"""A dataset's declared facts, used to try reading new files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from dpgeo.spatial.area import StudyArea
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A dataset's declared facts, for trying a file. Without an `area`, any place is inside."""
+    """A dataset's declared facts, for trying to read a file.
+
+    Without an `area`, every place counts as inside.
+    """
 
     unit: Unit = Unit.RECORD
     area: StudyArea | None = None
@@ -21,12 +24,15 @@ class Context:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the context that `to_json` wrote."""
+        """Return the context from JSON written by `to_json`."""
         area = document["area"] and StudyArea(shapely.from_wkb(document["area"]))
         return cls(Unit(document["unit"]), area, document["time_zone"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the context as plain JSON; the area to the last bit, as well-known binary."""
+        """Return the context as plain JSON.
+
+        The area is written as well-known binary, which keeps every bit of its coordinates.
+        """
         area = self.area and shapely.to_wkb(self.area.shape, hex=True)
         return {"unit": self.unit.value, "area": area, "time_zone": self.time_zone}
 

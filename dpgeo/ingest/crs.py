@@ -1,10 +1,10 @@
 """Declared projection of an upload's coordinates, and conversion to WGS84.
 
-A projection is declared by its code in a public register and in no other way, because definitions
-as text could name files on this machine. There may be several transformations between two datums.
-One of them is chosen, by the code and the study area, and used for all rows. Left to itself, PROJ
-would try the next transformation for each position where the first one fails. That would still
-treat every row on its own, but it would leave a seam where two transformations meet.
+A projection can only be declared by its code in a public register, because definitions as text
+could name files on this machine. There may be several transformations between two datums. One of
+them is chosen, based on the code and the study area, and used for all rows. By default, PROJ would
+try the next transformation for each position where the first one fails. That would still treat
+every row on its own, but it would leave a seam where two transformations meet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IN_DEGREES = {WGS84, "OGC:CRS84"}
 THE_FILE = Phrase("The file")
 
 MOST_SYSTEMS = 40
-"""Projected systems that a preview tries."""
+"""Maximum number of projected systems that a preview tries."""
 
 CODE = re.compile(r"(?:EPSG|ESRI|OGC):[A-Z0-9]{1,12}")
 
@@ -119,7 +119,7 @@ def crs_name(code: str) -> Phrase:
 
 
 def likely_systems(bounds: Bounds) -> list[str]:
-    """Return codes of projected systems used throughout an area, those of smallest use first."""
+    """Return codes of projected systems used throughout an area, starting with the most local."""
     from pyproj.aoi import AreaOfInterest
     from pyproj.database import query_crs_info
     from pyproj.enums import PJType
@@ -148,7 +148,7 @@ def likely_systems(bounds: Bounds) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _system(crs: str) -> Any:
-    """Return the coordinate system of a code; None if there is none."""
+    """Return the coordinate system with a code, or None if there is none."""
     from pyproj import CRS
     from pyproj.exceptions import CRSError
 
@@ -160,7 +160,7 @@ def _system(crs: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
-    """Return the transformation to degrees used for all rows; None if there is none."""
+    """Return the transformation to degrees that is used for all rows, or None if there is none."""
     from pyproj.exceptions import ProjError
     from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
     from pyproj.transformer import AreaOfInterest, TransformerGroup

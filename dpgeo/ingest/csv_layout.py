@@ -15,7 +15,10 @@ LINES_LOOKED_AT = 50
 VALUE = re.compile(
     r"[+-]?[0-9][0-9.,:/ TZ+-]*|[0-9a-f]{8}-[0-9a-f-]{20,}|POINT ?\(.*|[NSEW] ?[0-9][^a-z]*"
 )
-"""Matches what stands in rows and hardly ever names a column: numbers, times, ids, positions."""
+"""Matches values that are common in rows and hardly ever name a column.
+
+These are numbers, times, ids and positions.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class LayoutGuess:
 
 
 def guess_layout(path: Path) -> LayoutGuess:
-    """Guess the layout of a text file from its head."""
+    """Guess the layout of a text file from its first lines."""
     with path.open("rb") as file:
         raw = file.read(HEAD_BYTES)
     encoding = marked_encoding(raw)
@@ -39,7 +42,8 @@ def guess_layout(path: Path) -> LayoutGuess:
     if not encoding and lines and not _decodes(lines[0]):
         encoding = "latin-1"
     likely = encoding
-    # A header with letters beyond ASCII tells the encoding, so that no row decides its names.
+    # If the header has non-ASCII letters, it alone determines the encoding, so that rows cannot
+    # change how the names are read.
     plain = not encoding and bool(lines) and lines[0].isascii()
     if plain and _mostly_undecodable(lines[1:-1] or lines[1:]):
         likely = "latin-1"
@@ -51,7 +55,10 @@ def guess_layout(path: Path) -> LayoutGuess:
 
 
 def marked_encoding(raw: bytes) -> str:
-    """Return the UTF-16 codec of a file that starts with its mark or with ASCII in it, else ""."""
+    """Return the codec of a file in UTF-16, or "" for any other file.
+
+    UTF-16 is recognised by a byte order mark, or by ASCII at the beginning of the file.
+    """
     for mark, order in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if raw.startswith(mark):
             return order
@@ -97,7 +104,7 @@ def _columns(first: str) -> Layout:
     fields = split_line(first, delimiter)
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)
-        # A single name may consist of several words, whereas several columns separated by blanks
+        # One column name may consist of several words, whereas several columns separated by blanks
         # hold numbers or short names.
         if len(blanks) >= 3 or any(map(is_value, blanks)):
             delimiter, fields = BLANKS, blanks
@@ -113,12 +120,12 @@ def is_value(field: str) -> bool:
 
 
 def best_delimiter(text: str) -> str:
-    """Return the separator (comma, semicolon, tab or bar) that splits a line into most columns."""
+    """Return the separator (comma, semicolon, tab or bar) that gives the most columns."""
     return max(DELIMITERS, key=lambda mark: _width(text, mark))
 
 
 def _width(text: str, delimiter: str) -> int:
-    """Count the columns that a delimiter gives; 0 if a name is too long for the library."""
+    """Count the columns that a delimiter gives; 0 if a name is too long for the CSV library."""
     try:
         return len(next(csv.reader([text], delimiter=delimiter)))
     except csv.Error:

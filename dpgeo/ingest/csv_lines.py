@@ -3,8 +3,8 @@
 One line is one row. CSV libraries let a quoted field span several lines, so a single stray
 quotation mark can absorb the rows of other people into a field, and removing one person's row could
 change everyone's. Here quotation marks have a meaning only within their own line, and a line that
-leaves a quotation open is refused alone. The price is that line breaks inside quotes are not
-supported, which nothing that a map needs contains.
+leaves a quotation open is refused alone. Line breaks inside quotes are therefore not supported, but
+no field that a map needs contains any.
 
 A line ends at LF, CRLF or CR. Empty lines are not rows. Within a line, a field may be quoted as a
 whole; it may then contain delimiters and doubled quotation marks (RFC 4180). In a line where no
@@ -49,10 +49,10 @@ class Lines:
 
 
 class Bytes(Protocol):
-    """A file that is read as bytes."""
+    """Interface of a file that is read as bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return about `size` bytes, none at the end."""
+        """Return about `size` bytes, or none at the end of the file."""
 
     def tell(self) -> int:
         """Return how many bytes have been read."""
@@ -149,7 +149,7 @@ class Split:
 
 
 def split(lines: Lines, delimiter: int | None) -> Split:
-    """Find the fields of every line; None stands for any number of spaces or tabs."""
+    """Find the fields of every line. If `delimiter` is None, spaces or tabs separate fields."""
     data = np.frombuffer(lines.block, dtype=np.uint8)
     delimiters = _blanks(data) if delimiter is None else np.flatnonzero(data == delimiter)
     unclosed = stray = np.zeros(len(lines.starts), dtype=bool)
@@ -168,12 +168,12 @@ def split(lines: Lines, delimiter: int | None) -> Split:
 def _quoting(
     data: NDArray[np.uint8], quotes: Positions, lines: Lines, delimiter: int | None
 ) -> Positions:
-    """Return the quotation marks in lines where one of them begins a field, maybe after blanks."""
+    """Return the quotation marks in lines where a field begins with one, possibly after blanks."""
     line = np.searchsorted(lines.ends, quotes)
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
         place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # A quotation mark at the very beginning of the block has nothing before it.
+        # A quotation mark at the very beginning of the block has no character before it.
         nearest = np.maximum.accumulate(place)
         previous = np.where(previous < 0, -1, nearest[previous])
     begins = previous < lines.starts[line]

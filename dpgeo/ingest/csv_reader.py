@@ -139,7 +139,7 @@ def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
 
 
 def _skip_mark(file: TextBytes) -> None:
-    """Move past a byte order mark, if any; without a header, no other line is skipped."""
+    """Skip the byte order mark, if any, of a file without a header. No other line is skipped."""
     file.rewind(len(BYTE_ORDER_MARK) if file.read(4).startswith(BYTE_ORDER_MARK) else 0)
 
 
@@ -155,7 +155,7 @@ def _header_text(line: bytes) -> str:
 def read_head(path: Path, layout: Layout | None = None) -> Head:
     """Return the header and first rows, each cut or padded to the number of columns.
 
-    Without a declared layout, that of the file is guessed (`csv_layout`).
+    Without a declared layout, the layout is guessed (`csv_layout`).
     """
     guess = guess_layout(path) if layout is None else LayoutGuess(layout, layout)
     with open_text(path, guess.likely.encoding) as file:

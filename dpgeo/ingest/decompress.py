@@ -49,7 +49,7 @@ class Part:
 
 
 def is_packed(path: Path) -> bool:
-    """Return whether a file begins as gzip or zip files do."""
+    """Return whether a file begins like a gzip or zip file."""
     head = _head(path)
     return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
 
@@ -86,11 +86,11 @@ def unpack(
 ) -> list[Part]:
     """Return the files to read, unpacked if necessary; several if an archive holds several.
 
-    `packing` is the declared one ("gz", "zip" or ""); None stands for the one that is recognised.
+    `packing` is the declared one ("gz", "zip" or ""), or None to recognise it from the file.
     A packed file is unpacked into `folder`, up to about `enough` bytes of each of the first `most`
     files; `tick` is called after each chunk. All files together may have `largest` bytes. A
-    spreadsheet stays packed, for its reader. Raises InvalidInput (field "file") for files that are
-    not packed properly.
+    spreadsheet is not unpacked, since its reader does that. Raises InvalidInput (field "file") for
+    files that are not packed properly.
     """
     if packing is None:
         packing = packing_of(path)

@@ -2,11 +2,11 @@
 
 Privacy argument. A guess is made from the values, so it must not take effect by itself: if the rows
 decided how rows are read, one person's row could change how others' rows are read. A guess is
-therefore only ever *shown*, to the owner alone, together with the way in which it would read the
-first rows. The owner declares a format by confirming it, just as the owner declares which column is
+therefore only ever *shown*, to the owner alone, together with the first rows as they would be read
+with it. The owner declares a format by confirming it, just as the owner declares which column is
 the time, and the declaration is recorded and fixed with the columns. From then on, how a row is
 read depends on the declaration and the row alone (`canonical`), and a later file of the same
-dataset is read by the same declaration whatever the file contains. What the declaration tells
+dataset is read with the same declaration whatever the file contains. What the declaration says
 ("days come before months") is a public parameter like the column names: it describes how the file
 was written, not who is in it. API keys see only guesses made from the header.
 """
@@ -30,11 +30,11 @@ from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
 ORDERS = ("dmy", "mdy", "ymd")
 CALENDARS = ("iso", "compact", *ORDERS, "words")
 EPOCHS = ((2e4, 8e4, "excel"), (3e8, 5e9, "s"), (3e11, 5e12, "ms"), (3e14, 5e15, "us"))
-"""Range that the median of a column lies in, for each way of counting time."""
+"""For each way of counting time, the range in which the median of a column must lie."""
 
 NANOSECONDS = 3e17
 LARGEST_METRES = 18e6
-"""Limit below which all projected coordinates lie; scaled degrees (e7, e6) are mostly larger."""
+"""Upper limit on projected coordinates; scaled degrees (e7, e6) are mostly larger."""
 
 LEAST = 0.005
 """Smallest share of values for which a further format of a column is suggested."""
@@ -42,7 +42,7 @@ LEAST = 0.005
 
 @dataclass(frozen=True, slots=True)
 class TimeGuess:
-    """The likeliest declaration of a time column's format, and rival ones that fit as well."""
+    """The likeliest declaration of a time column's format, and others that fit equally well."""
 
     declared: str
     rivals: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Registry of upload formats, with readers that are imported when first used.
 
-To add a format, write one module, which holds its reader, and add one line to `FORMATS`.
+To add a format, write a module with its reader and add one line to `FORMATS`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ class Start:
 class InputFormat:
     """An upload format: name, reader, suffixes, and how its files are recognised.
 
-    `code` is what owners declare (`forms`), and `names` are further suffixes that tell the format.
-    `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. A `sandboxed` format is read
-    in a process of its own (`sandbox`). The others are read in this process, by our own code, from
-    beginning to end. A format that `has_header` names its columns apart from the rows.
+    `code` is what owners declare (`forms`), and `names` are further suffixes that indicate the
+    format. `reader` is "module.ATTRIBUTE" within this package and refers to a `batch.Reader`. A
+    `sandboxed` format is read in a separate process (`sandbox`). The others are read in this
+    process, by our own code, from beginning to end. If `has_header` is true, column names are
+    stored apart from the rows.
     """
 
     title: str
@@ -72,7 +73,7 @@ def _begins_with(magic: bytes) -> Callable[[Start], bool]:
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""Beginning of Office documents before 2007."""
+"""First bytes of Office documents in the formats used before 2007."""
 
 
 def _is_sheet(start: Start) -> bool:
@@ -104,7 +105,7 @@ def _is_trips(start: Start) -> bool:
 
 
 def _has_rows_by_line(start: Start) -> bool:
-    """Return whether each of the first two lines that are not blank is a whole object."""
+    """Return whether each of the first two lines that are not blank is a complete object."""
     lines = [line for line in start.text.splitlines() if line.strip()][:2]
     return len(lines) == 2 and all(map(_is_object, lines))
 
@@ -130,7 +131,7 @@ def _has_list(start: Start) -> bool:
 def _is_json_rows(start: Start) -> bool:
     """Return whether a JSON file has plain objects as lines, judged by the file's name.
 
-    Its rows do not decide, because a row may not decide how others are read.
+    Its rows are not looked at, because one row must not decide how others are read.
     """
     return start.suffix in ROW_NAMES and _is_json(start)
 

@@ -2,10 +2,10 @@
 
 Privacy argument. A format can be recognised from a file's first bytes. In a file without a header,
 these bytes are a row: a line `{"trips": [` in a file of JSON lines, or `{` in a table, would decide
-how the rows of everybody else are read. So a format is recognised only once, to be shown to the
-owner, who confirms it. From then on it belongs to the declaration, and the file is read in that
-format whatever it begins with. If a program confirms the columns and declares no format, the name
-that the owner gave to the file decides, and nothing in the file does.
+how everybody else's rows are read. So a format is recognised only once, to be shown to the
+owner, who confirms it. From then on it is part of the declaration, and the file is read in that
+format whatever it begins with. If a program confirms the columns without declaring a format, the
+format is taken from the name that the owner gave to the file, never from the file's content.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Form:
 
     @property
     def sandboxed(self) -> bool:
-        """Whether files of this form are read in a process of their own."""
+        """Whether files of this form are read in a separate process."""
         return bool(self.packing) or self.format.sandboxed
 
 
@@ -75,9 +75,9 @@ def form_by_name(file_name: str) -> str:
 
 
 def fits_name(file_name: str, code: str) -> bool:
-    """Return whether a file's name agrees with a declared format; "" stands for none.
+    """Return whether a file's name agrees with a declared format, where "" means none.
 
-    Several formats share names such as points.json, but none of these has a header.
+    Some formats share names such as points.json, but none of these formats has a header.
     """
     named = form_by_name(file_name)
     if not (named and code) or named == code:

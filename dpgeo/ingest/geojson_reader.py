@@ -2,12 +2,13 @@
 
 In newline-delimited files one line is one row, as in CSV: a line that is not JSON is refused alone.
 
-A document is one text, and only while it is well-formed is it known where one feature ends and the
-next begins. How should a broken one be handled? Suppose that one person's record is broken, and
-compare the same upload without that person:
+A document is one text. Where one feature ends and the next begins is known only as long as the text
+is well-formed. How should a broken document be handled? Suppose that one person's record is broken,
+and compare the same upload without that person:
 
-- Keeping the features before the break would drop everybody after it: one person would decide over
-  the rows of any number of others, no contribution bound would hold, and nobody would notice.
+- Keeping the features before the break would drop everybody after it: one person would decide
+  whether any number of other people's rows are kept, no contribution bound would hold, and nobody
+  would notice.
 - Continuing at what looks like the next feature is a guess that the broken text itself can mislead;
   two broken features of one person can absorb all features between them.
 - Refusing the whole document changes no canonical file: none is written, and nothing can be
@@ -15,11 +16,11 @@ compare the same upload without that person:
   well-formed element, so removing some features leaves a document that is accepted too, and removes
   exactly their rows from the canonical file.
 
-So a broken document is refused as a whole. What remains is that a release from a document reveals
-that no record in it was malformed. Programs that write JSON produce no malformed records; for
-records assembled by hand, the newline-delimited form is advised, because it has no such exception.
-A well-formed element that is not a usable point (null, a line, a huge or odd feature) is refused
-alone in both forms.
+So a broken document is refused as a whole. One exception remains: a release from a document reveals
+that no record in it was malformed. Programs that write JSON produce no malformed records. For
+records assembled by hand, the newline-delimited form is recommended, because it does not have this
+exception. A well-formed element that is not a usable point (null, a line, a huge or odd feature) is
+refused alone in both forms.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """Texts that should each be a feature.
+    """Texts, each of which should be a feature.
 
-    `too_long` (n,) marks texts that are too long, of which only the beginning, or only blanks, may
-    be present. `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
+    `too_long` (n,) marks texts that are too long; they may be cut to their beginning or to blanks.
+    `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
     """
 
     texts: Sequence[bytes]
@@ -112,8 +113,8 @@ def read_document(
 ) -> Iterator[Batch]:
     """Yield the rows of a FeatureCollection in batches, features numbered from 1.
 
-    Raises InvalidInput if the document is not JSON throughout, or if it states another coordinate
-    reference system than the declared one.
+    Raises InvalidInput if the document is not valid JSON to its end, or if it states another
+    coordinate reference system than the declared one.
     """
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -179,7 +180,7 @@ def _plain_json(value: object) -> str:
 
 
 def sequence_records(file: IO[bytes], block_bytes: int) -> Iterator[Records]:
-    """Yield lines, without the record separators of RFC 8142."""
+    """Yield the lines of a file, without the record separators of RFC 8142."""
     for lines in csv_lines.read_lines(file, block_bytes):
         spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
         line_texts = [lines.block[start:end].strip(b" \t\x1e") for start, end in spans]
@@ -260,7 +261,7 @@ def _after(text: str, place: int, mark: str) -> int | None:
 
 
 def _stated(member: Any) -> str:
-    """Return the code or else the name in a "crs" member (GeoJSON of 2008); "" without one."""
+    """Return the code, or else the name, in a "crs" member (GeoJSON of 2008), or "" without one."""
     if member is None:
         return ""
     try:
@@ -302,8 +303,8 @@ def parse(text: bytes) -> tuple[Any, bool]:
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
     """Parse a record as a feature.
 
-    Raises Unusable for a record that is refused alone, or ValueError for a record that is not JSON
-    and because of which the whole document is refused.
+    Raises Unusable for a record that is refused alone, or ValueError for a record that is not JSON,
+    for which the whole document is refused.
     """
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)

@@ -251,7 +251,7 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """Return a name of SQLite's row id that no column bears, or "" if all are taken."""
+    """Return a name of SQLite's row id that no column has, or "" if all are taken."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 
@@ -294,7 +294,7 @@ def _batch(
 
 
 def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
-    """Return the well-known binary of GeoPackage geometries, null where there is none."""
+    """Return the well-known binary of GeoPackage geometries, with null for missing ones."""
     binaries: list[bytes | None] = []
     refused = Refusals()
     for index, value in enumerate(values):

@@ -76,7 +76,7 @@ class _Scanner:
         return ends
 
     def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the positions of quotation marks that no backslash escapes.
+        """Return the positions of quotation marks that are not escaped by a backslash.
 
         A quotation mark after an even number of backslashes is not escaped.
         """
@@ -132,7 +132,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
     """Return the document's members after the array. Raises InvalidInput.
 
-    `before` stands in for all that precedes the rest, so that the brackets match.
+    `before` replaces everything before the rest, so that the brackets match.
     """
     trailing = file.read(MAX_REST_BYTES + 1)
     try:
@@ -145,7 +145,7 @@ def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
 
 
 def not_json(what: Phrase, byte: int) -> InvalidInput:
-    """Build the error for a document that is not JSON throughout."""
+    """Build the error for a document that is not valid JSON to its end."""
     return InvalidInput(
         "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it "
         "was stored. Export it again, or as newline-delimited GeoJSON, where only the broken "

@@ -36,14 +36,14 @@ TRIP_NAMES = [
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Where a list begins, and the brackets still open after its end."""
+    """Position where a list begins, and the brackets that are still open after it ends."""
 
     offset: int
     before: bytes
 
 
 def find_list(file: IO[bytes]) -> Begin | None:
-    """Find a document's list of rows or trips; return None if no usual place has one."""
+    """Find a document's list of rows or trips; return None if it is in none of the usual places."""
     file.seek(0)
     raw = file.read(MAX_PREAMBLE_BYTES)
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
@@ -60,7 +60,10 @@ def find_list(file: IO[bytes]) -> Begin | None:
 
 
 def _openings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places after the document's opening bracket, and after that of its data."""
+    """Yield a number of open brackets and the position after them, to search for a list of rows.
+
+    The first pair is after the document's opening bracket, the second after that of its "data".
+    """
     start = text.find("{") + 1
     if start:
         yield 1, start

@@ -35,7 +35,7 @@ the processor time.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerChoices:
-    """What a publisher says about a layer's file; empty texts and lists stand for a guess.
+    """What a publisher says about a layer's file; empty texts and lists are guessed.
 
     `kind` is a `LayerKind`; `key` and `name` are columns, `levels` the columns of places' units,
     `layer` the layer of a GeoPackage, and `crs` the code of the coordinate system of a file that
@@ -56,7 +56,7 @@ class LayerChoices:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the choices that `to_json` wrote."""
+        """Return the choices from JSON written by `to_json`."""
         west, south, east, north = document["bounds"]
         levels = tuple(document["levels"])
         return cls(**{**document, "bounds": (west, south, east, north), "levels": levels})
@@ -68,9 +68,9 @@ def is_layer_file(head: bytes) -> bool:
 
 
 def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str, Any]:
-    """Read a file as a GeoJSON FeatureCollection in degrees. `folder`, empty, is for the worker.
+    """Read a file as a GeoJSON FeatureCollection in degrees. `folder` is empty, for the worker.
 
-    Raises InvalidInput, which names the field at fault, and Conflict where the machine is busy.
+    Raises InvalidInput, which names the field at fault, or Conflict if the machine is busy.
     """
     if choices.crs:
         try:

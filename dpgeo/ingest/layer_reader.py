@@ -47,16 +47,16 @@ MOST_READ_CORNERS = 5_000_000
 """Limits of a file. It may have more features than a layer, such as those of a whole country."""
 
 MOST_UNPACKED = 1 << 30
-"""Bytes of an unpacked file."""
+"""Maximum size of an unpacked file in bytes."""
 
 NOWHERE = "http://127.0.0.1:9"
-"""A proxy that does not answer, for all addresses that GDAL might open."""
+"""A proxy that does not answer, set for all URLs that GDAL might open."""
 
 MULTIPOINT = 4
-"""Shapely's id of this geometry type."""
+"""Shapely's type id of multipoints."""
 
 SAME_DEGREES = 1e-5
-"""Difference in degrees below which two coordinate systems mean the same positions."""
+"""Difference in degrees below which two coordinate systems are treated as the same."""
 
 
 def restrict_drivers() -> None:
@@ -121,7 +121,7 @@ def _recognise(source: Path, folder: Path) -> tuple[Path, str]:
 
 @contextmanager
 def _undamaged() -> Iterator[None]:
-    """Convert what the libraries raise for damaged files to InvalidInput."""
+    """Convert the libraries' errors for damaged files to InvalidInput."""
     from pyarrow import ArrowException
 
     unforeseen = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RuntimeError)
@@ -146,7 +146,7 @@ def _damaged() -> InvalidInput:
 
 
 def _read(path: Path, suffix: str, choices: LayerChoices) -> GeoDataFrame:
-    """Read a file's features. Raises InvalidInput and what the libraries raise."""
+    """Read a file's features. Raises InvalidInput and the libraries' own errors."""
     import geopandas
     import pyarrow.parquet
 
@@ -290,7 +290,7 @@ def _system_of(table: GeoDataFrame) -> Any:
 
 
 def _single(shapes: Any) -> Any:
-    """Turn multipoints of one point into points."""
+    """Convert multipoints that have a single point to points."""
     lone = (shapely.get_type_id(shapes) == MULTIPOINT) & (shapely.get_num_geometries(shapes) == 1)
     shapes[lone] = shapely.get_geometry(shapes[lone], 0)
     return shapes
@@ -309,10 +309,10 @@ def _valid(shapes: Any) -> Any:
 
 
 def _in_reach(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
-    """Return the features; of a file of the world, only those that touch the study area's bounds.
+    """Return the features; from a worldwide file, only those that touch the study area's bounds.
 
-    That is a file with more features or corners than a layer may have, or with features nearer to
-    a pole than maps reach, such as Antarctica.
+    A file is worldwide if it has more features or corners than a layer may have, or features nearer
+    to a pole than maps reach, such as Antarctica.
     """
     shapes = table.geometry.array.to_numpy()
     few = len(table) <= MOST_ZONES and shapely.get_num_coordinates(shapes).sum() <= MOST_CORNERS
@@ -353,7 +353,7 @@ def _geojson(table: GeoDataFrame, columns: Sequence[str], choices: LayerChoices)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a table as JSON has it; whole numbers as integers, as in keys."""
+    """Return a table's value as a JSON value; whole numbers become integers, as in keys."""
     if isinstance(value, str | bool | int):
         return value
     if isinstance(value, float) and isfinite(value):

@@ -21,18 +21,19 @@ SEPARATORS = {
     "bar": "|",
     "spaces": BLANKS,
 }
-"""The separators by the names under which they are declared."""
+"""Separators by the names under which they are declared."""
 
 MAX_UNNAMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the bytes of a file become rows and columns; "" means the usual choice of each member.
+    """How the bytes of a file become rows and columns; for each member, "" means the usual choice.
 
     `encoding` is a key of ENCODINGS. `delimiter` is a key of SEPARATORS, or "" for the one that
-    divides the header into most columns. `unnamed` is the number of columns in a text file without
-    a header. `sheet` names the sheet, table or kind of record to read if the file has several.
+    divides the header into the most columns. `unnamed` is the number of columns in a text file
+    without a header. `sheet` names the sheet, table or kind of record to read if the file has
+    several.
     """
 
     encoding: str = ""

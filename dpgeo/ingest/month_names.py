@@ -24,7 +24,7 @@ SHORTEST = 3
 
 
 def _spellings() -> dict[str, int]:
-    """Return the month for every beginning of a month's name on which all languages agree."""
+    """Return the month for every beginning of a month's name that stands for one month only."""
     months: dict[str, set[int]] = defaultdict(set)
     for line in NAMES.strip().splitlines():
         for number, name in enumerate(line.split(), start=1):

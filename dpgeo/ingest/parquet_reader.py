@@ -39,7 +39,7 @@ CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """Coordinate reference system of a GeoParquet column that states none."""
 
 UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Errors raised by reading metadata that are not of GeoParquet's form or are nested too deeply."""
+"""Errors raised by reading metadata that does not follow GeoParquet or is nested too deeply."""
 
 
 def read_parquet(
@@ -295,9 +295,9 @@ REMEDY: dict[str, Phrase] = {
 
 
 def primary_geometry(schema: Any) -> tuple[str, str]:
-    """Return the geometry column that GeoParquet's metadata name, and its coordinate system.
+    """Return the geometry column that GeoParquet's metadata names, and its coordinate system.
 
-    Each is "" if the metadata do not state it.
+    Each is "" if the metadata does not state it.
     """
     try:
         document = json.loads((schema.metadata or {})[b"geo"])
@@ -309,7 +309,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """Return the code or else the name of a column's stated coordinate system; "" without one."""
+    """Return the code, or else the name, of a column's stated coordinate system; "" without one."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -320,9 +320,9 @@ def _stated(column: Mapping[str, Any]) -> str:
 
 
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
-    """Refuse a geometry column with metadata that contradict WKB in the declared system.
+    """Refuse a geometry column if its metadata contradicts WKB in the declared system.
 
-    GeoParquet metadata must describe the column. If they have no "crs", the column is in OGC:CRS84,
+    GeoParquet metadata must describe the column. If it has no "crs", the column is in OGC:CRS84,
     GeoParquet's default. If "crs" is null, nothing is stated, and the declared system is assumed. A
     file without GeoParquet metadata is not checked at all. If a file states no system and its
     points are in another system than the declared one, the points usually lie outside the study

@@ -1,7 +1,7 @@
 """Uploads of one file, or of several files of one form in an archive.
 
-The files of an archive are read one after the other, under one declaration. The name of a row's
-file becomes a column of its own, since it often says whose rows these are. An empty file has no
+The files of an archive are read one after the other, under one declaration. The name of each row's
+file becomes an extra column, since it often says whose rows these are. An empty file has no
 rows. All other files are read in the declared format, and all of them must have the declared
 columns; whether they do depends on their headers and not on their rows.
 """
@@ -26,13 +26,13 @@ from dpgeo.ingest.sniff import sniff
 FILE_NAME = "file name"
 """The column for the name of a row's file, without its suffix, if there are several files.
 
-If the files' own header has a column of this name, that column is meant. In JSON, a member of this
-name is not known from any header, so the file's name is meant.
+If the files' own header has a column of this name, that column is used. In JSON, no header shows
+whether there is a member of this name, so the file's name is used.
 """
 
 
 def format_of(parts: Sequence[Part]) -> InputFormat:
-    """Return the format that the files have in common, as a suggestion. Raises InvalidInput."""
+    """Return the format that all files have, as a suggestion. Raises InvalidInput."""
     formats = {sniff(part.path, part.name) for part in _filled(parts)}
     if len(formats) > 1:
         raise InvalidInput(
@@ -44,9 +44,9 @@ def format_of(parts: Sequence[Part]) -> InputFormat:
 
 
 def reader_of(parts: Sequence[Part], declared: InputFormat | None = None) -> Reader:
-    """Return the reader of the files in the declared format, or else in the recognised one.
+    """Return a reader of the files in the declared format, or else in the recognised one.
 
-    Raises InvalidInput if they are not of one format.
+    Raises InvalidInput if they are not all of one format.
     """
     one = (declared or format_of(parts)).load_reader()
     return one if len(parts) == 1 else _together(one, _filled(parts))

@@ -17,22 +17,25 @@ from dpgeo.ingest.report import Reason
 from dpgeo.ingest.text import is_text, mask, readable_text
 
 MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefined"]
-"""Texts by which files mark missing values, in lower case. If such a text were taken for a person,
-all rows without a person would be bounded together, and the guarantee would hold for none of these
-rows.
+"""Texts by which files mark missing values, in lower case.
+
+If such a text were taken for a person, all rows without a person would be bounded together, and the
+guarantee would hold for none of these rows.
 """
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
-"""Matches long numbers as spreadsheets and data frames shorten them: a million different
-identifiers all become 1.23457E+11. If their rows were bounded as one person's, the guarantee would
-hold for none of these people.
+"""Matches long numbers as spreadsheets and data frames shorten them.
+
+A million different identifiers all become 1.23457E+11. If their rows were bounded as one person's,
+the guarantee would hold for none of these people.
 """
 
 LARGEST_EXACT_FLOAT = 2**53
 
 LAYERED_KEY_BYTES = 64
-"""Length in bytes of a key with the organisation's key as its first half and the dataset's as its
-second.
+"""Length in bytes of a layered key.
+
+Its first half is the organisation's key and its second half the dataset's.
 """
 
 
@@ -76,7 +79,7 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
 
 
 def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Decrypt hashes, uint64 (n, 2), from a layered key to those of the organisation.
+    """Decrypt hashes, uint64 (n, 2), made with a layered key to the organisation's hashes.
 
     Returns the first 64 bits of each, uint64 (n,). Hashes made with any other key are not
     decrypted.
@@ -95,7 +98,7 @@ def _cipher(key: bytes) -> Cipher[modes.ECB]:
 def erased_among(
     high: NDArray[np.uint64], low: NDArray[np.uint64], erased: Collection[bytes]
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the persons with hashes among the 16-byte hashes in `erased`."""
+    """Return a mask (n,) of the persons whose hashes are among the 16-byte hashes in `erased`."""
     halves = {(int.from_bytes(one[:8]), int.from_bytes(one[8:])) for one in erased}
     erased_rows = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
     for index in np.flatnonzero(erased_rows):
@@ -104,7 +107,7 @@ def erased_among(
 
 
 def _identifiers(values: Any, sieve: Sieve) -> Any:
-    """Return the identifiers as text; null where missing or refused."""
+    """Return the identifiers as text, with null for missing or refused ones."""
     kind = values.type
     if is_text(kind):
         text = pc.utf8_normalize(readable_text(values, sieve), form="NFC")

@@ -23,8 +23,9 @@ DEGREES = (
     r" *"
     r"(?P<after>[NSEWnsew])?$"
 )
-"""Matches degrees with hemispheres. The letter O is left out, because it means east in German and
-west in French, Spanish and Italian.
+"""Matches degrees with hemispheres.
+
+The letter O is left out, because it means east in German and west in French, Spanish and Italian.
 """
 
 SPLITS = (
@@ -83,7 +84,7 @@ def _degrees(text: pa.Array, limit: float) -> pa.Array:
 
 
 def _number(texts: pa.Array) -> NDArray[np.float64]:
-    """Parse texts of digits with a point or comma; a missing or empty one gives 0."""
+    """Parse texts of digits with a point or comma; a missing or empty text gives 0."""
     pointed = pc.replace_substring(texts.fill_null("0"), ",", ".")
     numbers: NDArray[np.float64] = (
         pc.if_else(pc.equal(pointed, ""), "0", pointed).cast(pa.float64()).to_numpy()
@@ -92,7 +93,7 @@ def _number(texts: pa.Array) -> NDArray[np.float64]:
 
 
 def split_pairs(text: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Split texts of two coordinates into the first and the second; null where impossible."""
+    """Split texts of two coordinates into the first and the second, with null where impossible."""
     bare = pc.utf8_trim_whitespace(pc.utf8_trim(text, "()[]{} "))
     first = second = pa.nulls(len(text), pa.string())
     for pattern in SPLITS:

@@ -21,8 +21,9 @@ from dpgeo.phrases import Phrase
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Seconds after which a preview is abandoned because the machine is too busy. `sandbox_worker` has
-the limit on processor time, for files that take too much work.
+"""Seconds after which a preview is abandoned because the machine is too busy.
+
+The limit on processor time, for files that take too much work, is in `sandbox_worker`.
 """
 
 
@@ -51,16 +52,16 @@ class Preview:
 
     @property
     def tells_columns(self) -> bool:
-        """Whether the column names, and the format they were read in, depend on no row.
+        """Whether the column names, and the format they were read in, do not depend on any row.
 
-        That is so in a table that is known, by its file name, to have a header.
+        This holds for a table that has a header according to its file name.
         """
         named = bool(self.file_format) and self.file_format == self.named_format
         return self.complete and named and not self.suggested.unnamed
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the preview that `to_json` wrote."""
+        """Return the preview from JSON written by `to_json`."""
         read: dict[str, Any] = {
             "suggested": Columns.from_json(document["suggested"]),
             "hints": list(map(Phrase.from_json, document["hints"])),

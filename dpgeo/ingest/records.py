@@ -1,4 +1,4 @@
-"""Readers for formats in which a row is a record of named values with own types.
+"""Readers for formats in which a row is a record of named values with their own types.
 
 A reader yields one record after the other. Each is a mapping of names to values, or the reason why
 the record cannot be used. A record never affects another. `GEOMETRY` is the name of a pair of
@@ -38,7 +38,7 @@ Record = Mapping[str, Any] | Reason
 class Table:
     """The records of one file.
 
-    `names` are the columns, or None if later records may have further ones. `progress()` returns
+    `names` are the columns, or None if later records may have other columns. `progress()` returns
     how much of `total` has been read.
     """
 

@@ -97,7 +97,7 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the report that `to_json` wrote."""
+        """Return the report from JSON written by `to_json`."""
         examples = [Example(**example) for example in document["examples"]]
         return cls(**{**document, "examples": examples})
 

@@ -21,16 +21,18 @@ from dpgeo.ingest.canonical import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
 FEWEST = 100
-"""Fewest persons in a dataset to be compared; in a smaller one, the answer could point to one
-person.
+"""Smallest number of persons in a dataset that is compared.
+
+In a smaller dataset, the answer could point to a single person.
 """
 
 MANY = Fraction(1, 10)
-"""Share of the smaller dataset's persons from which on they count as "many of the same people"."""
+"""Smallest share of the smaller dataset's persons that counts as "many of the same people"."""
 
 MOST_HASHES = 1 << 20
-"""Most hashes held for a file. Of a larger file the smallest hashes are held, which are a random
-sample of its persons.
+"""Maximum number of hashes held for a file.
+
+Of a larger file the smallest hashes are held, which are a random sample of its persons.
 """
 
 Hashes = NDArray[np.uint64]
@@ -47,7 +49,7 @@ class People:
 
     @property
     def number(self) -> float:
-        """Return the number of persons, which is estimated if the hashes are a sample."""
+        """Return the number of persons; it is an estimate if the hashes are a sample."""
         return len(self.hashes) * 2.0**64 / (self.limit + 1)
 
 
@@ -66,7 +68,7 @@ def people_of(path: Path, key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` of all hashes, and the limit up to which all are held."""
+    """Return the smallest `MOST_HASHES` hashes, and the limit up to which all hashes are held."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:
@@ -75,9 +77,9 @@ def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes
 
 
 def share_many(one: People, other: People) -> bool:
-    """Return whether two files share a tenth or more of the smaller one's persons.
+    """Return whether two files share at least a tenth of the smaller file's persons.
 
-    False unless each file has at least 100 persons.
+    Returns False unless each file has at least 100 persons.
     """
     small, large = sorted((one, other), key=lambda people: people.number)
     if small.number < FEWEST:
@@ -100,7 +102,7 @@ def _count_in(people: People, wanted: Hashes) -> int:
 
 
 def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Return a mask of the values that are among the ordered ones."""
+    """Return a mask of the values that occur in a sorted array."""
     if len(ordered) == 0:
         return np.zeros(len(values), dtype=bool)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -108,7 +110,7 @@ def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
 
 
 def _batches(path: Path, key: bytes) -> Iterator[Hashes]:
-    """Yield the organisation's hashes of the persons in each part of a file, distinct."""
+    """Yield the distinct organisation hashes of the persons in each part of a file."""
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
             high, low = (np.asarray(column) for column in batch.columns)

@@ -3,8 +3,8 @@
 C libraries read such files, and a malicious or damaged file can crash a library's process or
 exhaust its memory. So the libraries run in a separate process. It has no settings, no secrets in
 its environment, little memory beyond what its libraries need, no core dump, and a folder of its own
-that is removed with it; and it is ended if it sends no message for too long. Its messages are lines
-of JSON, and its output is a file.
+that is removed when it ends. It is stopped if it sends no message for too long. Its messages are
+lines of JSON, and its output is a file.
 
 Plain text formats are read in the calling process by our own code, which bounds its memory.
 """
@@ -33,7 +33,7 @@ FIXED = {
     "PYTHONPATH": str(ROOT),
     "MALLOC_ARENA_MAX": "2",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    # Freed arrays go back to the system at once, so that memory does not grow with the file.
+    # Freed arrays are returned to the system at once, so that memory does not grow with the file.
     "MALLOC_MMAP_THRESHOLD_": "1048576",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
     "OPENBLAS_NUM_THREADS": "1",
@@ -61,8 +61,8 @@ def run(
     stopped after `silence` seconds without a message, when it exceeds the processor time of its
     task, and after `limit` seconds in all.
 
-    Raises InvalidInput for problems of the file: the worker refuses it, it crashes the worker, or
-    the worker is silent or computes for too long. Raises Conflict after `limit` seconds, since a
+    Raises InvalidInput for problems of the file: the worker refuses it, crashes on it, sends no
+    message for too long or computes for too long. Raises Conflict after `limit` seconds, since a
     busy machine may be the reason; OSError for the system's errors that the worker reports; or
     RuntimeError for internal errors and for messages that `sandbox_worker` never sends.
     """

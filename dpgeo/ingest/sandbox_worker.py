@@ -1,6 +1,6 @@
 """Sandbox process that reads files: `python -m dpgeo.ingest.sandbox_worker TASK`.
 
-It reads one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
+It reads the request as one line of JSON and answers with lines of JSON: progress, then a result, a
 refusal or a failure. For an unforeseen error, only the type and the location are reported, since
 the error's message may quote the file.
 """
@@ -30,24 +30,26 @@ from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.phrases import Phrase
 
 MEMORY_BYTES = 512 << 20
-"""Bytes of memory that a task may take beyond those of the loaded libraries."""
+"""Bytes of memory that a task may use beyond those of the loaded libraries."""
 
 MAX_OPEN_FILES = 64
 PREVIEW_BYTES = 32 << 20
 """Number of bytes of a compressed text file that are unpacked for its preview."""
 
 PREVIEW_PARTS = 5
-"""Files of an archive that are unpacked for its preview."""
+"""Number of files of an archive that are unpacked for its preview."""
 
 PREVIEW_SECONDS = 60
-"""Processor time in seconds after which a preview, or the reading of a layer, refuses the file. A
-limit on elapsed time would also refuse sound files when the machine is busy."""
+"""Seconds of processor time after which a preview or the reading of a layer is refused.
+
+A limit on elapsed time would also refuse good files when the machine is busy.
+"""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Unpack a file and preview its head."""
+    """Unpack a file and preview its first rows."""
     source, name, declared = Path(request["source"]), request["file_name"], request["file_format"]
     packing = form_of(declared).packing if declared else packing_of(source)
 

@@ -118,7 +118,9 @@ class Columns:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the columns that `to_json` wrote. Raises InvalidInput (field "columns...")."""
+        """Return the columns from JSON written by `to_json`. Raises InvalidInput (field
+        "columns...").
+        """
         names = {field.name for field in fields(cls)}
         for name, value in document.items():
             if name not in names:
@@ -137,7 +139,7 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Return column names by role, and how they are read where it is not the usual way."""
+        """Return column names by role, and any unusual choices for how the columns are read."""
         values = asdict(self)
         return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
 
@@ -227,7 +229,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the schema that `to_json` wrote."""
+        """Return the schema from JSON written by `to_json`."""
         return cls(
             columns=Columns.from_json(document["columns"]),
             unit=Unit(document["unit"]),
@@ -238,7 +240,10 @@ class Schema:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema as plain JSON; the area to the last bit, as well-known binary."""
+        """Return the schema as plain JSON.
+
+        The area is written as well-known binary, which keeps every bit of its coordinates.
+        """
         return {
             "columns": self.columns.to_json(),
             "unit": self.unit.value,

@@ -92,7 +92,7 @@ def _encoding(path: Path) -> str:
 
 
 def _crs(path: Path) -> str:
-    """Return the code or name of the coordinate system that the file beside states."""
+    """Return the code or name of the coordinate system stated by the accompanying .prj file."""
     from pyproj import CRS
     from pyproj.exceptions import CRSError
 

@@ -24,8 +24,9 @@ from dpgeo.ingest.records import Record, Table, record_reader
 from dpgeo.ingest.report import Reason
 
 TITLE_ROWS = 20
-"""Most rows above the header, such as a title, that are skipped because they have fewer than two
-cells.
+"""Maximum number of rows above the header that are skipped, such as a title.
+
+A row is skipped if it has fewer than two cells.
 """
 
 
@@ -46,8 +47,8 @@ def open_sheet(path: Path, layout: Layout | None) -> Iterator[Table]:
                     field="columns.sheet",
                 )
             sheet = book.get_sheet_by_name(wanted or sheets[0])
-            # calamine leaves out leading columns in which no row has a value, so one row could
-            # shift all others.
+            # calamine drops leading columns in which no row has a value, so a single row could
+            # shift all others. The dropped columns are added again.
             left = [""] * (sheet.start[1] if sheet.start else 0)
             yield _table((left + row for row in sheet.iter_rows()), sheet.total_height, layout)
     except CalamineError as error:
@@ -106,7 +107,7 @@ class _Counted:
 
 
 def _guess(first: Sequence[Any]) -> Layout:
-    """Guess from the first row alone whether it is a header."""
+    """Guess the layout from the first row alone, which may be a header or values."""
     cells = [cell for cell in first if cell not in {None, ""}]
     values = sum(not isinstance(cell, str) or is_value(cell) for cell in cells)
     return Layout(unnamed=str(len(first))) if values * 2 >= len(cells) > 0 else PLAIN

@@ -33,7 +33,7 @@ FOREIGN = [
 
 
 def sniff(path: Path, file_name: str) -> InputFormat:
-    """Return the format of a decompressed file; `file_name` is the name that its owner gave it.
+    """Return the format of a decompressed file; `file_name` is the name given by its owner.
 
     Raises InvalidInput (field "file") for an empty file or a file that cannot be a table.
     """

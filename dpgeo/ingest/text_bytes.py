@@ -20,7 +20,7 @@ from dpgeo.ingest.layout import ENCODINGS
 class TextBytes:
     """A text file that is read as UTF-8 bytes.
 
-    `tell` and `leap` count bytes of the file itself, whereas `rewind` counts bytes of UTF-8.
+    `tell` and `leap` count bytes of the file itself, whereas `rewind` counts bytes of UTF-8 text.
     """
 
     def __init__(self, file: IO[bytes], encoding: str, total: int) -> None:
@@ -35,7 +35,7 @@ class TextBytes:
         return codecs.getincrementaldecoder(self._codec)("replace") if self._codec else None
 
     def read(self, size: int) -> bytes:
-        """Return about `size` bytes of UTF-8, none at the end of the file."""
+        """Return about `size` bytes of UTF-8, or none at the end of the file."""
         if self._waiting:
             taken, self._waiting = self._waiting, b""
             return taken
@@ -50,11 +50,11 @@ class TextBytes:
         return text.encode("utf-8", "replace")
 
     def tell(self) -> int:
-        """Return how much of the file was read."""
+        """Return the number of the file's bytes that have been read."""
         return self._file.tell()
 
     def rewind(self, position: int) -> None:
-        """Continue `position` bytes of UTF-8 after the beginning."""
+        """Continue reading `position` bytes of UTF-8 after the beginning of the text."""
         if self._decoder is None:
             self._file.seek(position)
             return
@@ -65,7 +65,9 @@ class TextBytes:
             position = max(0, position - len(text))
 
     def leap(self, position: int) -> None:
-        """Continue reading at a byte of the file, or at the start of that byte's character."""
+        """Continue reading at byte `position` of the file, or at the start of that byte's
+        character.
+        """
         self._file.seek(position - position % self._width)
         self._decoder, self._waiting = self._new_decoder(), b""
 

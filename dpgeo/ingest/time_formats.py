@@ -1,8 +1,8 @@
 """Declared formats of times, each read by one pattern.
 
 The owner chooses the formats of a whole column, once. If a column has several formats, each value
-is read in the first one that it fits. Either way, how a value is read depends on the declaration
-and the value alone; no value decides how another is read.
+is read in the first format that it fits. In either case, how a value is read depends on the
+declaration and the value alone; no value decides how another is read.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from dpgeo.ingest.text import mask
 DAY = 86_400
 EXCEL_EPOCH = (date(1899, 12, 30) - date(1970, 1, 1)).days
 PIVOT = 69
-"""Two-digit years from this on are in the 1900s and others in the 2000s (1969 to 2068), as in
-POSIX.
+"""Smallest two-digit year in the 1900s; smaller ones are in the 2000s, as in POSIX.
+
+Two-digit years therefore stand for 1969 to 2068.
 """
 
 FARTHEST = 3.4e10
-"""Seconds from 1970 to a time beyond every supported year; larger numbers are reduced to this."""
+"""Seconds from 1970 to a time after every supported year; larger numbers are reduced to this."""
 
 NUMBER = r"^[+-]?[0-9]{1,19}(?:\.[0-9]+)?$"
 ZONE = r"(?: ?(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
@@ -100,17 +101,17 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
 def read_numbers(
     values: NDArray[np.float64] | NDArray[np.int64], code: str, to_utc: Offsets
 ) -> NDArray[np.float64]:
-    """Convert numbers to seconds since 1970, where `code` (of NUMERIC) says what they count."""
+    """Convert numbers to seconds since 1970; `code` (of NUMERIC) says what the numbers count."""
     if code != "excel":
         return np.clip(values / TICKS[code], -FARTHEST, FARTHEST)
     local = np.clip((values + EXCEL_EPOCH) * DAY, -FARTHEST, FARTHEST)
     finite = np.where(np.isfinite(local), local, 0)
-    # A day's fraction is rounded: 0.5 seconds are half of what a spreadsheet's numbers resolve.
+    # A fraction of a day is rarely exact in binary, so the seconds are rounded, not cut off.
     return to_utc(np.round(finite).astype(np.int64)).astype(np.float64)
 
 
 def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
-    """Return the times in seconds that the named parts of dates and clock times make up."""
+    """Return the times in seconds, given the named parts of dates and clock times."""
     fits = mask(pc.is_valid(parts))
     names = {field.name for field in parts.type}
     year, day, hour, minute, second = (
@@ -160,7 +161,7 @@ def _months(texts: pa.Array) -> NDArray[np.int64]:
 
 
 def _zone_offsets(zone: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return written offsets from UTC in seconds, and a mask of those that are possible."""
+    """Return the written offsets from UTC in seconds, and a mask of the valid ones."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()

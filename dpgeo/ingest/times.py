@@ -52,7 +52,7 @@ def seconds(
 
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
-"""Matches the time of day that programs add when they store a date alone."""
+"""Matches the time of day that programs add when they store a date without a time."""
 
 
 def with_clock(dates: Any, clocks: Any) -> pa.Array:

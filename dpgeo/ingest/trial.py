@@ -1,4 +1,4 @@
-"""Trials of declarations on the head of a file and a sample of the rest."""
+"""Trials of declarations on a file's first rows and a sample of the rest."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
 ROWS = 5_000
-"""Number of rows after which a trial ends if the format can only be read from the beginning."""
+"""Number of rows after which a trial ends, if the format can only be read from the beginning."""
 
 POINTS = 2_000
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
 KEY = bytes(32)
-"""Key for the hashes in a trial, which nobody sees."""
+"""Key for the persons' hashes in a trial; nobody sees these hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class Sample:
         return not self.batches or self.batches[-1].done >= self.batches[-1].total
 
     def texts(self, role: str) -> pa.Array:
-        """Return a role's values as trimmed text; null for values that are not text or a number."""
+        """Return a role's values as trimmed text, with null for values that are not text or a
+        number.
+        """
         fields = [batch.fields[role] for batch in self.batches if role in batch.fields]
         return pa.concat_arrays([pa.array([], pa.string()), *map(_as_text, fields)])
 
@@ -61,7 +63,7 @@ def _as_text(values: Any) -> pa.Array:
 
 
 def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
-    """Read the head of a file and some of the rest. Raises InvalidInput."""
+    """Read the first rows of a file and some of the rest. Raises InvalidInput."""
     wanted: Wanted = {role: getattr(columns, role) for role in Role if getattr(columns, role)}
     tally = Tally()
     batches: list[Batch] = []
@@ -96,7 +98,7 @@ class Trial:
 
 
 def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Try a declaration on a sample of the same columns. Raises InvalidInput."""
+    """Try a declaration on a sample that has the same columns. Raises InvalidInput."""
     unit = context.unit if columns.person else Unit.RECORD
     schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
     counted = sample.tally
@@ -112,7 +114,7 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
-    """Return a batch in which the columns have the roles of the declaration that is tried."""
+    """Return a batch whose columns have the roles that the tried declaration gives them."""
     fields = dict(batch.fields)
     if (tried.longitude, tried.latitude) != (read.longitude, read.latitude):
         fields[Role.LONGITUDE], fields[Role.LATITUDE] = (
@@ -127,7 +129,7 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
 
 
 def try_quietly(sample: Sample, columns: Columns, context: Context) -> int:
-    """Return how many rows a declaration accepts; 0 if it is impossible."""
+    """Return the number of rows that a declaration accepts, or 0 if it is invalid."""
     try:
         return run_trial(sample, columns, context).report.accepted
     except InvalidInput:
@@ -135,7 +137,7 @@ def try_quietly(sample: Sample, columns: Columns, context: Context) -> int:
 
 
 def left_out(report: Report) -> list[tuple[str, int, str]]:
-    """Return why rows are left out, each reason with the rows' number and first value.
+    """Return the reasons why rows are left out, each with the number of rows and the first value.
 
     The most frequent reason comes first.
     """

@@ -1,9 +1,9 @@
 """Values of formats in which every value has its own type: JSON and SQLite.
 
 Here the type of a value does not depend on other rows, whereas in GDAL it does: as soon as any
-feature has a fraction in a column, GDAL turns a `9007199254740993` in that column into the
-neighbouring `9007199254740992`, which makes one person of two. It also turns text in a GeoPackage's
-INTEGER column into 0. That is why GDAL does not read uploads.
+feature has a fraction in a column, GDAL turns `9007199254740993` in that column into the
+neighbouring `9007199254740992`, so that two persons become one. It also turns text in a
+GeoPackage's INTEGER column into 0. That is why GDAL does not read uploads.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Refusals:
         self._rows: dict[Reason, list[int]] = {}
 
     def add(self, reason: Reason, row: int) -> None:
-        """Add the row at this index of the batch."""
+        """Add a refused row, given by its index in the batch, and the reason."""
         self._rows.setdefault(reason, []).append(row)
 
     def tell(self, sieve: Sieve, values: Sequence[object]) -> None:
-        """Refuse the collected rows; `values`, one for each row, are for the examples."""
+        """Refuse the collected rows in `sieve`; `values`, one for each row, serve as examples."""
         for reason, rows in self._rows.items():
             failing = np.zeros(len(values), dtype=bool)
             failing[rows] = True

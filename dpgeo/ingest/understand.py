@@ -1,4 +1,4 @@
-"""Understanding of a file: guesses at its declaration, and a trial of the best."""
+"""Guesses at the declaration of a file, and a trial of the best guess."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from dpgeo.spatial.area import StudyArea
 
 EXAMPLES = 3
 POSITIONS = 50
-"""Positions that are tried in every likely coordinate system."""
+"""Number of positions that are tried in every likely coordinate system."""
 
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
-"""Share of all rows that another declaration must gain to be worth mentioning."""
+"""Smallest share of all rows that another declaration must gain to be worth mentioning."""
 
 
 def suggest_columns(head: Head) -> Columns:
-    """Return the likeliest columns by the header and, where it names none, by the values."""
+    """Return the likeliest columns, judged by the header or, without one, by the values."""
     columns = suggest(head.names, head.geometry, head.crs)
     if head.layout.unnamed:
         columns = suggest_by_values(head.names, head.rows)
@@ -128,7 +128,7 @@ def _missing(columns: Columns, context: Context) -> Iterator[Question]:
 
 
 def _by_file(question: Question, head: Head, columns: Columns, accepted: int) -> Question:
-    """Offer that each file of an archive is one person, where no column names persons."""
+    """Add the answer that each file of an archive is one person, if no column names persons."""
     if (question.kind, question.field) != ("missing", "person") or FILE_NAME not in head.names:
         return question
     label = Phrase("Each file is one person")
@@ -137,7 +137,7 @@ def _by_file(question: Question, head: Head, columns: Columns, accepted: int) ->
 
 
 def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Return a declaration completed by the likeliest formats, and rival formats for the times."""
+    """Return a declaration with the likeliest formats added, and rival formats for the times."""
     rivals: tuple[str, ...] = ()
     if columns.time:
         texts = sample.texts(Role.TIME)
@@ -158,7 +158,7 @@ def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str,
 def _order_question(
     sample: Sample, columns: Columns, rivals: tuple[str, ...], context: Context
 ) -> Iterator[Question]:
-    """Yield the question for the order of day, month and year, where several orders fit."""
+    """Yield the question about the order of day, month and year, if several orders fit."""
     if not rivals:
         return
     texts = pc.drop_null(sample.texts(Role.TIME))
@@ -207,7 +207,7 @@ def swapped(columns: Columns) -> Columns:
 def _alternatives(
     sample: Sample, columns: Columns, context: Context, trial: Trial
 ) -> Iterator[Reading]:
-    """Yield other declarations that accept more rows, the best first."""
+    """Yield other declarations that accept more rows, best first."""
     rows = trial.report.read
     if trial.report.accepted >= rows * (1 - SAVES):
         return
@@ -222,7 +222,7 @@ def _alternatives(
 def _variants(
     sample: Sample, columns: Columns, context: Context
 ) -> Iterator[tuple[Phrase, Columns]]:
-    """Yield declarations that differ in one respect, with what they change."""
+    """Yield declarations that differ in one respect, each with what it changes."""
     if not columns.geometry or columns.position_format in PAIRS:
         yield Phrase("Longitude and latitude swapped"), swapped(columns)
     if columns.longitude:
@@ -243,7 +243,7 @@ def _variants(
 
 
 def _fitting_systems(sample: Sample, area: StudyArea) -> Iterator[str]:
-    """Yield coordinate systems that put most of some projected positions into the study area."""
+    """Yield coordinate systems in which most of the projected positions lie in the study area."""
     eastings = _first_numbers(sample, Role.LONGITUDE)
     northings = _first_numbers(sample, Role.LATITUDE)
     if not len(eastings) or len(eastings) != len(northings) or np.median(np.abs(eastings)) <= 360:
@@ -278,7 +278,7 @@ def _columns_understood(head: Head, columns: Columns, sample: Sample) -> Iterato
 
 
 def _written(role: str, columns: Columns, sample: Sample) -> Phrase:
-    """Return in words how the values of a declared column are written."""
+    """Return a phrase that says how the values of a declared column are written."""
     if role == Role.PERSON:
         return Phrase("one name for each person")
     if role == Role.CLOCK:

@@ -48,7 +48,7 @@ class Reading:
 class Question:
     """Something that the file leaves open; each answer is a declaration to try next.
 
-    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" mostly has no
+    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually has no
     answers; `field` then names the member of `Columns` that only the owner can state.
     """
 
@@ -73,7 +73,7 @@ class Understanding:
 
     Of the `rows` tried, `accepted` would be used, while `readable` also counts rows outside the
     study area, whatever their times. `whole` says whether these are all rows of the file.
-    `alternatives` are other declarations that accept more rows, the best first. `points` are some
+    `alternatives` are other declarations that accept more rows, best first. `points` are some
     positions, longitude first, both inside and outside the study area.
     """
 
@@ -108,7 +108,7 @@ class Understanding:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the understanding that `to_json` wrote."""
+        """Return the understanding from JSON written by `to_json`."""
         read = {
             "columns": Columns.from_json(document["columns"]),
             "projection": Phrase.from_json(document["projection"]),

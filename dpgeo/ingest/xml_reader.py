@@ -1,9 +1,9 @@
-"""GPX and KML reader that uses expat, event by event.
+"""GPX and KML reader that uses expat and handles one event at a time.
 
 A document type declaration is refused, and with it every entity that could refer to a file or grow
 without bound. Like a GeoJSON document, an XML document that is not well-formed is refused as a
-whole; `geojson_reader` gives the argument. Otherwise each point is one row, whatever the other
-points are.
+whole; `geojson_reader` gives the argument. Otherwise each point is one row, independent of the
+other points.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GPX_POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 
 
 class Points:
-    """Collector of a document's points; each subclass knows one format."""
+    """Collector of a document's points; each subclass handles one format."""
 
     def __init__(self) -> None:
         self.found: deque[Record] = deque()
@@ -61,10 +61,10 @@ class Points:
             self.text.append(text)
 
     def enter(self, attributes: dict[str, str]) -> None:
-        """Handle an element's attributes; `path` ends with the element's name."""
+        """Handle an element's attributes when it starts; `path` ends with the element's name."""
 
     def leave(self, text: str | None) -> None:
-        """Handle an element's text, or None for a text that is far too long."""
+        """Handle an element's text when it ends; `text` is None if it is far too long."""
 
 
 class GpxPoints(Points):

@@ -1,1 +1,1 @@
-"""Django app of background jobs: leases, progress, times shown to keys, outages."""
+"""Django app of background jobs: leases, progress, times shown to API keys, and outages."""

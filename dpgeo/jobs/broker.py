@@ -44,6 +44,6 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
 
 
 class Transport(filesystem.Transport):  # type: ignore[misc]
-    """kombu's filesystem transport, with `Channel` in place of its own."""
+    """kombu's filesystem transport, using `Channel` instead of kombu's own channel."""
 
     Channel = Channel

@@ -31,17 +31,17 @@ from django.core.checks import CheckMessage, Error, register
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 60.0
-"""Seconds for which a reading is used."""
+"""Seconds for which a reading is reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reading of the space that may still be used, reduced by a secret amount.
+    """A reading of the free space that may still be used, reduced by a secret amount.
 
-    `room` is in bytes; it is negative if less than the least free space is left. `low`, for
+    `room` is in bytes; it is negative if less than the least free space is left. `low`, shown by
     `/readyz`, means that `room` is less than the least free space. The readings of two processes
-    differ by at most that amount, so if one process is short of space, all processes read `low`.
-    `writable` is true if all folders are writable.
+    differ by at most that amount, so if one process is short of space, `low` is true in all
+    processes. `writable` is true if all folders are writable.
     """
 
     room: int

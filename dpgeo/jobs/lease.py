@@ -26,7 +26,7 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
-"""Seconds between renewals: a quarter of the lease, so that three renewals may fail."""
+"""Seconds between renewals: a quarter of the lease's length, so that three renewals may fail."""
 
 LONGEST_HOLD_SECONDS = 12 * 3600.0
 """Seconds after which the lease is no longer renewed, so that a hung worker is replaced."""
@@ -65,9 +65,7 @@ class JobLease:
         self.job_id = job_id
         self.token = token
         self.unstored_draw = False
-        """Whether noise has been drawn that is not stored yet, so that another attempt would draw
-        again.
-        """
+        """Whether noise has been drawn but not stored, so that another attempt would draw again."""
         self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
@@ -127,8 +125,8 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # The database may only be busy. The lease may then still be valid, and the next
-                    # renewal may succeed.
+                    # The database may only be busy. In that case, the lease may still be valid and
+                    # the next renewal may succeed.
                     logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()
@@ -185,7 +183,7 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
 
 
 def _postpone(lease: JobLease) -> None:
-    """Return a job to the queue as soon as the database is writable. Raises LeaseLost."""
+    """Return a job to the queue as soon as the database can be written. Raises LeaseLost."""
     while True:
         try:
             services.job_postpone(job_id=lease.job_id, lease=lease.token)

@@ -17,7 +17,7 @@ from dpgeo.phrases import Phrase
 
 
 class JobState(models.TextChoices):
-    """State of a job. API keys learn of its end only at certain fixed times, see `slots`."""
+    """State of a job. API keys learn that a job has ended only at certain fixed times (`slots`)."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -70,7 +70,7 @@ class Job(models.Model):
 
     @property
     def end_shown_at(self) -> datetime | None:
-        """Time at which API keys learn that the job has ended; None while the job has not ended."""
+        """Time at which API keys learn that the job has ended, or None if it has not ended."""
         return self.finished_at and slot_of(self.submitted_at, self.finished_at)
 
     @property

@@ -38,8 +38,9 @@ OF_SQLITE = {
     sqlite3.SQLITE_BUSY: Outage.DATABASE,
     sqlite3.SQLITE_LOCKED: Outage.DATABASE,
 }
-"""Outages by SQLite's primary result code. SQLite reports a full disk as an I/O error if its log
-cannot grow.
+"""Outages by SQLite's primary result code.
+
+SQLite reports a full disk as an I/O error if its log cannot grow.
 """
 
 OF_SQLSTATE = {
@@ -60,7 +61,7 @@ NO_SPACE = "No space left on device"
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """Return the outage that an error or one of its causes shows; None if there is none."""
+    """Return the outage that an error or one of its causes indicates, or None if there is none."""
     return next((each for link in _chain(error) if (each := _outage(link))), None)
 
 
@@ -73,7 +74,7 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # If the error was caused by SQLite's error or by one with a state, that cause decides.
+        # If the error's cause is an SQLite error or has an SQLSTATE code, that cause decides.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

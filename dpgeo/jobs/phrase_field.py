@@ -1,4 +1,4 @@
-"""Text column of phrases, which pages show in the reader's language."""
+"""Text column for phrases, which pages show in the reader's language."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ START = '{"template": '
 def read_phrase(text: str) -> Phrase:
     """Return a stored phrase, or for any other text a phrase that shows the text unchanged.
 
-    This never raises an error, because refunds depend on jobs, and so their rows must load whatever
-    their text is.
+    This never raises an error: refunds depend on job rows, which must load whatever their text is.
     """
     if not text.startswith(START):
         return Phrase.from_json(text)
@@ -35,7 +34,7 @@ def read_phrase(text: str) -> Phrase:
 def store_phrase(phrase: Phrase) -> str:
     """Return a phrase as JSON, or "" if it is empty.
 
-    If JSON cannot hold the phrase's values, the result is its English text.
+    If the phrase has values that JSON cannot represent, the result is its English text.
     """
     try:
         return json.dumps(phrase.to_json()) if phrase else ""

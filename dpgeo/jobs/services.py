@@ -33,7 +33,7 @@ LEASE = timedelta(seconds=60)
 """How long a lease lasts without renewal."""
 
 WAKE_AFTER = timedelta(seconds=15)
-"""Time after which the workers are offered an idle job again."""
+"""Time after which an idle job is offered to the workers again."""
 
 LONGEST_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of a job that waits in a long queue."""
@@ -55,7 +55,7 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Numbers of jobs that one round of the reaper woke and marked as failed."""
+    """Numbers of jobs that one round of the reaper woke, and that it marked as failed."""
 
     woken: int
     failed: int
@@ -74,7 +74,7 @@ def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) 
 
 
 def _log_queued(job: Job) -> None:
-    """Log the id of a request together with the id of the job that it queued."""
+    """Log a job's id together with the id of the request that queued it."""
     if "request_id" in get_contextvars():  # Commands at a terminal have no request.
         with bound_contextvars(job_id=str(job.pk)):
             logger.info("a job was queued")
@@ -175,7 +175,7 @@ def job_cancel(*, job: Job) -> None:
 
 
 def job_retry(*, job: Job) -> None:
-    """Queue a failed job again, if it was not refunded; it is not charged again.
+    """Queue a failed job again, provided that it was not refunded; it is not charged again.
 
     Raises Conflict if the job has not failed, was refunded when it failed, or has been queued again
     already.
@@ -216,8 +216,8 @@ def jobs_reap() -> Reaped:
 def _is_due(job: Job, now: datetime) -> bool:
     """Return whether to offer an idle job to the workers again, at doubling intervals.
 
-    With constant intervals, a long queue would fill the broker with messages about jobs that only
-    wait for a free worker.
+    With constant intervals, a long queue would fill the broker with messages about jobs that are
+    only waiting for a free worker.
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True
@@ -278,6 +278,6 @@ def _exhausted(job: Job) -> Phrase:
 
 
 def _stored_step(step: Phrase) -> str:
-    """Return a step as JSON if that fits in the column, else as English text cut to its length."""
+    """Return a step as JSON if that fits in the column, else as English text cut to fit."""
     stored = store_phrase(step)
     return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

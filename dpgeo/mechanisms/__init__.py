@@ -1,1 +1,1 @@
-"""Mechanisms, one file each, and their registry; no mechanism imports another."""
+"""Mechanisms, one per file, and their registry; no mechanism imports another."""

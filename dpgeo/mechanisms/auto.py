@@ -1,22 +1,24 @@
-"""Auto: a pilot measurement, counts in phases, and a surface inferred from all.
+"""Auto: a pilot measurement, counts in phases, and a surface inferred from all counts.
 
-Idea. First measure a rough total, which tells how much detail epsilon can resolve. Given that
+Idea. First measure a rough total, which shows how much detail epsilon can resolve. Given that
 total, count a grid with about as many squares as will stand out from the noise. Then count squares
-of different sizes: a square is split if the surface inferred so far expects more than a few noise
-scales in it. So squares are small where people crowd and large elsewhere. The squares of the last
-phase are the map of measured counts. The counts of all phases together give one surface of cells by
-empirical Bayes estimation: neighbouring squares help to tell how much of a noisy count is noise.
+of different sizes: a square is split if the surface inferred so far expects a count of more than a
+few noise scales in it. So squares are small where there are many people and large elsewhere. The
+squares of the last phase are the map of measured counts. The counts of all phases together give one
+surface of cells by empirical Bayes estimation: neighbouring squares help to tell how much of a
+noisy count is noise.
 
 Privacy argument. Every phase counts disjoint, public squares. Their counts are sums of the same
 bounded cells, with every cell in at most one square (`PrivateCounts.regroup`), and a privacy unit
 adds at most l to them in total. So measuring this vector of L1 sensitivity l with a share f of
 epsilon is (f epsilon)-differentially private. The squares, the share of epsilon and the label of a
-phase follow from public inputs and the noisy counts of earlier phases alone. Shares are chosen
+phase depend only on public inputs and the noisy counts of earlier phases. Shares are chosen
 after the pilot measurement, but always add up exactly to the declared unallocated epsilon
 (`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same on any
-two neighbouring datasets, and the odds of the sequence differ by at most the product of e^(f
-epsilon) over its phases, which is e^epsilon. The surface, the choice of squares and everything else
-is post-processing. Squares outside the study area are known to be empty and not counted.
+two neighbouring datasets, and the probability of the sequence changes by at most the product of
+the factors e^(f epsilon) of its phases, which is e^epsilon. The surface, the choice of squares and
+everything else is post-processing. Squares outside the study area are known to be empty and are not
+counted.
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
 LAST_SHARE. For range counts over location maps, the error of the inferred surface is 0.55 times
@@ -61,12 +63,14 @@ LAST_SHARE = Fraction(40, 100)
 """Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected total, in units of l/epsilon. Above MANY, squares of different sizes
-are chosen only once. Above VERY_MANY, a coarser grid is counted as well, because counts of large
-squares would otherwise be sums of many noisy counts."""
+"""Thresholds on the expected total, in units of l/epsilon.
+
+Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a coarser grid is
+counted as well, because counts of large squares would otherwise be sums of many noisy counts.
+"""
 
 PER_SQUARE = 40.0
-"""Average count per square at which the grid of equal squares aims, in units of l/epsilon."""
+"""Target for the average count per square in the grid of equal squares, in units of l/epsilon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Return masks of the squares that a phase counts, chosen by all counts so far.
+    """Return masks of the squares that a phase counts, chosen on the basis of all counts so far.
 
     `scale` is the phase's noise scale.
     """

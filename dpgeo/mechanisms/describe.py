@@ -1,7 +1,6 @@
 """Parameter tables in the mechanisms' documentation pages.
 
-Each table stands between two comments in docs/mechanisms/KEY.md; the rest of the page is
-handwritten.
+Each table is between two comments in docs/mechanisms/KEY.md; the rest of the page is handwritten.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def parameter_table(mechanism: Mechanism) -> str:
 
 
 def renew_table(page: str, mechanism: Mechanism) -> str:
-    """Return the text of a page with its parameter table renewed.
+    """Return the text of a page with its parameter table updated.
 
     Raises ValueError if the page lacks the two comments that enclose the table.
     """
@@ -44,7 +43,7 @@ def renew_table(page: str, mechanism: Mechanism) -> str:
 
 
 def describe(pages: Path) -> None:
-    """Renew the parameter tables in a folder of pages. Raises ValueError if a page is missing."""
+    """Update the parameter tables in a folder of pages. Raises ValueError if a page is missing."""
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
         if not page.exists():

@@ -3,11 +3,11 @@
 Idea. Spend a part of epsilon on noisy counts of fine cells. Divide the map by a kd-tree grown on
 these noisy counts, until the cells of each box differ only by noise. Spend the remainder on new
 counts of the boxes. A large quiet district is then one box with one draw of noise, while boxes are
-small where people crowd.
+small where there are many people.
 
 Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
 them (bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. The
-tree is grown on those noisy counts and public facts alone, so it is post-processing. Given this
+tree is grown only from those noisy counts and public facts, so it is post-processing. Given this
 tree, the boxes are public and disjoint. Their counts are sums of the same bounded cells, with every
 cell in at most one box (`PrivateCounts.regroup`), so a privacy unit adds at most l to them in
 total, and measuring them with epsilon2 is epsilon2-differentially private. By adaptive sequential

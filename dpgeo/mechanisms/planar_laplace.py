@@ -1,25 +1,25 @@
-"""Planar Laplace: reports perturbed by noise, and a density estimated from these.
+"""Planar Laplace: reports perturbed by noise, and a density estimated from them.
 
 Idea. Each report is published at a random position around its true one. Nearer positions are more
 likely: the probability density falls by a factor of e for every 1/epsilon metres. The density of
 the reports can be estimated from many such points by deconvolution, since the distribution of the
 noise is known.
 
-Privacy argument. The notion is geo-indistinguishability (Andres et al. 2013), not differential
+Privacy argument. The guarantee is geo-indistinguishability (Andres et al. 2013), not differential
 privacy of presence. Suppose that one privacy unit's reports x_i are moved to x'_i, and let h =
-level/radius be the epsilon per metre. The odds of any output change by at most exp(sum of h (d(x_i,
-x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the radius. The output shows
-that reports were made, and how many. With padding it shows only that a privacy unit is in the data;
-replacing a real report by a padding report changes the odds by at most exp(h D), where D is the
-distance across the area.
+level/radius be the epsilon per metre. The probability of any output changes by at most a factor of
+exp(sum of h (d(x_i, x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the
+radius. The output shows that reports were made, and how many. With padding it shows only that a
+privacy unit is in the data; replacing a real report by a padding report changes the probability by
+at most a factor of exp(h D), where D is the distance across the area.
 
 Positions are snapped to a public grid. Each is perturbed once, by `Meter.perturb` (the argument is
 in `privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`).
 The output is snapped, mapped into the area by a function of the output alone, and sorted. Snapping
 increases the distance between two positions by at most 1.5 steps of the grid, and a radius is 200
-steps: this is s. If a person has more reports than the contribution bound, which ones are kept
-depends on their times and, among reports with the same time or none, on fresh random words alone.
-So moving a report changes neither which reports are kept nor their number; nothing is refused.
+steps, which gives s. If a person has more reports than the contribution bound, which ones are kept
+depends only on their times and, among reports with the same time or none, on fresh random words.
+So moving a report changes neither which reports are kept nor their number, and nothing is refused.
 
 Published times are declared as such and not protected. The same holds for attributes declared
 public: neighbouring datasets differ only in the positions of reports, the values come from a
@@ -75,10 +75,10 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 LABEL = "reports"
 
 MOST_PADDED = 100
-"""Largest contribution bound that padding allows; it limits the number of padding reports."""
+"""Largest contribution bound with padding; it limits the number of padding reports."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
-"""Steps in seconds to which published times are rounded down, in UTC; None drops them."""
+"""Steps in seconds to which published times are rounded down, in UTC; None drops the times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
 
 
 def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) -> Perturbed:
-    """Perturb every report of a shard of the privacy units."""
+    """Perturb every report in a shard of the privacy units."""
     _attributes(params, view.domain)
     reports = view.positions(
         time_step=TIME_STEPS[params.time], attributes=params.attributes, shard=shard
@@ -230,7 +230,7 @@ def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelea
 
 
 def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
-    """Return `values` (n,), or an empty array if they are None."""
+    """Return `values` (n,), or an empty array if `values` is None."""
     return np.empty(0, dtype=dtype) if values is None else values
 
 

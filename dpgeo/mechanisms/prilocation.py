@@ -12,8 +12,9 @@ users, the clusters, and noisy counts of the bins.
 Privacy argument. The hierarchy, the number N of virtual users and the first centres are public.
 Every person is assigned to one of the N virtual users by an independent draw. So adding a person
 adds at most l records to one virtual user and reassigns nobody else, however many persons there are
-(`privacy.person_records`). No refusal depends on the data. Let E be the whole epsilon, divided into
-C for clustering, W for weights and R for replacement, with C + W + R = E:
+(`privacy.person_records`). Whether a request is refused never depends on the data. Let E be the
+whole epsilon, divided into C for clustering, W for weights and R for replacement, with
+C + W + R = E:
     - the rounds of k-means on records moved to their nearest places, and the counts of bins: C in
       equal parts, with joint sensitivity 3 l and sensitivity l (`privacy.vector_sums`; bins are
       disjoint);
@@ -24,9 +25,9 @@ loss is at most E/l.
 
 Utility. Noise adds about l/(2 W) spurious places to every bin of every virtual user. With E = 1,
 W = 1/4, l = 1 and 80 bins, each virtual user gets about 160 spurious places, while a person may
-have 16 real ones. The forecast states their number before anything is paid. If it is large, private
-clusters show the same hot spots far better. With p persons in the data, the probability that a
-person shares a virtual user with nobody is about e^(-p/N).
+have 16 real ones. The forecast states their number before any epsilon is spent. If it is large,
+private clusters show the same hot spots far better. With p persons in the data, the probability
+that a person is alone in a virtual user is about e^(-p/N).
 
 References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof is
 incomplete: noise on the objective protects no centre, candidates and sensitivity come from private
@@ -215,7 +216,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Return a warning if some visible units have a single place, so that nothing is hidden."""
+    """Return a warning if some visible units have a single place, which is then not hidden."""
     names = places.alone(params.hidden)
     if not names:
         return ()
@@ -229,7 +230,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Return a warning, with the advice to use private clusters, if many places will be spurious.
+    """Return a warning that recommends private clusters if many places will be spurious.
 
     `bins` is the largest possible number of bins.
     """
@@ -270,7 +271,7 @@ def _places(params: Params, domain: Domain) -> Places:
 def _blocks(area: StudyArea, cells: int) -> Places:
     """Return the blocks of a grid as places.
 
-    The result is cached, since a form's forecast needs it at each keystroke.
+    The result is cached, since the form requests a forecast at each keystroke.
     """
     return Places.of_cells(area, cells)
 

@@ -1,4 +1,4 @@
-"""PrivTree: a quadtree split where people are, with fresh counts of its leaves.
+"""PrivTree: a quadtree that is split where people are, with fresh counts of its leaves.
 
 Idea. Split a box into four if its noisy, biased count is large. Because the bias grows with the
 depth, one draw of noise per box is enough, however deep the tree becomes: crowded areas are split

@@ -9,7 +9,7 @@ same bounded cells, to which a privacy unit adds at most l in total. So a level'
 has L1 sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The
 epsilons of all levels are exact fractions that add up to epsilon, and by sequential composition the
 privacy losses add up. Squares outside the study area are empty by its public declaration and are
-not counted. Both methods of inference are post-processing; with `surroundings`, a map whose side is
+not counted. Both methods of inference are post-processing. With `surroundings`, a map whose side is
 not a power of two is embedded in a larger one, so that all squares of a level have the same size.
 
 Utility. A query uses few large squares and many small ones, so the epsilon of level d grows with d.
@@ -19,8 +19,8 @@ also improve large ones, and 2^(d/2) is better: over boxes of all sizes the erro
 128 x 128 cells and 9 % less with 512 x 512, whatever the data. The ratios of the shares are rounded
 to thousandths. Since the squares do not depend on the data, the standard errors of the reconciled
 counts are exact. With `inference = surroundings`, auto's empirical Bayes surface is computed from
-the same counts: its error is smaller where people are few compared with the noise, and about the
-same where they are many (docs/mechanisms/quadtree.md).
+the same counts: its error is smaller where counts are small compared with the noise, and about the
+same where they are large (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
@@ -139,7 +139,7 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of the smallest squares, before least squares reduces it."""
+    """Forecast the noise of the smallest squares, before least squares reduces the noise."""
     noise = DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell")
 

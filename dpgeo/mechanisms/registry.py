@@ -77,10 +77,10 @@ def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mechanisms_of(kind: Kind) -> list[str]:
-    """Return the keys of the mechanisms that release this kind of map."""
+    """Return the keys of the mechanisms that release a given kind of map."""
     return [key for key, mechanism in MECHANISMS.items() if mechanism.kind is kind]
 
 
 def kind_of(key: str) -> Kind | None:
-    """Return a mechanism's kind of map; None if the mechanism no longer exists."""
+    """Return a mechanism's kind of map, or None if the mechanism no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

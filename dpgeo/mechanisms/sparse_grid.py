@@ -1,6 +1,6 @@
 """Sparse grid: very fine cells, listed if their noisy counts reach a threshold.
 
-Idea. Nearly all cells of a grid of a thousand million cells are empty, and drawing noise for each
+Idea. Nearly all cells of a grid with a billion cells are empty, and drawing noise for each of them
 is neither possible nor useful. List the cells whose noisy counts reach a threshold T that few empty
 cells reach. Of the empty cells, draw only those that reach it.
 
@@ -11,12 +11,12 @@ private, and keeping those that reach the public threshold T is post-processing.
 draws exactly that distribution (`privacy.sparse_threshold`). Its time and memory grow with the
 number of cells that are occupied or listed. Cells outside the study area are empty by its public
 declaration and left out. The expected number of empty cells that are listed is known beforehand; if
-it is too large, the request is refused before anything is paid.
+it is too large, the request is refused before any epsilon is spent.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
 in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely
-listed. About a cell that is not listed, only one thing is known: its noisy count is below T. Sums
-over regions miss sparsely populated cells.
+listed. If a cell is not listed, all that is known is that its noisy count is below T. Sums over
+regions miss sparsely populated cells.
 
 References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
 histogram publication with thresholds, with the contribution bound l.
@@ -65,7 +65,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole of epsilon for the cells."""
+    """Declare the whole epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 

@@ -1,7 +1,7 @@
 """Measurements of quadtree nodes in phases, and the surface inferred from them.
 
-The mechanisms Auto and quadtree share this code. They decide which nodes are measured, and under
-which labels.
+The mechanisms Auto and quadtree share this code. The mechanisms decide which nodes are measured,
+and under which labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpgeo.spatial.grid import Grid
 
 
 class Survey:
-    """Measurer of a quadtree's nodes over a grid, which also stores the noisy counts.
+    """Measures the nodes of a quadtree over a grid and stores the noisy counts.
 
     The nodes of one measurement are disjoint, so every cell is in at most one of them, and their
     counts have the same sensitivity as the counts of cells (`PrivateCounts.regroup`).
@@ -50,7 +50,9 @@ class Survey:
         return counts
 
     def content(self) -> PhasedRelease:
-        """Return the release: all measurements, and the surface inferred from them."""
+        """Return the release, which consists of all measurements and the surface inferred from
+        them.
+        """
         surface = smooth(self.measurements, quiet(self.measurements, infer(self.measurements)))
         sizes = [len(phase) for phase in self._boxes]
         return PhasedRelease(

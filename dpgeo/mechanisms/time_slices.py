@@ -46,7 +46,7 @@ LABEL = "cell counts of all slices"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Public parameters of heatmaps by time."""
+    """Public parameters of time slices."""
 
     cells: int = param(
         32,

@@ -59,9 +59,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones by which contribution bounding ranks places.
+    """Return the zones, by whose popularity contribution bounding can rank places.
 
-    If a privacy unit is in too many zones, popular bounding keeps the most popular ones.
+    If a privacy unit is in more zones than the bound, popular bounding keeps the most popular ones.
     """
     return domain.layer(params.zones, Zones)
 

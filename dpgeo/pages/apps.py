@@ -5,5 +5,5 @@ class PagesConfig(AppConfig):
     name = "dpgeo.pages"
 
     def ready(self) -> None:
-        """Register the system check of another server's ground."""
+        """Register the system check of the settings for map tiles from another server."""
         from dpgeo.pages import outside_ground  # noqa: F401

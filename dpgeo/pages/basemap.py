@@ -1,7 +1,7 @@
-"""Basemap around a study area, with land from Natural Earth.
+"""Simple basemap around a study area, with land from Natural Earth.
 
-The land comes with the built frontend (`frontend/scripts/prepare-land.mjs`). Without it, maps have
-no coast, and nothing else changes.
+The land is part of the built frontend (`frontend/scripts/prepare-land.mjs`). Without it, maps show
+no coast, but everything else still works.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 
 SURROUNDINGS = 1.5
-"""How far the map extends beyond the study area on each side, in lengths of the area's
-longer side.
+"""Distance by which the map extends beyond the study area on each side.
+
+The unit is the length of the area's longer side.
 """
 
 DETAIL = 3000
 """Bends and islands smaller than the area's longer side divided by this number are left out."""
 
 PLAIN_DETAIL = 1000
-"""Value that replaces DETAIL for a map that only needs rough orientation."""
+"""Replaces DETAIL for a map that is only needed for rough orientation."""
 
 SOURCE_DETAIL = 2e-4
-"""Size in degrees below which the source has no bends, so that simplifying changes nothing."""
+"""Size in degrees below which the source has no bends, so finer simplification has no effect."""
 
 
 def basemap(area: StudyArea) -> dict[str, Any]:
-    """Return land, land inside the area, and coast, as GeoJSON in degrees.
+    """Return the land, the land inside the area, and the coast, as GeoJSON in degrees.
 
     "bounds" are the west, south, east and north limits of the map. Nothing here depends on private
     data.
@@ -63,7 +64,7 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
 
 
 def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
-    """Return west, south, east, north in degrees of all that the area's map may show."""
+    """Return west, south, east and north in degrees of everything that the area's map may show."""
     west, south, east, north = area.mercator_bounds
     reach = SURROUNDINGS * max(east - west, north - south)
     lon, lat = to_degrees([west - reach, east + reach], [south - reach, north + reach])
@@ -81,7 +82,7 @@ def _near_land(
     area: StudyArea,
     detail: int = DETAIL,
 ) -> NDArray[np.object_]:
-    """Return the polygons that reach into the bounds, simplified for the map."""
+    """Return the polygons that intersect the bounds, simplified for the map."""
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / detail
@@ -102,7 +103,7 @@ def _parts(shapes: Any, kind: str) -> list[Any]:
 
 
 def _to_geojson(shape: Any) -> dict[str, Any]:
-    # Five decimals of a degree are about a metre.
+    # Five decimals of a degree are a precision of about one metre.
     rounded = shapely.transform(shape, lambda degrees: np.round(degrees, 5))
     geometry: dict[str, Any] = json.loads(shapely.to_geojson(rounded))
     return geometry

@@ -1,6 +1,6 @@
 """Filters of the public catalogue, and the releases that match them.
 
-An invalid filter is ignored and reported, and never makes a page fail.
+An invalid filter is ignored and reported; it never makes a page fail.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Filters that a visitor has set; `misread` lists those that are invalid.
+    """The filters that a visitor has set; `misread` lists the names of invalid ones.
 
     `place` is the name of the place that `bounds` belong to, or "" for bounds that were given as
     numbers.
@@ -182,7 +182,7 @@ def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.d
         return None
     try:
         day = datetime.date.fromisoformat(text)
-        # The filter needs the following day, so that day must exist too.
+        # The filter also uses the following day, so that day must exist too.
         if day.year < datetime.MAXYEAR:
             return day
     except ValueError:
@@ -212,7 +212,7 @@ def _bounds(given: Mapping[str, str], misread: list[str]) -> Bounds | None:
 
 
 def _rounded(bounds: Bounds) -> Bounds:
-    """Round bounds outwards to three decimals, about 100 m, for short addresses."""
+    """Round bounds outwards to three decimals, about 100 m, to keep URLs short."""
     west, south, east, north = bounds
     return (
         math.floor(west * 1000) / 1000,

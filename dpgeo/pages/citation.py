@@ -1,4 +1,4 @@
-"""Citation of a release, its imprint on pictures, and comparable maps."""
+"""Citation of a release, the imprint on pictures of it, and comparable maps."""
 
 from __future__ import annotations
 
@@ -46,14 +46,12 @@ class Sharing:
     citation: str
     file_name: str
     card: str
-    """The address of the preview picture for links; "" for maps made before there was such a
-    picture.
-    """
+    """URL of the preview picture for links; "" for maps made before these pictures existed."""
     oembed: str
 
 
 def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing:
-    """Return the texts that identify a release elsewhere, from public facts alone."""
+    """Return texts for citing and reusing a release, from public facts alone."""
     address = page_address(request, release)
     publisher = release.dataset.organisation.name
     draft = gettext("draft")

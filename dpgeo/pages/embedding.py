@@ -1,4 +1,4 @@
-"""Embedded maps: the only pages that other sites may frame."""
+"""Embedded maps, the only pages that other sites may show in a frame."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ STILL_POLICY = "; ".join(
         "frame-ancestors *",
     ]
 )
-"""Content Security Policy for the embedded page without scripts."""
+"""Content Security Policy of the embedded page without scripts."""
 
 
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show a published map with its legend, but never a draft, whoever asks.
+    """Show a published map with its legend, but never a draft, even to its owner.
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
@@ -47,7 +47,7 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 @require_safe
 @xframe_options_exempt
 def still(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show the picture of a published map with its legend, for frames that run no scripts."""
+    """Show the static picture of a published map with its legend, for frames without scripts."""
     release = _shared(release_id)
     served = release.rules.served
     context = _context(request, release) | {"gone": not served}
@@ -57,7 +57,7 @@ def still(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def _shared(release_id: str) -> Release:
-    """Return a release as strangers see it. Raises Http404."""
+    """Return a release as anonymous visitors see it. Raises Http404."""
     try:
         return release_visible(AnonymousUser(), release_id)
     except Release.DoesNotExist:

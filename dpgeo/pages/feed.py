@@ -1,7 +1,7 @@
 """Atom feed of the published maps, newest first (RFC 4287).
 
-An entry's times are the day of publication, as on every public page: a time of day could tell how
-long a job took.
+An entry is dated only by the day of publication, as on every public page, because a time of day
+could reveal how long a job took.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 50
 
 EARLIEST = "1970-01-01"
-"""Day that a feed without entries states, because every feed must state one."""
+"""Date in a feed without entries, because Atom requires one."""
 
 
 @require_safe
 def feed(request: HttpRequest) -> HttpResponse:
-    """List the newest published maps, with what each promises."""
+    """List the newest published maps, each with its privacy promise."""
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     releases = list(releases_public()[:MOST_ENTRIES])
@@ -59,7 +59,7 @@ def _add_entry(root: ElementTree.Element, request: HttpRequest, release: Release
 
 
 def _add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> None:
-    # XML 1.0 cannot represent most control characters.
+    # XML 1.0 cannot represent most control characters, so leave them out.
     plain = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
     ElementTree.SubElement(parent, f"{{{ATOM}}}{name}", attributes).text = plain or None
 

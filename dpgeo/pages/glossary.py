@@ -1,6 +1,6 @@
-"""Glossary of the terms used here, for its page and for docs/glossary.md.
+"""Glossary of this project's terms, for its page and for docs/glossary.md.
 
-`python manage.py glossary` rewrites the document; a test compares it with this file.
+`python manage.py glossary` rewrites the document; a test compares it with this module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.utils.translation import override
 
 
 class Term(NamedTuple):
-    """A term, its meaning, and the plainer word on pages ("" if there is none)."""
+    """A term, its meaning, and the simpler word used on pages ("" if there is none)."""
 
     word: Promise | str
     meaning: Promise | str
@@ -295,7 +295,7 @@ INTRODUCTION = (
 
 
 def markdown() -> str:
-    """Return the text of docs/glossary.md, in English."""
+    """Return the text of docs/glossary.md, which is in English."""
     with override("en"):
         tables = [
             f"## {title}\n\n| term | meaning | on pages |\n|---|---|---|\n"

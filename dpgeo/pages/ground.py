@@ -1,6 +1,6 @@
-"""Ground under maps (tiles and searchable place names), served over HTTP.
+"""HTTP views of the site's base map: vector tiles and searchable place names.
 
-All of it is public.
+All of this data is public.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ KINDS = {
     "street": _("street"),
     "locality": _("place"),
 }
-"""Readable names for the kinds of places."""
+"""Names of the kinds of places, as shown to people."""
 
 
 @require_safe
@@ -87,7 +87,7 @@ def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> Ht
 
 @require_safe
 def places(request: HttpRequest) -> HttpResponse:
-    """Return the places whose names match `q`, the best first; nothing of it is logged."""
+    """Return the places whose names match `q`, best match first; the query is not logged."""
     text = request.GET.get("q", "")[:MOST_LETTERS]
     matches: list[tuple[Found, Region]] = []
     for region in regions(_folder()):
@@ -116,9 +116,10 @@ def outline(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 
 def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
-    """Return the ground under a study area, as the map's script needs it.
+    """Return the base maps of a study area in the form that the map's script needs.
 
-    That is the regions that touch it, or else the ground of another server, if there is one.
+    These are the installed regions that touch the area, or otherwise another server's base map, if
+    the operator has set one.
     """
     own = _regions_under(area)[:most]
     if not own and (outside := outside_ground()):
@@ -130,7 +131,7 @@ def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
 
 
 def outside_under(area: StudyArea) -> OutsideGround | None:
-    """Return the other server that browsers ask for the ground under a study area, if any."""
+    """Return the other server that browsers load a study area's base map from, if any."""
     outside = outside_ground()
     return None if outside is None or _regions_under(area) else outside
 

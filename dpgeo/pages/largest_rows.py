@@ -1,4 +1,4 @@
-"""Table rows with the largest counts of a layer."""
+"""Rows of the table with a layer's largest counts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.summary import counted, largest
 
 TABLE_ROWS = 20
-"""Rows of the table of the largest counts."""
+"""Number of rows in the table of the largest counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A large count of one box of cells, zone or cluster, with its margin of error.
+    """A large count of a box of cells, a zone or a cluster, with its margin of error.
 
-    `name` is empty for boxes of cells. `latitude` and `longitude` give the middle of the feature,
-    in degrees; they are None for zones, which have names.
+    `name` is empty for boxes of cells. `latitude` and `longitude` are the middle of the feature in
+    degrees; they are None for zones, which have names.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Row:
 
 
 def rows_of(layer: Layer, most: int = TABLE_ROWS) -> tuple[Row, ...]:
-    """Return the largest counts that stand out from the noise, largest first."""
+    """Return the largest counts that stand out from the noise, in descending order."""
     chosen = largest(layer, most).tolist()
     return tuple(_row(layer, index) for index in chosen)
 
@@ -47,7 +47,7 @@ def _row(layer: Layer, index: int) -> Row:
 
 
 def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
-    """Return latitude and longitude of a feature's middle; None for zones."""
+    """Return the latitude and longitude of a feature's middle; both are None for zones."""
     if isinstance(layer, PointLayer):
         return float(layer.latitude[index]), float(layer.longitude[index])
     if isinstance(layer, BoxLayer):
@@ -57,6 +57,6 @@ def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
 
 
 def _name(layer: Layer, index: int) -> str:
-    """Return a feature's name: the zone's name, or a cluster's unit and number."""
+    """Return the name of a zone, or the unit and number of a cluster."""
     columns = [layer.columns[key] for key in ("name", "unit", "cluster") if key in layer.columns]
     return ", ".join(str(column[index]) for column in columns)

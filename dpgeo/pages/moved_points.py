@@ -1,4 +1,4 @@
-"""What the public pages say about perturbed points."""
+"""Facts about perturbed points for the public pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """How points were perturbed.
+    """How the points of a release were perturbed.
 
     Noise moves half of the points by less than `near` metres, and 95 % by less than `far` metres.
     If `padded`, some points stand for invented reports. If `placed`, every point was moved once
@@ -41,7 +41,7 @@ class Moved:
 
 @singledispatch
 def moved_of(content: Content, released: Released, drawn_layers: Sequence[Layer]) -> Moved | None:
-    """Return how the points of a release were moved; None for content without points."""
+    """Return how the points of a release were perturbed; None for content without points."""
     return None
 
 

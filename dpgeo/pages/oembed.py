@@ -1,4 +1,4 @@
-"""oEmbed (oembed.com) endpoint, by which other sites embed a published map.
+"""oEmbed endpoint (oembed.com), which lets other sites embed a published map.
 
 Those sites turn a link to a map into the map itself.
 """
@@ -17,20 +17,20 @@ from dpgeo.artefacts import card
 from dpgeo.releases.selectors import release_public
 
 PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?(?:still/)?")
-"""Matches the address of a map in any language."""
+"""Matches the path of a map's page in any language."""
 
 WIDTH, HEIGHT = 800, 560
 """Usual size of an embedded map in pixels."""
 
 LEAST = 200
-"""Smallest width and height; a narrower map shows nothing."""
+"""Smallest width and height of an embedded map; anything smaller would be unreadable."""
 
 NOT_IMPLEMENTED = 501
 
 
 @require_safe
 def oembed(request: HttpRequest) -> HttpResponse:
-    """Describe the map at an address, but never a draft, whoever asks."""
+    """Return the oEmbed description of the map at an address, but never of a draft."""
     if request.GET.get("format", "json") != "json":
         return HttpResponse("Ask for format=json.", status=NOT_IMPLEMENTED)
     try:
@@ -72,7 +72,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
 
 
 def _size(request: HttpRequest, name: str, usual: int) -> int:
-    """Return the usual size, or a smaller one if the request sets a maximum. Raises ValueError."""
+    """Return the usual size, or less if the request sets a lower maximum. Raises ValueError."""
     text = request.GET.get(name, "")
     if not text:
         return usual

@@ -1,4 +1,4 @@
-"""Ground that browsers load from another server, where the operator allows it."""
+"""Base map that browsers load from another server, if the operator allows it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outside_ground() -> OutsideGround | None:
 
 @register()
 def check_outside_ground(**_: Any) -> list[CheckMessage]:
-    """Refuse an address that is not safe or not usable, and tiles without a credit."""
+    """Report a server address that is unsafe or unusable, and tiles without a credit."""
     try:
         read_settings()
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""An overview map of study areas, as numbers for an SVG without scripts."""
+"""Overview map of study areas, as numbers for an SVG that needs no scripts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 WIDTH, HEIGHT = 240, 150
-"""Size of the picture, in its own units."""
+"""Width and height of the picture, in its own units."""
 
 ROOM = 0.25
-"""Margin on each side, as a fraction of the longer side of the bounds of all areas."""
+"""Margin on each side, as a fraction of the longer side of the box around all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Least length that is assumed for the longer side of all areas to compute the margin, in Web
-Mercator metres.
-"""
+"""Lower limit, in Web Mercator metres, of the longer side that the margin is computed from."""
 
 SMALLEST = 7.0
-"""Smallest rectangle, so that it can be seen and clicked."""
+"""Smallest side of a rectangle, so that it can be seen and clicked."""
 
 Bounds = tuple[float, float, float, float]
 
@@ -43,7 +41,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The land as an SVG path, the study areas, and the one selected as filter."""
+    """The land as an SVG path, the study areas, and the one selected as a filter."""
 
     land: str
     areas: tuple[Rectangle, ...]
@@ -75,9 +73,9 @@ class _Frame:
 
 
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
-    """Draw study areas, each with the query string of its link, from public inputs alone."""
+    """Draw study areas, each with the query string of its link, from public inputs only."""
     frame = _frame([bounds for bounds, _ in areas])
-    # Draw the largest first, so that no rectangle covers a smaller one and makes it unclickable.
+    # Draw large rectangles first, so that they do not cover smaller ones and block clicks.
     placed = sorted(
         (frame.place(bounds, query) for bounds, query in areas),
         key=lambda box: -box.width * box.height,

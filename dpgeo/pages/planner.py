@@ -1,6 +1,6 @@
-"""Planner page, where anybody can plan tasks on a published map.
+"""Planner page, where anyone can plan tasks on a published map.
 
-No plan is stored.
+Plans are not stored.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from dpgeo.releases.selectors import releases_public
 PLANNABLE = sorted(
     (kind for kind in KINDS.values() if kind.cells), key=lambda kind: not kind.for_planning
 )
-"""Kinds of release with counts of people in cells, those made for planning first."""
+"""Kinds of releases with counts of people in cells; kinds made for planning come first."""
 
 MAPS_OFFERED = 50
 
 
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
-    """Show the page on which visitors enter tasks and see notifications and rewards."""
+    """Show the page where visitors enter tasks and see notifications and rewards."""
     campaign = _campaign(request)
     wanted = campaign.release_id if campaign else request.GET.get("release", "")
     offered = plannable()
@@ -61,7 +61,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 def plannable() -> list[Release]:
     """Return at most MAPS_OFFERED maps on which tasks can be planned.
 
-    Contour maps come first; within each kind, the newest come first.
+    Contour maps come first. Within each kind, the newest maps come first.
     """
     maps: list[Release] = []
     for kind in PLANNABLE:
@@ -70,7 +70,7 @@ def plannable() -> list[Release]:
 
 
 def _of_kinds(*kinds: Kind) -> QuerySet[Release]:
-    """Return the public maps of these kinds, except maps by time."""
+    """Return the public maps of the given kinds, except maps by time."""
     keys = [
         key
         for key, mechanism in MECHANISMS.items()

@@ -11,30 +11,30 @@ from dpgeo.core.guessing import COIN, MODERATE, STRONG
 from dpgeo.postprocess.profiles import Strip
 
 WIDTH, BASE, PEAK = 330, 118, 104
-"""Width, baseline and peak height of the picture with curves, in its own units."""
+"""Width, baseline and peak height of the drawing of curves, in its own units."""
 
 SCALE = 44.0
-"""Width of one noise scale in the picture."""
+"""Width of one noise scale in the drawing."""
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""Smallest distance at which two curves can be seen to differ."""
+"""Smallest distance at which two curves visibly differ."""
 
 SCALE_WIDTH = 340
-"""Width of the scale of right guesses, in its own units."""
+"""Width of the scale of correct guesses, in its own units."""
 
 LABEL, APART = 100, 110
-"""Width of its longest label, and the distance from which on two labels fit on one line."""
+"""Width of the longest label, and the distance at which two labels fit on one line."""
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
-"""Size of a chart of strips, in its own units, without the text below it."""
+"""Size of a chart of strips, in its own units, without the text below the chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """SVG paths of the distribution of a count, with one person and without.
+    """SVG paths of a noisy count's distribution, with and without one person's data.
 
-    At no point is one curve more than e^shift times as high as the other.
+    Nowhere is one curve more than e^shift times as high as the other.
     """
 
     without: str
@@ -44,7 +44,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One measurement's share of the cost, on a ruler of 1000 units with gaps."""
+    """A measurement's share of the cost, as a segment of a bar of 1000 units with gaps."""
 
     x: float
     width: float
@@ -53,7 +53,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart of strips: SVG paths of columns and intervals, and the position of 0."""
+    """A bar chart of strips: SVG paths of the bars and their intervals, and the position of 0."""
 
     columns: str
     intervals: str
@@ -61,7 +61,7 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Argument that `figures.degrees` needs for labels with enough decimals to tell them apart."""
+    """Argument for `figures.degrees` that gives labels enough decimals to differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A mark on the scale of right guesses, and how its label is anchored."""
+    """A mark on the scale of correct guesses, and the anchor of its label."""
 
     x: float
     anchor: str
@@ -84,12 +84,12 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Scale of right guesses, from this map and, if they are bounded, from all maps together."""
+    """Scale of correct guesses, from this map and, if bounded, from all maps together."""
 
     this: Mark
     together: Mark | None
     near: bool
-    """Whether the labels are so near each other that each needs a line of its own."""
+    """Whether the labels are so close together that each needs its own line."""
     width: int = SCALE_WIDTH
     moderate: int = SCALE_WIDTH * (STRONG - COIN) // (100 - COIN)
     weak: int = SCALE_WIDTH * (MODERATE - COIN) // (100 - COIN)
@@ -106,9 +106,9 @@ def curves(shift: float) -> Curves:
 
 
 def scale(this: int, together: int | None) -> Scale:
-    """Place two bounds on right guesses in 100 on a scale from a coin toss to certainty.
+    """Place two bounds on correct guesses, in per cent, on a scale from 50 to 100.
 
-    If the two labels would collide, the label for all maps is moved up by one line.
+    If the two labels would overlap, `near` is set, so that each gets its own line.
     """
     marks = [_mark(right) for right in (this, together) if right is not None]
     near = len(marks) > 1 and marks[1].x - marks[0].x < APART
@@ -122,7 +122,7 @@ def _mark(right: int) -> Mark:
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:
-    """Return bars side by side for `shares`, per cents that add up to 100."""
+    """Return adjacent bars for `shares`, percentages that add up to 100."""
     starts = [0.0, *accumulate(shares)]
     return [
         Bar(x=10 * start, width=max(1.0, 10 * share - 2.5), tone=index % 3)
@@ -131,7 +131,7 @@ def bars(shares: Sequence[float]) -> list[Bar]:
 
 
 def chart(strips: Sequence[Strip], sides: str) -> Chart:
-    """Draw strips, at least one, as columns with intervals; `sides` are "EW" or "NS"."""
+    """Draw at least one strip as bars with intervals; `sides` is "EW" or "NS"."""
     narrowest = min(each.high - each.low for each in strips)
     decimals = max(0, math.ceil(-math.log10(narrowest)))
     highest = max(max(each.value + each.margin for each in strips), 1.0)
@@ -158,11 +158,11 @@ def chart(strips: Sequence[Strip], sides: str) -> Chart:
 
 
 def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
-    """Return the positions of figures and margins on bars up to the highest upper end."""
+    """Return the positions of values and their margins on a scale up to the highest upper end."""
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """Return the position of a value; values that noise made negative are placed at 0."""
+        """Return a value's position; noise can make values negative, which are placed at 0."""
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

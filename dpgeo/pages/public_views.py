@@ -55,7 +55,7 @@ RAMPS = (
     ("ember", gettext_noop("Ember")),
     ("slate", gettext_noop("Grey")),
 )
-"""Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
+"""Keys (see `frontend/src/colour/ramps.ts`) and names of the available colour ramps."""
 
 
 _cards = TextCache()
@@ -63,13 +63,13 @@ _cards = TextCache()
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that readers can download."""
+    """A file that visitors can download."""
 
     file: ReleaseFile
     url: str
     layer: str
     spreadsheet: str = ""
-    """Address of the CSV file made for spreadsheets; "" for files other than CSV."""
+    """Address of the CSV file for spreadsheets; "" if there is none."""
 
 
 @require_safe
@@ -93,7 +93,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Return the catalogue's cards, one for each map, as HTML."""
+    """Return the HTML of the catalogue's cards, one for each map."""
 
     def write(release: Release) -> bytes:
         about = {"release": release, "summary": summary_of(release)}
@@ -107,7 +107,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show one map with its figures and files."""
+    """Show a map with its figures and files."""
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:
         public = release.rules.public
@@ -122,7 +122,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show how one map was made private, with each of its measurements."""
+    """Show how a map was made private, with each of its measurements."""
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:
         return {
@@ -137,7 +137,7 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def declarations(summary: Summary) -> list[tuple[str, str]]:
-    """Return titles and sentences on public layers and on the choice of the study area."""
+    """Return (title, text) pairs on the public layers and on the choice of the study area."""
     declared = []
     for layer, words in summary.public_layers:
         size = ngettext("{features} feature", "{features} features", layer["features"])
@@ -151,7 +151,7 @@ def declarations(summary: Summary) -> list[tuple[str, str]]:
 
 @require_safe
 def about_privacy(request: HttpRequest) -> HttpResponse:
-    """Explain to citizens what the maps promise."""
+    """Explain to the public what the maps promise."""
     context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
     return render(request, "public/about_privacy.html", context)
 
@@ -166,7 +166,7 @@ def about_words(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
-    """Return the land around a release's study area; see `basemap.basemap`."""
+    """Return the land and the base map around a study area; see `basemap.basemap`."""
     try:
         release = release_visible(request.user, release_id)
     except Release.DoesNotExist:
@@ -183,7 +183,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
 
 
 def gone_page(request: HttpRequest, gone: Gone, release: Release | None = None) -> HttpResponse:
-    """Show that a release is no longer available, and which one if `release` is given."""
+    """Show that a release is no longer available, with its details if `release` is given."""
     context = release_context(release) if release else {"section": "maps"}
     return render(request, f"public/gone/{gone.kind}.html", context, status=410)
 
@@ -196,7 +196,7 @@ def release_page(
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 
-    Raises Http404 for an unknown release, and likewise for a draft that the user may not see.
+    Raises Http404 for an unknown release and for a draft that the user may not see.
     """
     try:
         release = release_visible(request.user, release_id)
@@ -221,7 +221,7 @@ def release_page(
 
 
 def promises(release: Release, summary: Summary) -> dict[str, Any]:
-    """Return what can be guessed from this map and, after that, from all maps together."""
+    """Return what can be guessed from this map alone and from all maps together."""
     lifetime = lifetime_of(release.dataset, Unit(summary.unit), summary.noun)
     moved = summary.moved
     if moved:
@@ -242,7 +242,7 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def drawn_from(release: Release) -> dict[str, Any]:
-    """Return the address and size of a map's data, and its static picture."""
+    """Return the address and size of a map's data, and the address of its static picture."""
     sizes = dict(release.files.values_list("name", "size"))
     return {
         "array_url": file_url(release, map_array.NAME),
@@ -252,9 +252,9 @@ def drawn_from(release: Release) -> dict[str, Any]:
 
 
 def release_context(release: Release) -> dict[str, Any]:
-    """Return the common context of a release's pages.
+    """Return the template context that all of a release's pages share.
 
-    What is left of the budget is private and not included.
+    The remaining budget is private and therefore not included.
     """
     points = points_ledger(release.dataset.ledger)
     return {
@@ -270,7 +270,7 @@ def release_context(release: Release) -> dict[str, Any]:
 
 
 def downloads(release: Release, summary: Summary) -> list[Download]:
-    """Return the files for people, layer by layer.
+    """Return the files meant for people, layer by layer.
 
     The array of numbers that only the map's script reads is left out.
     """
@@ -288,7 +288,10 @@ def downloads(release: Release, summary: Summary) -> list[Download]:
 
 
 def spreadsheet_url(release: Release, file: ReleaseFile) -> str:
-    """Return the address of a layer's CSV file for spreadsheets, in the page's decimal sign."""
+    """Return the address of a layer's CSV file for spreadsheets; "" if there is none.
+
+    It uses the decimal sign of the page's language.
+    """
     layer = file.kind.layer
     if not layer or not file.name.endswith(csv.FORMAT.suffix) or file.size > MOST_BYTES:
         return ""

@@ -1,4 +1,4 @@
-"""Facts and figures of a release for the public pages, from its blob alone."""
+"""Facts and figures of a release for the public pages, read only from its blob."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import ground_square_kilometres
 
 BARS = 8
-"""Number of zones or clusters in the chart beside the map."""
+"""Number of zones or clusters in the chart next to the map."""
 
 FOR_EVER = None
-"""Timeout of cached summaries: they never expire, because a blob never changes."""
+"""Timeout of cached summaries, which never expire because a blob never changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class LayerName:
-    """A layer in the form that the map's layer switch needs."""
+    """A layer, described for the map's layer switch."""
 
     name: str
     title: str
@@ -65,12 +65,12 @@ class LayerName:
     look: str
     """Key of the layer's renderer in `frontend/src/layers/registry.ts`."""
     adds_up: bool
-    """Whether its features are shapes with counts, which can be summed over an area."""
+    """Whether the layer's features are shapes with counts, which can be summed over an area."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a chart with its margin of error: a slice of time, a zone or a cluster."""
+    """A bar in a chart, with its margin of error, for a slice of time, a zone or a cluster."""
 
     title: str
     value: float
@@ -83,8 +83,8 @@ class SpendLine:
     """One paid measurement; `share` is its part of the release's cost in per cent.
 
     `drawn` says whether the measurement drew noise; for counts, `scale` is the noise scale. A
-    measurement without drawn noise decided where to divide the map (`splits`), or replaced private
-    places by public ones (`choices`), or was paid for and not needed.
+    measurement that drew no noise decided where to divide the map (`splits`), replaced private
+    places by public ones (`choices`), or was paid for but not needed.
     """
 
     label: str
@@ -102,11 +102,11 @@ class SpendLine:
 class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
-    `size` is the number of features, and `standing` the number of features that stand out clearly.
-    `cell_metres` is 0 if there are no cells. `counted` says what the total counts, and `each` what
-    one count counts. `people` are the fewest and the most people that the total can stand for, if
-    the same people may be in several of its counts. If `listed`, counts below a threshold are
-    missing, so nothing is said of all features.
+    `size` is the number of features, and `standing` the number that stand out clearly from the
+    noise. `cell_metres` is 0 if there are no cells. `counted` says what the total counts, and
+    `each` what a single count counts. `people` is the smallest and the largest number of people
+    that the total can stand for, if the same people may be in several counts. If `listed`, counts
+    below a threshold are missing, so nothing is said about all features.
     """
 
     features: Features
@@ -147,12 +147,12 @@ class TotalLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The figures of one release; `unit` and `counting` are values of Unit and Counting."""
+    """Facts and figures of one release; `unit` and `counting` are values of Unit and Counting."""
 
     unit: str
     counting: str
     noun: str
-    """The owner's word for a row; "" where none was chosen."""
+    """The owner's word for a row; "" if the owner chose none."""
     promise: Promise
     """What can be guessed about a person from this map alone."""
     bound: int
@@ -160,12 +160,12 @@ class Summary:
     epsilon: Fraction
     mechanism: str
     kind: str
-    """The kind of release, as text."""
+    """The title of the kind of release."""
     software: str
     public_layers: tuple[tuple[LayerUsed, tuple[Phrase, ...]], ...]
-    """The public layers that it used, with sentences on where they come from."""
+    """The public layers used by the release, with sentences on where they come from."""
     area_chosen: list[Phrase]
-    """Sentences on how the study area was exchanged after the first upload."""
+    """Sentences on how the study area was chosen, and changed after the first upload."""
     square_kilometres: float
     layers: tuple[LayerName, ...]
     opening: Opening
@@ -173,28 +173,28 @@ class Summary:
     figures: Figures | None
     """Measured counts; None for releases without counts."""
     totals: tuple[TotalLine, ...]
-    """Bought totals of all the data; empty if none were bought."""
+    """Bought totals of all the data; empty if there are none."""
     scaling: Scaling | None
-    """How counts are scaled to one of the bought totals; None if they are not."""
+    """How counts are scaled to one of the bought totals; None if they are not scaled."""
     bands: tuple[Band, ...]
     """Contour bands, lowest first."""
     moved: Moved | None
     """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]
-    """Totals of the slices in maps by time, in the slices' order."""
+    """Total of each time slice, in the order of the slices; empty except for maps by time."""
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
-    """Profiles of a map of cells: from west to east, and from south to north."""
+    """Profiles of a map of cells, from west to east and from south to north."""
 
     @property
     def looks(self) -> str:
-        """Return the renderer of each layer, as JSON for the map's script."""
+        """Return the renderer key of each layer, as JSON for the map's script."""
         return json.dumps({layer.name: layer.look for layer in self.layers})
 
     @property
     def opens(self) -> str:
-        """Return what the map shows first, its unit and its classes, as JSON for the script."""
+        """Return the layer, unit and classes that the map shows first, as JSON for the script."""
         edges = {
             name: [float(f"{edge:.6g}") for edge in each]
             for name, each in self.opening.edges.items()
@@ -203,25 +203,25 @@ class Summary:
 
     @property
     def squares(self) -> tuple[LayerName, ...]:
-        """Return the layers to choose from on a map of squares: as counted, and smoothed."""
+        """Return the layers to choose from if all of them are grids; () if there is no choice."""
         alike = all(layer.look == CELLS.look for layer in self.layers)
         return self.layers if alike and len(self.layers) > 1 and not self.slices else ()
 
     @property
     def kinds_of_layers(self) -> tuple[LayerName, ...]:
-        """Return the layers of a map with several kinds of layers, the one shown first in front."""
+        """Return the layers to choose from on a map of mixed layers, the initial layer first."""
         if self.squares or self.slices or len(self.layers) == 1:
             return ()
         return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
 
     @property
     def can_add_up(self) -> bool:
-        """Whether there are counts that can be summed over an area that the reader draws."""
+        """Whether there are counts that can be summed over an area drawn by the reader."""
         return self.has_cells or any(layer.adds_up for layer in self.layers)
 
     @property
     def has_cells(self) -> bool:
-        """Whether boxes of cells were counted."""
+        """Whether cells or boxes of cells were counted."""
         return self.figures is not None and self.figures.cell_metres > 0
 
     @property
@@ -236,36 +236,36 @@ class Summary:
 
     @property
     def rows(self) -> str:
-        """The word for what rows are, in the plural, such as visits or reports."""
+        """The plural word for the rows of the data, such as "visits" or "reports"."""
         return noun_of(self.noun, REPORT if self.moved else VISIT).many
 
     @property
     def contour_word(self) -> str:
-        """The word for what is counted in the densities that contours show."""
+        """The word for what the contours' densities count, such as "people"."""
         return self.word(counted_in_sum(Counting(self.counting), self.bound))
 
     @property
     def promised_rows(self) -> str:
-        """The word for rows in the promise, in the plural."""
+        """The plural word for rows in the privacy promise."""
         return noun_of(self.noun, REPORT if self.moved else ROW).many
 
     def word(self, counted: Counted) -> str:
-        """Return the word for what a figure counts."""
+        """Return the word for what a number counts."""
         return self.rows if counted is Counted.VISITS else counted.value
 
     @property
     def total_lines(self) -> tuple[tuple[str, TotalLine], ...]:
-        """Return the bought totals, each with the word for what it is a number of."""
+        """Return the bought totals, each with the word for what it counts."""
         return tuple((self.word(line.counted), line) for line in self.totals)
 
     @property
     def scaled_word(self) -> str:
-        """The word for what scaled counts count."""
+        """The word for what the scaled counts stand for."""
         return self.word(self.scaling.counted) if self.scaling else self.rows
 
     @property
     def scales(self) -> str:
-        """Return how a map of squares is scaled, as JSON for the map; "" if it is not."""
+        """Return the scaling of a grid map as JSON for the map's script; "" if it is not scaled."""
         scaling = self.scaling
         if not scaling or not scaling.known or any(each.look != CELLS.look for each in self.layers):
             return ""
@@ -274,17 +274,17 @@ class Summary:
 
     @property
     def each_word(self) -> str:
-        """The word for what a single count counts."""
+        """The word for what a single count counts, such as "people"."""
         return self.word(self.figures.each) if self.figures else self.rows
 
     @property
     def total_word(self) -> str:
-        """The word for what a sum of counts counts."""
+        """The word for what the sum of all counts counts, such as "visits"."""
         return self.word(self.figures.counted) if self.figures else self.rows
 
     @property
     def shift_of_one(self) -> float:
-        """Return how far one privacy unit can shift a count, in units of its noise scale.
+        """Return how far one privacy unit can shift a count, in noise scales.
 
         A person who is counted in k cells of a box shifts the box's count by k.
         """
@@ -295,8 +295,9 @@ class Summary:
 
 
 FIELDS = 9
-"""Version of the summary's fields; increment it when they change, so that older cached summaries
-are not read.
+"""Version of the summary's fields.
+
+Increment it when the fields change, so that older cached summaries are ignored.
 """
 
 
@@ -315,7 +316,7 @@ def summary_of(release: Release) -> Summary:
 
 
 def summarise(released: Released) -> Summary:
-    """Compute the figures of a release from its blob alone."""
+    """Compute the summary of a release from its blob alone."""
     drawn_layers = layers(released)
     counts = [
         layer
@@ -378,7 +379,7 @@ def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Return the largest zones or clusters; none for cells, since these have profiles."""
+    """Return the largest zones or clusters; () for cells, which have profiles instead."""
     if isinstance(layer, BoxLayer):
         return ()
     return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])

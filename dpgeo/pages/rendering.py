@@ -14,13 +14,13 @@ from dpgeo.phrases import Phrase
 
 
 def say(what: Phrase | DpgeoError) -> str:
-    """Format a phrase in the page's language, with that language's number separators."""
+    """Format a phrase or an error in the page's language, with that language's separators."""
     phrase = what.phrase if isinstance(what, DpgeoError) else what
     return phrase.render(gettext, in_language)
 
 
 def script_words() -> dict[str, str]:
-    """Return translations of the scripts' English texts; nothing on English pages."""
+    """Return translations by English text for the scripts of the page; {} on English pages."""
     language = to_locale(get_language() or "en")
     return _catalogue_of_scripts(language)
 

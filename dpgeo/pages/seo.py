@@ -22,10 +22,10 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 MOST_ADDRESSES = 50_000
-"""Most addresses that a sitemap may list."""
+"""Largest number of addresses that a sitemap may list."""
 
 LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
-"""Fewest and most characters of a description that dataset search engines accept."""
+"""Shortest and longest description, in characters, that dataset search engines accept."""
 
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -35,7 +35,7 @@ UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
 
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """List the addresses of all public pages, and the publication day of each map."""
+    """List the addresses of all public pages, with the publication day of each map."""
     lines = [
         _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
     ]
@@ -51,7 +51,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """Ask crawlers to leave out computed answers and the desk, which is for members only."""
+    """Ask crawlers to skip the desk, the admin site and the OGC API."""
     desk = reverse("desk")
     shut = [desk, f"/*{desk}", reverse("admin:index"), reverse("ogc:landing")]
     lines = ["User-agent: *", *(f"Disallow: {each}" for each in shut)]
@@ -60,7 +60,7 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 
 def structured(request: HttpRequest, release: Release) -> SafeString:
-    """Return a release as schema.org Dataset in JSON-LD, safe in a script element."""
+    """Return a release as a schema.org Dataset in JSON-LD, safe inside a script element."""
     text = json.dumps(schema_org(request, release), ensure_ascii=False).translate(UNSAFE)
     return mark_safe(text)  # noqa: S308 - no character of it can end the element
 
@@ -134,7 +134,7 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
 def _description(release: Release) -> str:
     """Return a description of a release that is long enough for dataset search engines.
 
-    They leave out datasets with a description of fewer than 50 characters.
+    These ignore datasets whose description has fewer than 50 characters.
     """
     noise = release.notion == NotionChoice.PURE_DP
     kind = "differentially private" if noise else "geo-indistinguishable"
@@ -156,7 +156,7 @@ def _measured(release: Release) -> str:
 
 
 def page_address(request: HttpRequest, release: Release) -> str:
-    """Return the address of a release's page without a language, which identifies the release."""
+    """Return the address of a release's page without a language prefix, as its identifier."""
     path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
     return request.build_absolute_uri(path)
 

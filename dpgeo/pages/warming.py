@@ -1,4 +1,4 @@
-"""Warming of a new process, so that its first visitors need not wait."""
+"""Warm-up of a new process, so that its first visitors do not have to wait."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PAGES = ("catalogue", "release", "release_privacy", "embed", "about_privacy")
 def warm() -> None:
     """Load the land polygons, the translations, the URLs and the public pages' templates.
 
-    Loading takes more than a second of processor time. The database is not queried, because a
-    process must also start while the database is down.
+    This takes more than a second of processor time. The database is not queried, because a process
+    must be able to start while the database is down.
     """
     land_polygons(land_file())
     for code, _ in settings.LANGUAGES:

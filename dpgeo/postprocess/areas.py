@@ -1,4 +1,4 @@
-"""Composition of query regions from the measured regions of a release."""
+"""Covering of query regions with the measured regions of a release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Shapes = NDArray[np.object_]
 
 NEGLIGIBLE = 1e-9
-"""A share that differs from 0 or 1 by less than this is rounded to it.
+"""A share that differs from 0 or 1 by less than this is rounded.
 
 The limit is far above rounding errors, but far too small to change a count by one person.
 """
@@ -35,7 +35,10 @@ clipping shapes, because sums along a row would be too inaccurate.
 """
 
 MOST_PIECES = 900_000
-"""The most pieces into which grid lines may cut a request's outlines: about 0.2 s of CPU time."""
+"""Largest number of pieces that a request's outlines may be cut into by grid lines.
+
+This many pieces take about 0.2 s of CPU time.
+"""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -50,7 +53,7 @@ class Cover:
     `whole` maps each noise distribution to the number of whole regions measured with it. `total` is
     the sum of the noisy counts of all whole regions. The other arrays (n,) describe the partial
     regions: `values` holds their noisy counts, `rates` the rates of their noise, and `shares` the
-    fraction of each region's ground that lies inside the query region.
+    fraction of each region's ground area that lies inside the query region.
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -85,7 +88,7 @@ class Inferred:
 
 
 def ground_of(shapes: Shapes) -> NDArray[np.float64]:
-    """Return areas (n,) proportional to ground area, by an equal-area projection."""
+    """Return numbers (n,) proportional to ground area, using an equal-area projection."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
     )
@@ -99,7 +102,7 @@ def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> Shapes:
 
 
 def snapped(share: Shares) -> Shares:
-    """Round those shares (n,) that are within NEGLIGIBLE of 0 or 1."""
+    """Round the shares (n,) that are within NEGLIGIBLE of 0 or 1 to 0 or 1."""
     share = np.clip(share, 0.0, 1.0)
     share[share > 1 - NEGLIGIBLE] = 1.0
     share[share < NEGLIGIBLE] = 0.0
@@ -107,7 +110,7 @@ def snapped(share: Shares) -> Shares:
 
 
 def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
-    """Return the share (n,) of each shape's ground that its query region covers.
+    """Return the share (n,) of each shape's ground area that its query region covers.
 
     The i-th of the `shapes` (n,) belongs to the i-th of the `regions` (n,). Only ground in the
     study area counts. The time grows with the number of corners of each pair.
@@ -125,11 +128,11 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """Measured regions that are used in part, pooled over all query regions.
+    """Measured regions that lie only partly in a query region, for all query regions together.
 
     Each entry of the arrays (n,) describes one use of a measured region: the index `region` of the
     query region, the noisy count `value`, the index `noise` of its noise distribution, and the
-    `share` of its ground in the query region.
+    `share` of its ground area in the query region.
     """
 
     region: Ints
@@ -178,7 +181,7 @@ def covers_of(
 class Areas:
     """Base class for the measured regions of a release.
 
-    Where people are counted, `once` says whether each person counts at most once in each region.
+    If people are counted, `once` says whether each person counts at most once in each region.
     `complete` says whether every count was published, however small.
     """
 
@@ -201,7 +204,7 @@ def check_work(work: int, most: int) -> None:
 
 
 class Covering:
-    """Coverage of a grid's cells by query regions and by the study area."""
+    """Computes which cells of a grid are covered by query regions and by the study area."""
 
     def __init__(self, grid: Grid, area: StudyArea) -> None:
         self.grid, self.area, self.lines = grid, area, Lines(grid)
@@ -222,7 +225,7 @@ class Covering:
         return coverage(self.lines, edges_of(as_array([self.area.shape])), 1)
 
     def shares(self, covered: Coverage, regions: Shapes) -> Shares:
-        """Return the share (n,) of each touched cell's ground that its region covers.
+        """Return the share (n,) of each touched cell's ground area that its region covers.
 
         Only ground in the study area counts.
         """
@@ -242,7 +245,7 @@ class Covering:
         """Return the share (n,) of each box (n, 4) that its region covers.
 
         `region` (n,) holds, for each box, the index of its region in `regions`. To save time, each
-        region is first clipped to the row of boxes.
+        region is first clipped to the rows of the box.
         """
         rows = np.column_stack([region, boxes[:, :2]])
         rows, which = np.unique(rows, axis=0, return_inverse=True)
@@ -255,7 +258,7 @@ class Covering:
 class Cells(Areas):
     """Grid cells that each have one or several noisy counts.
 
-    Each array of `counts` holds one count for each of `cells`, which are ascending cell indices.
+    Each array in `counts` holds one count for each of `cells`, which are ascending cell indices.
     `cells` is None if every cell of the grid was counted.
     """
 
@@ -279,7 +282,7 @@ class Cells(Areas):
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions by cells; of a cell with several counts, all are added up."""
+        """Return the cover of each region by cells, with all counts of a cell added up."""
         times = len(self._counts)
         covered = self._covering.of(regions, times)
         number, known = self._numbers(covered.cell)
@@ -316,7 +319,7 @@ class Cells(Areas):
 
 
 class Boxes:
-    """Disjoint boxes (n, 4) of cells, with methods for the share of each that polygons cover."""
+    """Disjoint boxes (n, 4) of cells, and the share of each box that a polygon covers."""
 
     def __init__(self, grid: Grid, boxes: NDArray[np.integer[Any]], area: StudyArea) -> None:
         self._covering, self._image = Covering(grid, area), box_image(boxes, grid.shape)
@@ -325,7 +328,7 @@ class Boxes:
         top, _, left, _ = self.boxes.T
         self.anchors = top * grid.columns + left
         self.ground = self._whole_ground()
-        """The ground (n,) of each box that lies in the study area."""
+        """The ground area (n,) of each box within the study area."""
         whole = self.ground.copy()
         _, box, ground = self._touched(self._covering.of_area)
         self.ground[box] = ground
@@ -338,7 +341,7 @@ class Boxes:
         return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
 
     def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
-        """Return the covered cells, and the boxes that the outline of a region touches.
+        """Return the covered cells, and the boxes that a region's outline touches.
 
         The boxes are given by three arrays: the index of the region, the index of the box, and the
         share of the box that the region covers. The estimated work is multiplied by `weight`.
@@ -356,11 +359,11 @@ class Boxes:
         """Return all pairs of a polygon and a box that the polygon's outline touches.
 
         The three arrays hold, for each pair, the index of the polygon, the index of the box, and
-        the ground of the box that the polygon covers.
+        the covered ground area of the box.
         """
         pieces, edges, lines = covered.pieces, covered.edges, self._lines
         label = self._image[pieces.row, pieces.column].astype(np.int64)
-        # Join consecutive pieces of the same edge in the same box into one straight piece.
+        # Merge consecutive pieces of the same edge in the same box into one straight piece.
         change = (np.diff(pieces.edge) != 0) | (np.diff(label) != 0)
         first = np.concatenate([[0], np.flatnonzero(change) + 1])
         last = np.concatenate([first[1:] - 1, [len(label) - 1]])
@@ -378,9 +381,10 @@ class Boxes:
         return polygon, box, ground + self._to_the_left(covered, polygon, box)
 
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
-        """Return each box's ground (n,) to the right of the covered part of its left edge.
+        """Return the ground area (n,) of each box in front of the covered part of its left edge.
 
-        `_touched` adds the change that pieces of outline inside the box make to it.
+        This is the covered area if no outline crosses the box: the covered part of the left edge
+        times the width of the box. `_touched` adds the correction for the outline inside the box.
         """
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
         starts = np.searchsorted(
@@ -416,11 +420,11 @@ class Listed(Areas):
         self._before = np.concatenate([[0], np.cumsum(self._values)])
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return a cover of each region by the listed boxes."""
+        """Return the cover of each region by the listed boxes."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        # Count each box with the run that contains its first cell; then correct the boxes that an
-        # outline touches.
+        # First count each box whose first cell lies in a covered run, then correct the boxes that
+        # an outline touches.
         where, start, end = covered.runs
         anchors = self._boxes.anchors
         first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)

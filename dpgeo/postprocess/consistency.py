@@ -1,10 +1,10 @@
 """Hierarchical consistency of a tree's noisy counts, by least squares.
 
 The true count of a node is the sum of its children's true counts. If several levels were measured,
-each with independent noise of its own variance, the best linear unbiased estimate of all counts
-that keeps those sums is the generalised least-squares solution. On a tree it takes one pass up and
-one pass down, as in Hay, Rastogi, Miklau and Suciu 2010. Unlike theirs, the weights here are
-inverse variances, and the tree may have any shape and any set of measured nodes.
+each with independent noise and a variance of its own, the best linear unbiased estimate of all
+counts that preserves those sums is the generalised least-squares solution. On a tree it takes one
+pass up and one pass down, as in Hay, Rastogi, Miklau and Suciu 2010. Unlike theirs, the weights
+here are inverse variances, and the tree may have any shape and any set of measured nodes.
 
 Up. Let y be a node's noisy count, of variance v. Let z, of variance s, be the estimate of its count
 from the measurements at and below the node. Let C be the sum of its children's z, and W the
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEAST_VARIANCE = 1e-100
-"""Replaces a variance that vanishes in floating point, so that no quotient is 0/0."""
+"""Replaces variances that underflow to 0, so that no quotient is 0/0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ def _combine(
 ) -> None:
     """Compute z and s for inner nodes from y and v (see the module docstring), in place."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Compute both weights as quotients: 1 minus the other weight could lose all its digits.
+    # Compute both weights as quotients, because 1 minus the other weight could lose all digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]

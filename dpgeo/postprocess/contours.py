@@ -1,6 +1,6 @@
 """Density surfaces computed from noisy cells, and their contour lines and bands.
 
-This is post-processing of paid counts: choosing and drawing lines costs no privacy.
+This is post-processing of noisy counts: choosing and drawing lines costs no privacy.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ KERNEL = np.array([0.25, 0.5, 0.25])
 SQUARE_KILOMETRE = 1e6
 
 DECIMALS = 7
-"""Decimal places of coordinates in degrees: about a centimetre on the ground."""
+"""Decimal places of coordinates in degrees, enough for about a centimetre on the ground."""
 
 
 class Smoothing(StrEnum):
-    """Ways to compute the density surface from noisy cells."""
+    """Methods to compute the density surface from noisy cells."""
 
     NONE = "none"
     BLURRED = "blurred"
@@ -46,7 +46,7 @@ class Smoothing(StrEnum):
 
 
 class Spacing(StrEnum):
-    """Ways to choose the densities at which contour lines are drawn."""
+    """Methods to choose the densities at which contour lines are drawn."""
 
     NOISE = "noise"
     DOUBLING = "doubling"
@@ -63,8 +63,8 @@ def make_surface(
 
     `inside` (rows, columns) marks the cells that touch the study area. With NONE, the result is the
     nearest non-negative counts with the same total as the noisy counts. With BLURRED, each cell's
-    count is first spread over its neighbours inside. With INFERRED, noisy counts are shrunk towards
-    the values expected from their surroundings (`postprocess.surface`).
+    count is first spread over its neighbours in the study area. With INFERRED, noisy counts are
+    shrunk towards the values expected from their surroundings (`postprocess.surface`).
     """
     if smoothing is Smoothing.INFERRED:
         measurements = NodeMeasurements(padded(inside))
@@ -81,7 +81,7 @@ def make_surface(
 
 
 def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Spread each cell's value over the cell and its neighbours inside; the total is unchanged."""
+    """Spread each cell's value over itself and its neighbours inside, keeping the total."""
     weights = _convolved(inside.astype(np.float64))
     shared = np.divide(values, weights, out=np.zeros_like(values), where=inside)
     return np.where(inside, _convolved(shared), 0.0)
@@ -93,10 +93,10 @@ def line_values(
     """Return the densities (m,) per square kilometre at which to draw lines, in ascending order.
 
     There are at most `most` lines. With NOISE, the first line is the density that the noise of an
-    empty cell reaches with a probability of at most 1/1000, and each further line is twice the one
-    before. Otherwise the first line is `first`. With DOUBLING, each further line is twice the one
-    before; with EQUAL, lines are `first` apart. Lines above the highest point of the surface are
-    left out.
+    empty cell reaches with a probability of at most 1/1000, and each further line is at twice the
+    density of the one before. Otherwise the first line is `first`. With DOUBLING, each further line
+    is at twice the density of the one before; with EQUAL, lines are `first` apart. Lines above the
+    highest point of the surface are left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -140,7 +140,7 @@ def _generator(surface: Floats, grid: Grid) -> Any:
     """Return a contour generator for the density per square kilometre.
 
     The density is interpolated between the centres of cells. A border of empty cells around the
-    grid closes every line that would leave it.
+    grid closes every line that would otherwise leave the grid.
     """
     density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell
@@ -176,9 +176,9 @@ def _within(shapes: Sequence[Any], area: StudyArea, kind: type[Any]) -> NDArray[
         single = shapely.GeometryType.LINESTRING
     cut = np.empty(len(shapes), dtype=object)
     for index, shape in enumerate(shapes):
-        # A band that touches itself in a point is invalid and has to be repaired first.
+        # A band that touches itself at a point is invalid and must be repaired first.
         inside = shapely.intersection(shapely.make_valid(shape), area.shape)
-        # The intersection may contain points and lines along the study area's border; drop them.
+        # The intersection may contain points and lines along the study area's border, so drop them.
         parts = shapely.get_parts(shapely.get_parts(inside))
         same_kind = parts[shapely.get_type_id(parts) == single]
         cut[index] = shapely.orient_polygons(kind(list(same_kind)))

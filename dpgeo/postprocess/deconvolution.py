@@ -4,13 +4,13 @@ Idea. A report from fine cell j is published in fine cell i with a known probabi
 Laplace noise is added, then the point is truncated to the study area. Let p_j be the share of
 reports in fine cell j, and y the observed counts of published points. Expectation maximisation
 repeatedly multiplies p by A'(y / (A p)), where A' is the transpose of A and the division is
-elementwise (Agrawal and Aggarwal 2001; Richardson 1972 and Lucy 1974 in optics). Fine cells divide
-the cells of the result, for which the estimate is summed at the end.
+elementwise (Agrawal and Aggarwal 2001; Richardson 1972 and Lucy 1974 in optics). Fine cells
+subdivide the cells of the result, and the estimate is summed over them at the end.
 
-Kernel. Noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around.
+Kernel. Adding noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around.
 Truncation is then applied to each fine cell, so that edges and holes of the study area are accurate
 to one fine cell. In Web Mercator the ground size of a cell depends on latitude. Rows are therefore
-divided into bands, in each of which this size differs by less than BAND, and each band has its own
+divided into bands within which this size differs by less than BAND, and each band has its own
 kernel. Snapping points to a grid of a hundredth of the radius increases the noise variance by a
 factor of 1.0001 and is neglected.
 
@@ -42,7 +42,7 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 Floats = NDArray[np.float64]
 
 FINEST_SIDE = 768
-"""The most fine cells per row or column. With this many, an update takes a fraction of a second."""
+"""Largest number of fine cells per row or column; updates then take a fraction of a second."""
 
 FINE_SCALE = 1.0
 """Largest width of a fine cell, as a multiple of the noise scale.
@@ -53,7 +53,7 @@ FINEST_SIDE and MOST_FINE_CELLS take precedence and may make fine cells wider.
 MOST_FINE_CELLS = 4
 """Largest number of fine cells along the side of a cell of the result.
 
-If cells are much wider than the noise scale, more fine cells do not improve the estimate.
+If cells are much wider than the noise scale, more fine cells would not improve the estimate.
 """
 
 TAIL = 1e-3
@@ -65,7 +65,7 @@ BAND = 0.01
 MOST_UPDATES = 150
 
 MORE = 2
-"""Number of updates made with all points, as a multiple of the best number with half of them."""
+"""Number of updates made with all points, as a multiple of the best number for half of them."""
 
 PATIENCE = 6
 """Fitting stops after this many updates in a row fail to raise the other half's likelihood."""
@@ -82,10 +82,10 @@ class Recovered:
 class Channel:
     """Linear map A of distributions over fine cells: planar Laplace noise, then truncation.
 
-    `fine` is a grid of fine cells that covers the same ground as `grid`, with `factor` fine cells
-    along the side of each cell. `margin` is the width, in fine cells, of the frame around `fine`
-    that noise can reach before truncation. `staying` (rows, 1) is the probability that a report far
-    from the study area's edges is published in its own fine cell.
+    `fine` is a grid of fine cells over the same frame as `grid`, with `factor` fine cells along the
+    side of each cell. `margin` is the width, in fine cells, of the frame around `fine` that noise
+    can reach before truncation. `staying` (rows, 1) is the probability that a report far from the
+    study area's edges is published in its own fine cell.
     """
 
     def __init__(
@@ -107,7 +107,10 @@ class Channel:
         self._target = self._published_cells(area, noise, side)
 
     def forward(self, density: Floats) -> Floats:
-        """Return A p: the expected published points in each fine cell, in the fine grid's shape."""
+        """Return A p: the expected number of published points in each fine cell.
+
+        `density` and the result have the shape of the fine grid.
+        """
         spread = np.zeros(self._shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
             band = np.zeros(self._shape)
@@ -150,7 +153,7 @@ class Channel:
     def _published_cells(
         self, area: StudyArea, noise: PlanarLaplace, side: int
     ) -> NDArray[np.int64]:
-        """Return, for each cell of the framed grid, the fine cell that truncation maps it to."""
+        """Return the fine cell to which truncation maps each cell of the framed grid."""
         centre = np.arange(side) - self.margin + 0.5
         x = self.fine.west + centre * self.fine.cell
         y = self.fine.north - centre * self.fine.cell
@@ -180,8 +183,8 @@ def recover(
 ) -> Recovered:
     """Estimate the density of the unperturbed reports from published points (n,) in degrees.
 
-    The density sums to the number of points. `prior` is a public density of the grid's shape from
-    which the iteration starts; None starts from a uniform density.
+    The estimate sums to the number of points. The iteration starts from `prior`, a public density
+    of the grid's shape, or from a uniform density if it is None.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
@@ -202,7 +205,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Return a fine-grid density after one EM update from the observed counts; it sums to 1."""
+    """Return a fine-grid density, which sums to 1, after one EM update from the observed counts."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -216,7 +219,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return how many updates with `fitted` maximise the likelihood of `watched`."""
+    """Return the number of updates with `fitted` that maximises the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -237,7 +240,7 @@ def _start(channel: Channel, prior: Floats | None) -> Floats:
     density = channel.inside.astype(np.float64)
     if prior is not None:
         repeated = np.repeat(np.repeat(prior, channel.factor, axis=0), channel.factor, axis=1)
-        # An update multiplies, so a cell that starts at 0 would stay at 0.
+        # Updates are multiplicative, so a cell that starts at 0 would stay at 0.
         density *= np.maximum(repeated, prior.max() * 1e-3)
     return np.asarray(density / density.sum(), dtype=np.float64)
 
@@ -250,7 +253,7 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return a mask (n,) of about half of the points.
 
-    It is one bit of a hash of the point's index (SplitMix64).
+    A point's entry is one bit of a hash of its index (SplitMix64).
     """
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -264,7 +267,7 @@ def _factor(grid: Grid, noise: PlanarLaplace) -> int:
 
 
 def _metres(grid: Grid, row: float) -> float:
-    """Return the side length, in metres on the ground, of the cells in a row."""
+    """Return the side length of the cells in a row, in metres on the ground."""
     latitude = to_degrees(0, grid.north - row * grid.cell)[1]
     return grid.cell * ground_scale(float(latitude))
 
@@ -274,12 +277,12 @@ def _least_metres(grid: Grid) -> float:
 
 
 def _bands(grid: Grid) -> list[slice]:
-    """Return ranges of rows in each of which the ground size of cells differs by less than BAND."""
+    """Return ranges of rows within which the ground size of cells differs by less than BAND."""
     sizes = np.log([_metres(grid, row + 0.5) for row in range(grid.rows)])
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # Rows with equal cell sizes north and south of the equator fall into two bands, which does no
+    # Rows with equal cell sizes north and south of the equator end up in two bands, which does no
     # harm.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
@@ -290,7 +293,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
     The array has 2 * reach + 1 rows and columns; its middle entry is the probability of no
     displacement. Origin and destination cells are divided into parts that are small compared with
-    the noise scale. The density of the noise is averaged over all pairs of an origin part and a
+    the noise scale. The noise density is averaged over all pairs of an origin part and a
     destination part.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
@@ -307,7 +310,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the least number >= `least` with no prime factor above 5, so that FFTs are fast."""
+    """Return the smallest number >= `least` with no prime factor above 5, which makes FFTs fast."""
     number = least
     while True:
         cofactor = number

@@ -2,10 +2,10 @@
 
 Every true count x has a noisy count y, with Laplace noise of scale b, and a guess mu from its
 surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and gamma distributions with
-the shapes SHAPES and the means mu times a power of two, since guesses may be far off. The weights
-of the mixture are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to all counts
-with similar mu/b, and smoothed over neighbouring bins of mu/b. Every count then has a posterior
-mean and variance.
+the shapes SHAPES and means that are mu times powers of two, since guesses may be far off. The
+weights of the mixture are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to
+all counts with similar mu/b, and smoothed over neighbouring bins of mu/b. This gives every count a
+posterior mean and variance.
 
 All quantities are in units of b. Integrals over x are sums over the grid `x`. Noisy values are
 binned on the grid `y`, and posterior moments are interpolated between its points.
@@ -24,21 +24,21 @@ Floats = NDArray[np.float64]
 
 SHAPES = (0.7, 3.0, 15.0)
 RATIOS = 2.0 ** np.arange(-6, 10)
-"""Means of the gamma distributions as multiples of the guess."""
+"""Means of the gamma distributions, as multiples of the guess."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
 """Limits of the means of the gamma distributions, in units of b.
 
-The point mass at 0 stands for means below the range; means above it lie beyond the grid.
+Means below the range are represented by the point mass at 0; means above it lie beyond the grid.
 """
 
 CLEAR = 35.0
-"""A noisy count above CLEAR * b is left unchanged and keeps the variance of its noise, 2 b^2."""
+"""Noisy counts above CLEAR * b are left unchanged and keep the variance of their noise, 2 b^2."""
 
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""With fewer counts than this, the weights keep their initial values instead of being fitted."""
+"""With fewer counts than this, the weights are not fitted but keep their initial values."""
 
 PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""
@@ -92,7 +92,7 @@ def posterior(values: Floats, guesses: Floats) -> Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Model:
-    """Tables that are the same for all counts.
+    """Tables shared by all counts.
 
     For each bin of guesses and each component of the mixture, `priors` (guesses, components, x)
     holds the distribution of the true count, and `chances` (guesses, components, y) that of the
@@ -140,7 +140,7 @@ class _Model:
         return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
 
     def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """Return the number of values in each bin (guesses, y), with 0 in the last bins of y.
+        """Return the number of values in each bin (guesses, y), with the last bin of y set to 0.
 
         `row` holds, for each value, the bin of its guess.
         """
@@ -189,7 +189,7 @@ def _model() -> _Model:
 
 
 def _components(guess: float, x: Floats) -> Floats:
-    """Return the components (components, x) for a guess: the mass at 0, then the gammas."""
+    """Return the mixture components (components, x) for a guess: the mass at 0, then the gammas."""
     components = [np.where(x == 0, 1.0, 0.0)]
     for shape in SHAPES:
         for ratio in RATIOS:

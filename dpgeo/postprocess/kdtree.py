@@ -14,8 +14,8 @@ Whether a box is split. It is split on *evidence* that noise alone does not expl
   three standard deviations above the expected variance of n Laplace draws, whose kurtosis is 6; or
 - the best of m splits gains more than 2 v1 (ln m + 3), where a split chosen beforehand would gain
   v1 times a chi-square of one degree of freedom.
-It is also split on *suspicion*, where noise could hide an important imbalance. Sums of many cells
-are so noisy that they may not show half a city, while a fresh total for each half adds little
+It is also split on *suspicion*, if noise could hide an important imbalance. Sums of many cells
+are so noisy that they may miss half a city, while a fresh total for each half adds little
 noise. For a split of a box into shares f and 1 - f of its cells, let d = S1 - f S be the
 observed imbalance, T the expected total of the box, t^2 = 4 f (1 - f) (0.2 T)^2 the prior variance
 of the imbalance, v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 + v). The expected
@@ -24,7 +24,7 @@ box's fresh total, the box is split in the middle. The expected total of the roo
 max(S, 0) + sqrt(n v1). The first child's expected total is f T + k d; the second child's is the
 remainder of T. Neither may fall below the smaller of two values: its even share of T, and
 0.75 sqrt((1 - k) t^2), which is three quarters of the standard deviation that the noise leaves.
-Without this limit, a half that the noise made look empty would never be suspected again, however
+Without this limit, a half that looks empty because of noise would never be suspected again, however
 many people are in it.
 
 The constants 0.2, 4 and 3 (in the gain) were chosen on generated maps (mixtures, cascades, roads,
@@ -52,7 +52,7 @@ CUTS_AT_ONCE = 1 << 17
 """Number of candidate splits evaluated at a time, so that arrays stay in the processor's cache."""
 
 FITS = 2.0**62
-"""A sum that is below this in floating point fits in 63 bits, whatever the rounding error."""
+"""If a floating-point sum is below this, the exact sum fits in 63 bits."""
 
 GAIN_MARGIN = 3.0
 IMBALANCE = 0.2
@@ -64,8 +64,8 @@ WORTH = 4.0
 class Rule:
     """Rule for when to split a box.
 
-    `cell_variance` is the noise variance of a cell, `total_variance` that of a box's fresh total.
-    Without `suspicion`, only the first kind of evidence leads to a split, as in DPCube.
+    `cell_variance` is the noise variance of a cell, and `total_variance` that of a box's fresh
+    total. Without `suspicion`, only the first kind of evidence leads to a split, as in DPCube.
     """
 
     cell_variance: float
@@ -102,7 +102,8 @@ class _Tables:
 class _Level:
     """Boxes (k, 4) of one level of the tree.
 
-    The arrays (k,) `size`, `total` and `expected` hold n, S and T of the module docstring.
+    The arrays (k,) `size`, `total` and `expected` hold n, S and T, as defined in the module
+    docstring.
     """
 
     boxes: Boxes
@@ -190,7 +191,7 @@ def grow_kdtree(
 
     `cells` holds noisy counts (rows, columns); cells that are not `inside` are ignored. A box is
     (first row, row after the last, first column, column after the last). Every box contains at
-    least one inside cell; if no cell is inside, one box covers the whole grid.
+    least one inside cell; if no cell is inside, a single box covers the whole grid.
     """
     if not inside.all():
         cells = np.where(inside, cells, 0)
@@ -255,7 +256,10 @@ def _join(chunks: list[_Level]) -> _Level:
 
 
 def _cut(tables: _Tables, level: _Level, rule: Rule, leaves: list[Boxes]) -> _Level:
-    """Split boxes by the rule: return the halves, and add boxes that stay whole to `leaves`."""
+    """Split the boxes that the rule says to split, and return their halves.
+
+    Boxes that stay whole are added to `leaves`.
+    """
     cuts = _all_cuts(tables, level)
     best, gain = _best_cut(cuts, level)
     chosen = _uneven(tables, level, rule)
@@ -279,7 +283,7 @@ def _all_cuts(tables: _Tables, level: _Level) -> _Cuts:
     run = np.repeat(np.arange(len(starts)), runs.length)
     lines = np.arange(len(run)) - starts[run] + 1
     box = run >> 1
-    # Most boxes lie wholly inside the study area. In these, all cells count, so no lookup is
+    # Most boxes lie entirely inside the study area. All of their cells count, so no lookup is
     # needed.
     size = (lines * runs.breadth[run]).astype(np.float64)
     partly = np.flatnonzero((level.size < _areas(level.boxes))[box])
@@ -301,9 +305,9 @@ def _areas(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
-    """Return the index of each box's valid split with the greatest score, the first in a tie.
+    """Return the index of each box's valid split with the greatest score, or the first in a tie.
 
-    Scores are not negative.
+    Scores must not be negative.
     """
     score = np.where(cuts.valid, score, -1.0)
     greatest = np.maximum.reduceat(score, cuts.starts)
@@ -313,7 +317,7 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """Return each box's best split, and by how much it reduces the sum of squared deviations."""
+    """Return each box's best split, and its reduction of the sum of squared deviations."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -322,7 +326,7 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """Return each box's most balanced split.
+    """Return each box's most balanced split, preferring splits across the longer side.
 
     The score is the number of inside cells in the smaller half, doubled for splits across the
     longer side.
@@ -343,7 +347,10 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return, for each box's split, T of the half before it and the expected squared imbalance."""
+    """Return the expected total of each box's first half, and the expected squared imbalance.
+
+    Both are defined in the module docstring.
+    """
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)

@@ -2,7 +2,7 @@
 
 The nodes of level l form an array (2^l, 2^l), see `pyramid`. A node's size is the number of its
 cells that touch the study area. If a node was measured several times, its counts are averaged with
-weights of inverse variance. A *leaf* is a measured node below which nothing was measured. Nodes
+inverse-variance weights. A *leaf* is a measured node below which nothing was measured. Nodes
 outside the study area are known to be empty: their size, value and variance are 0.
 """
 
@@ -20,9 +20,9 @@ Masks = list[NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Estimates of every node at or above the leaves, by level; 0 below the leaves.
+    """Estimates for every node at or above the leaves, by level; 0 below the leaves.
 
-    `variance` is the variance of a node's estimate that uses only the counts at and below the node.
+    `variance` is the variance of the estimate that uses only the counts at and below the node.
     """
 
     value: list[Floats]
@@ -30,10 +30,10 @@ class Tree:
 
 
 class NodeMeasurements:
-    """All measurements so far of the quadtree nodes over a square of 2^depth by 2^depth cells."""
+    """All measurements made so far of quadtree nodes over 2^depth by 2^depth cells."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
-        """Start without measurements.
+        """Create an object without measurements.
 
         `inside` (2^depth, 2^depth) marks the cells that touch the study area.
         """
@@ -64,7 +64,7 @@ class NodeMeasurements:
             start = end
 
     def leaves(self) -> Masks:
-        """Return, for each level, the mask of its nodes that are leaves."""
+        """Return the masks of the nodes that are leaves, one mask per level."""
         measured_below = np.zeros_like(self.inside)
         leaves: Masks = []
         for level in range(self.depth, -1, -1):
@@ -76,16 +76,16 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the Laplace scale of each node's combined counts, 0 for unmeasured nodes."""
+        """Return the Laplace scale of each node's combined counts, and 0 for unmeasured nodes."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
         """Reconcile the tree by least squares, given the values and variances of the leaves.
 
-        Going up, each node's own count is combined with the sum of its children, with weights of
-        inverse variance. Going down, the difference between a node's estimate and the sum of its
-        children is divided among the children in proportion to their variances (Hay et al. 2010,
-        here for unequal variances).
+        Going up, each node's own count is combined with the sum of its children, using
+        inverse-variance weights. Going down, the difference between a node's estimate and the sum
+        of its children is divided among the children in proportion to their variances (Hay et al.
+        2010, here for unequal variances).
         """
         values, variances, sums, sum_variances = self._upwards(leaves, value, variance)
         best = [values[0]]
@@ -122,7 +122,7 @@ class NodeMeasurements:
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """Return, for each cell, the number of its leaf, from 1, or 0 outside the study area."""
+        """Return the number of each cell's leaf, counted from 1; 0 outside the study area."""
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:
@@ -145,6 +145,6 @@ class NodeMeasurements:
 
 
 def pooled_any(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the nodes one level up that have a chosen child."""
+    """Return a mask of the nodes, one level up, that have a chosen child."""
     side = len(chosen) // 2
     return np.asarray(chosen.reshape(side, 2, side, 2).any(axis=(1, 3)))

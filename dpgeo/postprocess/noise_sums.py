@@ -29,13 +29,16 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
-"""Fewest and most quadrature panels, and nodes per panel: at least ten nodes per wave."""
+"""Fewest and most quadrature panels, and nodes per panel.
+
+They give at least ten nodes per wave of the integrand.
+"""
 
 LEAST_LOG = 30.0
-"""Where -ln phi exceeds this, phi is treated as 0."""
+"""If -ln phi exceeds this, phi is treated as 0."""
 
 FEW = 1000
-"""If more than this many terms have equal noise, their number is rounded up to three digits."""
+"""If more terms than this have equal noise, their number is rounded up to three digits."""
 
 
 Spreads = Sequence[tuple[float, int]]
@@ -44,7 +47,7 @@ Spreads = Sequence[tuple[float, int]]
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
     """Return the smallest m such that |sum of the noises| <= m with probability at least 95 %.
 
-    `terms` maps each noise distribution to the number of terms that have it.
+    `terms` maps each noise distribution to its number of terms.
     """
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
@@ -93,7 +96,7 @@ def _quadrature(
     last = _last_node(spreads)
     waves = 2.2 * deviation * last / (2 * math.pi)  # m is at most 2.12 standard errors
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
-    # Panels widen outwards, since the integrand is steep near 0.
+    # Panels get wider outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, panels + 1) ** 2
     x, w = _rule()
     half = np.diff(edges)[:, None] / 2
@@ -123,7 +126,7 @@ def _last_node(spreads: Spreads) -> float:
 
 
 def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
-    """Return, for each noise, 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms that have it.
+    """Return 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms for each noise distribution.
 
     In floating point the quotient is 0 for rates above 700, which stand for no noise.
     """

@@ -1,11 +1,11 @@
-"""Projection of noisy counts to the nearest non-negative counts of the same total.
+"""Projection of noisy counts to the nearest non-negative counts with the same total.
 
 Noise makes some counts negative. Setting each of these to 0 would inflate every sum, since counts
 with positive noise would stay. So all counts are projected together: of all y >= 0 with the same
 sum as the noisy counts x (or the sum 0 if that is negative), the projection minimises the sum of
 (x_i - y_i)^2/v_i, where v_i is the variance of x_i. The Karush-Kuhn-Tucker conditions give
     y_i = max(x_i - v_i t, 0)
-with the unique t >= 0 that keeps the sum. This is post-processing of paid counts: it costs no
+with the unique t >= 0 that preserves the sum. This is post-processing of noisy counts: it costs no
 privacy.
 """
 
@@ -29,8 +29,8 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     positive = np.flatnonzero(values > 0)
     ratio = values[positive] / variance[positive]
     order = positive[np.argsort(-ratio, kind="stable")]
-    # Here t is (sum of counts - total) / (sum of variances), taken over the k counts with the
-    # largest ratios, provided that exactly these counts stay positive.
+    # t is (sum of counts - total) / (sum of variances), taken over the k counts with the largest
+    # ratios of count to variance, provided that exactly these counts stay positive.
     cut = (np.cumsum(values[order]) - total) / np.cumsum(variance[order])
     last = np.flatnonzero(values[order] > cut * variance[order])[-1]
     return np.asarray(np.maximum(values - max(cut[last], 0.0) * variance, 0.0))

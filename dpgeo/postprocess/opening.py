@@ -1,16 +1,16 @@
-"""Opening view of a map: its first layer, its unit, and the classes of its colour.
+"""Opening view of a map: its first layer, its unit, and its colour classes.
 
-All of it follows from released figures alone. The page, pictures, embedded maps and the preview use
-the same rules, so they state the same figure for the same place:
+Everything follows from released figures alone. The page, pictures, embedded maps and the preview
+use the same rules, so they show the same figure for the same place:
 
 - A map opens on the finest layer whose boxes that stand out hold at least the share ENOUGH of the
-  total. If there is none, it opens on the layer whose boxes that stand out hold most. A layer made
-  for the purpose (`Layer.opens`) takes precedence.
+  total. If there is none, it opens on the layer whose boxes that stand out hold the most. A layer
+  marked with `Layer.opens` takes precedence.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
   that of the smallest coloured box rounded up to a round length, or the largest round length within
   the typical coloured box if that is shorter.
-- The classes of colours follow the magnitudes of values, except where one class would then hold
-  nearly all of the map.
+- Edges of colour classes are a constant factor apart, unless one class would then hold nearly all
+  of the map.
 """
 
 from __future__ import annotations
@@ -30,29 +30,31 @@ ENOUGH = 0.6
 """A map may open on a layer if the boxes that stand out hold at least this share of the total."""
 
 STEPS = 7
-"""Largest number of classes, one for each step of a colour
-ramp (`frontend/src/colour/classes.ts`).
+"""Largest number of classes, one for each step of a colour ramp
+(`frontend/src/colour/classes.ts`).
 """
 
 FULLEST = 0.4
-"""Classes depart from magnitudes until none holds more than this share of the weights,
-if possible.
+"""Largest share of the weights that a class should hold.
+
+Class edges are moved away from a constant factor until no class holds more, if possible.
 """
 
 CLOSE = 1.01
 """The unit may exceed the typical box by this factor, so that 99.5 m still count as 100 m."""
 
 HIGH_QUANTILE = 0.995
-"""No class begins above this quantile of values, so that one crowded place does not flatten the
-others.
+"""No class begins above this quantile of the values.
+
+Otherwise one crowded place could make all others look alike.
 """
 
 _ROUND = (1, 2, 5)
 _NICE = np.array([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10])
 
 SAMPLED = 1 << 18
-"""From very large layers, about this many values are sampled at even distances to
-compute classes.
+"""For very large layers, classes are computed from a regular sample of about this many
+values.
 """
 
 Array = NDArray[np.float64]
@@ -62,7 +64,7 @@ Array = NDArray[np.float64]
 class Opening:
     """The layer that a map opens on, its unit, and the colour classes of each layer with values.
 
-    `metres` is the side of the ground square for which counts of boxes are stated, or 0 if the map
+    `metres` is the side of the ground square that counts of boxes are stated for, or 0 if the map
     has no boxes. `edges` holds, for each layer name, the lower edges of the layer's classes, in
     counts per square, or per feature if the layer has no boxes; the first edge is the lowest value.
 
@@ -78,7 +80,7 @@ class Opening:
 
 
 def opening_of(shown: Sequence[Layer]) -> Opening:
-    """Return the opening view of a map with these layers."""
+    """Return the opening view of a map with the given layers."""
     first = opening_layer(shown)
     dots = next((each for each in shown if isinstance(each, PointLayer) and each.shift), None)
     moves = dots is not None and first is not dots
@@ -112,7 +114,7 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the features that stand out.
+    """Return a mask (n,) of the features that stand out from the noise.
 
     These have positive counts that reach their threshold.
     """
@@ -138,7 +140,7 @@ def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.boo
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
-    """Return the side in metres of the square for which counts are stated; 0 without boxes."""
+    """Return the side in metres of the square that counts are stated for; 0 without boxes."""
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
     clear = [layer for layer in boxes if standing(layer).any()]
     return min((_metres(layer) for layer in clear or boxes), default=0)
@@ -155,19 +157,19 @@ def _metres(layer: BoxLayer) -> int:
 
 
 def per_square(layer: BoxLayer, metres: int) -> Array:
-    """Return counts (n,) per square with sides of this many metres on the ground."""
+    """Return counts (n,) per square with a side of `metres` on the ground."""
     cells = (metres / layer.grid.ground_cell_metres) ** 2
     return np.asarray(layer.value / np.maximum(layer.cells, 1) * cells, dtype=np.float64)
 
 
 def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
-    """Return the lower edges of a layer's classes; box counts are first converted to squares."""
+    """Return the lower edges of a layer's classes, in counts per square if it has boxes."""
     shown = coloured(layer)
     if not isinstance(layer, BoxLayer):
         values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
     values = per_square(layer, metres)[shown]
-    # No class of boxes may begin above the largest published count, however small some boxes are.
+    # No class of boxes may begin above the largest published count, even if some boxes are small.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
     return class_edges(values, layer.cells[shown].astype(np.float64), most)
 
@@ -175,10 +177,10 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:
     """Return the lower edges of at most STEPS classes; the first edge is the lowest value.
 
-    At first, edges are a constant factor apart. Step by step, they are moved towards edges that
+    At first, edges are a constant factor apart. They are then moved step by step towards edges that
     give all classes equal shares of the weights (n,), until no class holds more than FULLEST of
-    them. If a few large boxes hold most of the weights, the same is tried with equal weights. No
-    edge but the first is above `most`.
+    them. If a few large boxes hold most of the weight, the same is tried with equal weights. No
+    edge except the first is above `most`.
     """
     if not values.size:
         return ()
@@ -201,7 +203,7 @@ def class_shares(values: Array, weights: Array, edges: Sequence[float]) -> Array
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Weights spread over values: ascending `values` (n,), and the weight `below` (n + 1,) each.
+    """Weights by value: ascending `values` (n,) and cumulative weights `below` (n + 1,).
 
     The last entry of `below` is the total weight.
     """
@@ -219,7 +221,7 @@ class _Spread:
         return cls(values[order], np.concatenate([[0.0], np.cumsum(weights[order])]))
 
     def edges(self, evenness: float, most: float) -> tuple[float, ...]:
-        """Return lower edges of classes, none of which is empty."""
+        """Return the lower edges of classes, none of which is empty."""
         low, last = float(self.values[0]), float(self.values[-1])
         high = max(low, self._quantile(HIGH_QUANTILE))
         edges = [low]
@@ -275,7 +277,7 @@ def _round_widths(width: float) -> list[float]:
 
 
 def _held(layer: BoxLayer, total: float) -> float:
-    """Return the share of `total` held by those boxes that stand out; at most 1."""
+    """Return the share of `total` held by the boxes that stand out; at most 1."""
     if total <= 0:
         return 0.0
     return min(1.0, float(layer.value.sum(where=standing(layer))) / total)
@@ -284,7 +286,8 @@ def _held(layer: BoxLayer, total: float) -> float:
 def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
     """Return, for each feature (n,), the number of cells in the box that the map shows there.
 
-    If every partition's count is spread evenly over its cells, each partition is shown as one box.
+    If the count of every partition is spread evenly over its cells, each partition appears as one
+    box.
     """
     partition = layer.columns.get("partition")
     if partition is None or not layer.is_cells or not len(layer):

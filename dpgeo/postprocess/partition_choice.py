@@ -1,4 +1,4 @@
-"""Choice of the quadtree nodes to measure next, from their expected counts."""
+"""Choice of the quadtree nodes to measure next, based on their expected counts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpgeo.postprocess.pyramid import Floats, expanded, pooled
 
 
 def even(measurements: NodeMeasurements, level: int) -> Masks:
-    """Choose all nodes of one level that touch the study area."""
+    """Return all nodes of one level that touch the study area."""
     return [(size > 0) & (depth == level) for depth, size in enumerate(measurements.sizes)]
 
 
 def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
-    """Split, from the root down, each node with an expected count above `limit`; return the leaves.
+    """Split nodes with an expected count above `limit`, from the root down; return the leaves.
 
     `cells` holds expected counts (2^depth, 2^depth). A node with only one cell inside the study
     area is not split: one child would have the same count, and the others would be empty.

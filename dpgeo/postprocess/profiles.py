@@ -3,7 +3,7 @@
 Strips add up only released counts, so they cost no privacy. A strip's margin is the root sum of
 squares of the margins of its counts, which is never too narrow for the noise. The count of a box
 that spans several strips is divided among them in proportion to the box's width in each. This
-assumes that people are evenly spread within the box; the margin does not include the error of that
+assumes that people are evenly spread within the box; the margin ignores the error of that
 assumption.
 """
 
@@ -28,7 +28,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Strip between two meridians or two parallels in degrees.
+    """A strip between two meridians or two parallels, in degrees.
 
     `value` is the sum of the counts in the strip, and `margin` the margin of that sum.
     """
@@ -64,7 +64,7 @@ def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, 
     """Return the limits (s + 1,) of s strips, and the strips' sums (s,) and margins (s,).
 
     The limits are row or column indices of the grid. `start` (n,) holds the first row or column of
-    each box, and `stop` (n,) the one after its last.
+    each box, and `stop` (n,) the row or column after its last.
     """
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))

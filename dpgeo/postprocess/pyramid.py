@@ -16,7 +16,7 @@ def depth(shape: tuple[int, int]) -> int:
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """Pad an array with zeros in the south and east to a square whose side is a power of two."""
+    """Pad an array with zeros in the south and east to a square of side 2^k, for the smallest k."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Expand a square array to (side, side) by repeating each value over a square block."""
+    """Expand a square array to (side, side) by repeating each value in a square block."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """Return the average of each cell's neighbours, weighted 1/6 if adjacent, 1/12 if diagonal."""
+    """Return the weighted mean of each cell's neighbours: 1/6 if adjacent, 1/12 if diagonal."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]

@@ -117,8 +117,9 @@ class RangeAnswer:
 GEOMETRY_COLLECTION = 7
 
 MOST_BORDER = 200_000
-"""The most edges of the study area's border that may lie near a request's regions: about 0.3 s of
-CPU time.
+"""Largest number of border edges of the study area that may lie near a request's regions.
+
+This many edges take about 0.3 s of CPU time.
 """
 
 
@@ -191,8 +192,8 @@ class Ranges:
         beyond = ~shapely.covers(self._area.shape, regions)
         self._check_border(regions[beyond])
         cut = shapely.intersection(regions[beyond], self._area.shape)
-        # Where outlines only touch, the intersection has lines and points; a buffer of 0 keeps only
-        # polygons.
+        # If outlines only touch, the intersection also contains lines and points; a buffer of 0
+        # drops them.
         mixed = shapely.get_type_id(cut) == GEOMETRY_COLLECTION
         cut[mixed] = shapely.buffer(cut[mixed], 0)
         regions[beyond] = cut
@@ -201,7 +202,7 @@ class Ranges:
     def _check_border(self, regions: Shapes) -> None:
         """Raise InvalidInput if clipping regions (n,) to the study area would take too long.
 
-        The time grows with the number of border edges near each region. Visiting any other edge
+        The time grows with the number of border edges near each region. Each edge further away
         costs about a tenth as much.
         """
         corners = int(shapely.get_num_coordinates(self._area.shape))
@@ -275,16 +276,16 @@ class Ranges:
     def _counted(self, one: bool) -> Counted:
         """Return what an answer counts: people, sightings or visits.
 
-        `one` is true if the answer is a single count, and false if it is a sum of several.
+        `one` is true if the answer is a single count, and false if it is a sum of several counts.
         """
         counting, bound = self._released.counting, self._released.bound
         return counted_once(counting) if one else counted_in_sum(counting, bound)
 
     def _people(self, counted: Counted, estimate: float, margin: float) -> tuple[int, int] | None:
-        """Return the fewest and the most people in an answer, or None if that is not known.
+        """Return the fewest and the most people behind an answer, or None if that is not known.
 
-        It is None, too, if people are counted: then the answer itself is their number. If low
-        counts were not published, nothing is known.
+        It is None if people are counted, because the answer is then itself a number of people, and
+        if low counts were not published.
         """
         if counted is Counted.PEOPLE or not self._areas.complete:
             return None

@@ -6,18 +6,18 @@ moves z to the geometric median of this posterior, the position with the smalles
 to the report. If people are distributed as the prior says, no other function of z gives positions
 that are nearer to the reports on average.
 
-Privacy. Remapping uses only the perturbed point and public numbers, so it costs no privacy,
-whatever the prior.
+Privacy. Remapping uses only the perturbed point and public numbers, so it costs no privacy, no
+matter which prior is used.
 
 Method. The posterior is computed on cells no wider than half of the noise scale, within a distance
-that only the share TAIL of the reports exceeds. The median is computed by Weiszfeld's iteration,
+that only a share TAIL of the reports exceeds. The median is computed by Weiszfeld's iteration,
 starting from the mean. To avoid division by zero, the distance to a cell is the square root of
 (distance to its centre)^2 + (mean distance within a cell)^2. Points are remapped by bilinear
-interpolation between the medians of the cells around them, so the computing time does not grow
-much with the number of points. Truncation is neglected: a point on the edge of the study area is
-treated as if noise alone had moved it there. At most FINEST_SIDE cells span the area. If they are
-wider than COARSEST noise scales, remapping would move points further than noise does, and points
-are left unchanged.
+interpolation between the medians of the cells around them, so the computing time hardly grows with
+the number of points. Truncation is neglected: a point on the edge of the study area is treated as
+if noise alone had moved it there. At most FINEST_SIDE cells span the area. If they are wider than
+COARSEST noise scales, remapping would move points further than noise does, and points are left
+unchanged.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -50,15 +50,13 @@ COARSEST = 2.0
 """Points are left unchanged if cells are wider than this multiple of the noise scale."""
 
 TAIL = 0.01
-"""Only cells within a certain distance of a point are considered: noise moves this share of reports
-further.
-"""
+"""Share of reports moved so far by noise that their cells are left out of the posterior."""
 
 LEAST = 1e-3
-"""Smallest prior of a cell, as a share of the mean prior, so that no cell is impossible."""
+"""Smallest prior of a cell, as a share of the mean prior, so that no cell has probability 0."""
 
 WITHIN = 0.3826
-"""Mean distance from the centre of a square of side 1 to the points of that square."""
+"""Mean distance between the centre of a square of side 1 and a point of that square."""
 
 UPDATES = 8
 
@@ -69,9 +67,10 @@ CHUNK = 1 << 16
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
     """Return a warning in a list if a prior would hardly move the points, else an empty list.
 
-    A prior assumes that people are spread evenly within each of its zones. If most zones are at
-    least as wide as the circle that contains a point's report with 95 % probability, most reports
-    lie in the same zone as their points, and the prior says little more.
+    A prior assumes that people are spread evenly within each of its zones. If half of the people
+    are expected in zones at least as wide as the circle that contains a point's report with 95 %
+    probability, most reports lie in the same zone as their points, and the prior adds little. If
+    the noise is too fine for the grid of cells, no point is moved at all.
     """
     if _too_coarse(_grid(area, noise), noise):
         none = Phrase(
@@ -98,7 +97,7 @@ def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
 
 
 class Remapping:
-    """Remapping by a prior, prepared from public inputs alone before any noise is drawn."""
+    """Remapping by a prior, prepared from public inputs before any noise is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
@@ -111,7 +110,7 @@ class Remapping:
         self._medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
 
     def apply(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Remap perturbed points (n,) in degrees, all of them in the study area."""
+        """Remap perturbed points (n,) in degrees, which must lie in the study area."""
         if self._medians is None:
             return longitude, latitude
         grid = self._grid
@@ -135,7 +134,7 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Return medians for points (n,), interpolated between those of the four nearest cells."""
+        """Return medians for points (n,), interpolated between the four nearest cells."""
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)
@@ -197,7 +196,7 @@ def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def _grid(area: StudyArea, noise: PlanarLaplace) -> Grid:
-    """Return a grid over the study area, with cells as narrow as FINE_SCALE requires."""
+    """Return a grid over the study area, with cells as fine as FINE_SCALE requires."""
     side = Grid.over(area, 1)
     wanted = math.ceil(side.ground_cell_metres * noise.rate / FINE_SCALE)
     return Grid.over(area, max(1, min(wanted, FINEST_SIDE)))

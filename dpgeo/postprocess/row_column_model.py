@@ -1,7 +1,7 @@
 """Row-column model: counts expected if rows and columns are locally independent.
 
 Some maps do not look like crowds, for example a table of one attribute against another, or streets
-parallel to the axes: a full row stays full over a long distance, while the rows beside it may be
+parallel to the axes: a full row stays full over a long distance, while the adjacent rows may be
 empty. For a cell, let H be the average density along its row, V along its column and F over its
 surroundings, all with Gaussian weights of standard deviation REACH times the side of the map. If
 rows and columns are independent, the cell's density is exactly H V / F. Since H and V are
@@ -18,14 +18,14 @@ REACH = 1 / 6
 """Standard deviation of the Gaussian weights, as a fraction of the side of the map.
 
 On generated tables and products of a row and a column profile, errors decrease as REACH increases
-to about this value, and hardly change beyond it. On other maps it hardly matters.
+to about this value, and hardly change beyond it. On other maps it makes little difference.
 """
 
 TRUST = 0.1
 STRIPS = 32
-"""Largest number of strips into which rows or columns are grouped to compute averages.
+"""Largest number of strips that rows or columns are grouped into to compute averages.
 
-Averages vary slowly enough for that, and on large maps it takes a hundredth of the time.
+Averages vary slowly enough for that, and on large maps it is a hundred times faster.
 """
 
 NEXT_TO_NOTHING = 1e-12
@@ -34,8 +34,8 @@ NEXT_TO_NOTHING = 1e-12
 class RowColumnModel:
     """Row-column model of a square of nodes.
 
-    `sizes` (side, side) holds the number of cells in each node. With `alone`, a node's own value is
-    left out of the averages that predict it.
+    `sizes` (side, side) holds the number of cells in each node. With `alone`, the averages that
+    predict a node leave out its own value.
     """
 
     def __init__(self, sizes: Floats, *, alone: bool = False) -> None:
@@ -44,7 +44,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # Factors that convert weighted sums to densities.
+        # These factors convert weighted sums to densities.
         row, column, both = self._sums(sizes)
         self._row, self._column = (
             ratio(np.ones_like(sizes), row),
@@ -76,19 +76,19 @@ class RowColumnModel:
         sums = np.asarray(_strips(values, len(self._weights)) @ self._weights)
         if self._own is not None:
             sums -= values * self._own
-            # Rounding may make differences of large numbers slightly negative.
+            # Rounding can make differences of large numbers slightly negative.
             np.maximum(sums, 0.0, out=sums)
         return sums
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Return the sums (side, number) of each row over `number` strips of adjacent columns."""
+    """Return the sums (side, number) of each row within `number` strips of adjacent columns."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 
 
 def _weights(side: int) -> Floats:
-    """Return the weights (strips, side) of every strip for every position along an axis."""
+    """Return the weight (strips, side) of each strip for each position along an axis."""
     strips = min(side, STRIPS)
     strip = (np.arange(strips) + 0.5) / strips
     position = (np.arange(side) + 0.5) / side

@@ -1,8 +1,8 @@
 """Scaling of a map to all sightings or visits, by totals bought with the map.
 
 A map counts at most l contributions of each person, the contribution bound. A bought total counts
-nearly all of them: at most B of each person, for a B that is far above l (`privacy.totals`). The
-map is scaled by the factor
+nearly all of them: at most B of each person, where B is far above l (`privacy.totals`). The map is
+scaled by the factor
 
     f = T / M,
 
@@ -14,9 +14,9 @@ least l; so f is at least 1. All this is post-processing of noisy figures.
 
 What a scaled figure assumes. The bound leaves out contributions of people who have more than l.
 Scaling distributes the missing contributions like the counted ones. That is exact for the whole
-map, but wrong for any single place, by an amount that no measurement tells. No interval here
-includes this error, and every figure is shown with a sentence that says so (SCALED). Contributions
-of a person beyond B stay left out.
+map, but wrong for any single place, by an amount that no measurement reveals. No interval here
+includes this error, and every figure is shown with a sentence that says so (SCALED). A person's
+contributions beyond B remain left out.
 
 Intervals. T and M have independent noise with 95 % margins t and m. The factor's interval is that
 of Fieller's theorem, which is exact for normal noise and also holds for a large relative error of
@@ -28,7 +28,7 @@ It is bounded only if M > m. A scaled count c f, with the margin k of c, has the
 
     c f - sqrt((f k)^2 + (c d)^2) ... c f + sqrt((f k)^2 + (c u)^2),
 
-where d and u are the distances from f to the lower and upper end of its interval, exchanged for a
+where d and u are the distances from f to the lower and upper end of its interval, swapped for a
 negative c (Donner and Zou's combination of two intervals, 2012). Relative to their standard error,
 margins of Laplace noise are wider than normal ones, so the combined margins are never too narrow.
 
@@ -77,7 +77,7 @@ class Scaling:
     """Factor that scales a release's counts, with its 95 % interval from `low` to `high`.
 
     `counted` says what is counted, sightings or visits, and `most` is the most that one person adds
-    to the total. If nothing can be scaled, `why` says why, and the three numbers are NaN.
+    to the total. If the counts cannot be scaled, `why` says why, and the three numbers are NaN.
     """
 
     counted: Counted
@@ -147,7 +147,7 @@ def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
 def quotient(top: float, top_margin: float, base: float, base_margin: float) -> tuple[float, float]:
     """Return Fieller's interval for the quotient of two independent noisy numbers.
 
-    The margins are those of 95 % intervals. `top` and `base` must each be above their margin.
+    The margins are those of 95 % intervals. `top` and `base` must each exceed their margin.
     """
     spread = top_margin**2 * base**2 + base_margin**2 * top**2 - (top_margin * base_margin) ** 2
     root, scale = math.sqrt(spread), base**2 - base_margin**2
@@ -155,7 +155,10 @@ def quotient(top: float, top_margin: float, base: float, base_margin: float) -> 
 
 
 def _measured(layers: Sequence[Layer]) -> Layer | None:
-    """Return the layer of measured counts that cover the map, or None if there is none."""
+    """Return the layer of measured counts to add up over the map, or None if there is none.
+
+    Time slices are concatenated into one layer.
+    """
     slices = [each for each in layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
         return stacked(slices)

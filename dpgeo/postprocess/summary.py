@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers.layer import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Sum of the counts of a measured layer, the sum's margin, and the number of counts."""
+    """Sum of the counts of a measured layer, with its margin and the number of counts."""
 
     value: int
     margin: float
@@ -24,8 +24,8 @@ def total(layer: Layer) -> Total:
     """Add up the counts of a measured layer, which must have independent noise.
 
     The margin of the sum is the root sum of squares of the counts' margins. It is never too narrow:
-    in standard errors, the 95 % margin of a sum of Laplace variables decreases with their number,
-    from ln 20 / sqrt 2 = 2.12 for one variable to 1.96 in the limit.
+    in standard errors, the 95 % margin of a sum of n Laplace variables decreases as n grows, from
+    ln 20 / sqrt 2 = 2.12 for one variable to 1.96 in the limit.
     """
     value, margin, _ = counted(layer)
     error = float(np.sqrt(np.sum(np.square(margin))))
@@ -50,9 +50,9 @@ def size(layer: Layer) -> int:
 
 
 def standing_out(layer: Layer) -> int:
-    """Return how many cells, zones or clusters stand out from the noise.
+    """Return the number of cells, zones or clusters that stand out from the noise.
 
-    If a box stands out, so do all its cells.
+    If a box stands out, all its cells do.
     """
     return int(_sizes(layer)[_standing(layer)].sum())
 

@@ -37,29 +37,27 @@ CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 
 NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
 On generated maps of crowds, which are not tables, gains were at most 9. On maps with one cell above
-MUCH, gains were -3 to 21 for tables, and mostly -2 to -25 for crowds around that cell. Few counts
+MUCH, gains were -3 to 21 for tables, and mostly -2 to -25 for crowds around that cell. A few counts
 cannot distinguish tables from crowds; if there is such a cell, a table is likelier.
 """
 
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves than this, the two kinds of guess are not compared, and nearby cells
-are used.
-"""
+"""With fewer leaves than this, guesses always come from nearby cells."""
 
 HOPELESS = -20.0
-"""If the gain in log-likelihood is below this, the row-column model is given up early to save time.
+"""If the gain in log-likelihood is below this, the row-column model is abandoned to save time.
 
-On generated maps where the model was finally used, its log-likelihood was never lower by more than
-2 after the first round.
+On generated maps where the model was eventually used, its log-likelihood was never lower by more
+than 2 after the first round.
 """
 
 QUIET = 10.0
 """Leaves with an expected count below this many noise scales do not stand out from the noise.
 
 On generated maps of 1e3 to 1e6 points, 10 gives 1 % less error than 5. Shrinking groups of leaves
-with similar expected counts by a factor of their own would give 3 to 14 % more error.
+with similar expected counts by separate factors would give 3 to 14 % more error.
 """
 
 BLURS = 12
@@ -96,7 +94,7 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """Surface after one round, and the log-likelihood of the counts given the round's guesses."""
+    """The surface after one round, and the log-likelihood of the counts given its guesses."""
 
     cells: Floats
     log_likelihood: float
@@ -141,7 +139,7 @@ def posterior_tree(measurements: NodeMeasurements, cells: Floats) -> Tree:
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the counts (2^level, 2^level) of the nodes of a level.
+    """Guess the counts (2^level, 2^level) of all nodes of a level.
 
     If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
     guess and the row-column model's guess on the surface `bent`.
@@ -158,8 +156,8 @@ def _guess(
 def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
     """Guess the counts of cells by dividing the total count downwards, level by level.
 
-    Siblings get shares proportional to their estimates minus one standard error, so that nodes with
-    nothing but noise get little. Below the leaves, counts are divided evenly.
+    Siblings get shares proportional to their estimates minus one standard error, so that nodes that
+    contain only noise get little. Below the leaves, counts are divided evenly.
     """
     shares = []
     for level, value in enumerate(tree.value):
@@ -190,7 +188,7 @@ def _shrunk(
 ) -> tuple[list[Floats], list[Floats], float]:
     """Return the leaves' posterior means and variances by level, and the log-likelihood.
 
-    `guesses` has one array for each level, None for a level without leaves.
+    `guesses` has one array for each level, or None for a level without leaves.
     """
     noisy, guess, scale = [], [], []
     for level, level_guess in enumerate(guesses):
@@ -217,7 +215,7 @@ def _shrunk(
 def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> Floats:
     """Guess the counts of a level's nodes from nearby cells.
 
-    A node's density is taken as the mean of its parent's density and that of its neighbours.
+    A node's density is taken to be the mean of its parent's density and its neighbours' density.
     """
     counts = pooled(cells, 1 << level)
     if level == 0:
@@ -232,8 +230,9 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
     """Shrink all leaves that do not stand out from the noise by one common factor.
 
     The factor is max(0, 1 - V/S^2), where S is the sum of the expected counts of these leaves, and
-    V the variance of the least-squares estimate of that sum (James and Stein 1961). The bias of one
-    leaf is negligible, but the biases of many would distort sums over large empty regions.
+    V the variance of the least-squares estimate of that sum (James and Stein 1961). The bias of a
+    single leaf is negligible, but the biases of many leaves would distort sums over large empty
+    regions.
     """
     leaves, cells = measurements.leaves(), surface.cells
     variance = measurements.raw_tree(leaves).variance
@@ -256,7 +255,7 @@ def _variance_of_union(
 ) -> float:
     """Return the variance of the sum of the cells whose `chosen` is 1.
 
-    The cells are grouped into the largest nodes that consist of chosen cells only; the variances of
+    The cells are grouped into the largest nodes that contain only chosen cells. The variances of
     these nodes, given by level in `variance`, are added up.
     """
     total = 0.0
@@ -302,5 +301,5 @@ def _blurred(measurements: NodeMeasurements, cells: Floats) -> Floats:
 
 
 def _totals(label: NDArray[np.int64], cells: Floats) -> Floats:
-    """Return, for each label, the sum of the cells that have it."""
+    """Return, for each label, the sum of the cells with that label."""
     return np.bincount(label.ravel(), weights=cells.ravel()).astype(np.float64)

@@ -35,7 +35,7 @@ MOST_POINTS = 100_000
 """Largest number of points; if more people are counted, points stand for several."""
 
 DECIMALS = 7
-"""Decimal places of the points' coordinates in degrees: about a centimetre on the ground."""
+"""Decimal places of coordinates in degrees, enough for about a centimetre on the ground."""
 
 TRIES = 24
 """Rounds of rejection sampling, first in a region's box, then in the box of its part of the study
@@ -61,10 +61,10 @@ class SyntheticPoints:
 
 
 def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, ...]:
-    """Return those of a release's `shown` layers from whose counts points are made.
+    """Return the layers among `shown` whose counts are turned into points.
 
     These are all time slices if there are any, else one layer, preferably an inferred one. The
-    result is empty for a release that contains points already.
+    result is empty for a release that already contains points.
     """
     if released.content.product != "Summary statistics":
         return ()
@@ -149,9 +149,9 @@ def _shared(people: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], ND
 
 
 def non_negative_counts(layer: Layer) -> Floats:
-    """Return the published counts (n,) of a layer's features, with negative counts raised to 0.
+    """Return the counts (n,) of a layer's features, with negative counts raised to 0.
 
-    If the layer publishes non-negative counts of its own, these are returned.
+    If the layer also publishes non-negative counts, these are returned instead.
     """
     values = layer.columns.get("non_negative", layer.value)
     return np.maximum(np.asarray(values, dtype=np.float64), 0.0)
@@ -159,7 +159,7 @@ def non_negative_counts(layer: Layer) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Regions:
-    """Boxes (n,) in degrees, and the shapes within the boxes in which points must lie.
+    """Boxes (n,) in degrees, and shapes within the boxes in which points must lie.
 
     `shapes` is None if points may lie anywhere in the study area.
     """
@@ -208,7 +208,7 @@ class _Regions:
         return inside
 
     def narrowed(self, region: NDArray[np.intp]) -> _Regions:
-        """Return the regions after shrinking the boxes of some to their parts of the study area.
+        """Return the regions with the boxes of some shrunk to their parts of the study area.
 
         `region` holds the indices of the regions to shrink.
         """
@@ -227,7 +227,7 @@ def _places(
     """Return longitudes (n,) and latitudes (n,) drawn evenly in the regions `region` (n,).
 
     If no position is found for a point, because its region only touches the study area or is
-    thinner than a centimetre, the point gets the position of the point before it.
+    thinner than a centimetre, the point gets the position of the previous point.
     """
     longitude, latitude = np.zeros(region.size), np.zeros(region.size)
     missing = np.arange(region.size)

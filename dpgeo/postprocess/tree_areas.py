@@ -1,4 +1,4 @@
-"""Composition of query regions from the boxes of a tree."""
+"""Covering of query regions with the boxes of a tree."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from dpgeo.spatial.coverage import Coverage, distinct
 from dpgeo.spatial.grid import Grid
 
 TREE_WEIGHT = 6
-"""Work per piece of outline, as a multiple of a grid's, since every level of the tree
-is visited.
+"""Work per piece of outline, as a multiple of that for a grid.
+
+It is higher because every level of the tree is visited.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Visited:
-    """Pairs (n,) of a query region and a tree node that may be used for it.
+    """Pairs (n,) of a query region and a tree node that may be used for the region.
 
     `key`, int64 ascending, is the region's index times the number of nodes, plus the node's index.
     `touched` says whether the region's outline touches the node, and `inside` whether the node lies
-    wholly inside the region, untouched by its outline.
+    entirely inside the region, untouched by the outline.
     """
 
     key: Ints
@@ -180,8 +181,8 @@ class BoxTree:
 class Tree(Areas):
     """Tree of boxes that answers a query by adding up the counts of leaves.
 
-    If the boxes do not depend on the data (`fixed`), a box's own count replaces the counts below
-    it, provided that its noise variance is at most the sum of theirs.
+    If the boxes do not depend on the data (`fixed`), the count of an inner box replaces the counts
+    below it, provided that its noise variance is at most the sum of theirs.
     """
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
@@ -200,7 +201,7 @@ class Tree(Areas):
     def _better(self) -> NDArray[np.bool_]:
         """Return a mask (n,) of the nodes at least as precise as the best counts below them.
 
-        They have at most the noise variance of these counts together.
+        Their noise variance is at most the total variance of those counts.
         """
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
@@ -215,7 +216,7 @@ class Tree(Areas):
         return np.asarray(content.measured & (own <= below))
 
     def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Return, for each node, the sum (n,) of the counts used if the node is used whole.
+        """Return, for each node, the sum (n,) of the counts that are used for the whole node.
 
         `answers` (n,) marks nodes whose own count is used. The second result (n, k) is the number
         of counts used with each of the k noise distributions.
@@ -228,7 +229,7 @@ class Tree(Areas):
         return self._boxes.up(totals, answers), self._boxes.up(numbers, answers)
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover the regions from the roots down; only leaves can be used in part."""
+        """Return the cover of each region by tree nodes; only leaves can be used in part."""
         touched = self._boxes.touched(regions)[1]
         where, nodes, shares = touched.region, touched.node, touched.share
         # A node is free if none of its ancestors is used whole.

@@ -1,4 +1,4 @@
-"""Composition of query regions from zones, which may overlap."""
+"""Covering of query regions with zones, which may overlap."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Published borders are imprecise, so adjacent zones often overlap slightly.
 """
 
 MOST_CLIPPED = 400_000
-"""The most corners that one request may clip, in all its pairs of a query region and a zone."""
+"""Largest number of corners that one request may clip, over all its region and zone pairs."""
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
 
 class ZoneAreas(Areas):
-    """Zones, which may overlap; an answer adds up only disjoint zones."""
+    """Zones, which may overlap. An answer adds up only zones that are disjoint."""
 
     once = True
 
@@ -78,7 +78,7 @@ class ZoneAreas(Areas):
         whole = float(ground_of(as_array([region]))[0])
 
         def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the covered share of the region, and the ground of the whole zones."""
+            """Return the covered share of the region, and the ground area of its whole zones."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
@@ -97,7 +97,7 @@ class ZoneAreas(Areas):
 
     @cached_property
     def _overlaps(self) -> Ints:
-        """Pairs (m, 2) of zones that overlap."""
+        """The pairs (m, 2) of zones that overlap."""
         shapes = self._shapes
         first, second = self._tree.query(shapes, predicate="intersects")
         pair = first < second
@@ -108,7 +108,9 @@ class ZoneAreas(Areas):
         return np.asarray(pairs, dtype=np.int64)
 
     def _overlaps_among(self, number: Ints) -> Ints:
-        """Return the overlapping pairs (m, 2) among zones `number`, as indices into `number`."""
+        """Return the overlapping pairs (m, 2) among the zones in `number`, as indices into
+        `number`.
+        """
         rank = np.full(len(self._shapes), -1)
         rank[number] = np.arange(len(number))
         pairs = rank[self._overlaps]
@@ -118,7 +120,7 @@ class ZoneAreas(Areas):
 def _disjoint(order: NDArray[np.intp], overlaps: Ints) -> NDArray[np.bool_]:
     """Choose disjoint zones greedily, in the given order; return a mask (n,).
 
-    `overlaps` (m, 2) are the pairs of zones that overlap.
+    `overlaps` (m, 2) holds the pairs of zones that overlap.
     """
     others: dict[int, list[int]] = {}
     for one, other in overlaps.tolist():

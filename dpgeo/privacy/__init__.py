@@ -1,1 +1,1 @@
-"""Private views, opaque counts, exact noise, and the Meter that adds it to counts."""
+"""Private views, opaque counts, exact noise, and the Meter that adds noise to counts."""

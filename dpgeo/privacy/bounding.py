@@ -1,4 +1,4 @@
-"""Contribution bounding: the choice of the contributions of a person that count.
+"""Contribution bounding: choosing which contributions of each person are counted.
 
 If a person has places in more regions than the contribution bound l, places in l regions are kept.
 
@@ -12,19 +12,19 @@ every person adds one of their places, chosen at random, to the count of that pl
 Privacy argument of `popular`. A person adds 1 to the popularity of one region, chosen by a function
 of their own rows and the salt. So the vector of counts over the whole public list has L1
 sensitivity 1, and measuring it with epsilon/10 is (epsilon/10)-differentially private. Fix its
-noisy outcome. The ranks of regions are a function of that outcome alone. For a fixed salt, which
-places of a person are kept is then a function of that person's own rows, so adding or removing a
-person does not change which places of other persons are kept. Given any outcome of the pilot
-measurement, all counts therefore have the L1 sensitivity l, as with `random`. By adaptive
-composition the two shares add up to epsilon. (Every person adds a single place. The paper uses the
-smallest number of places of any person, which depends on the data; with d places per person, both
-signal and noise would be d times as large.)
+noisy outcome. The ranks of regions are a function of that outcome alone. For a fixed salt, the
+choice of which of a person's places are kept is then a function of that person's own rows, so
+adding or removing a person does not change which places of other persons are kept. Given any
+outcome of the pilot measurement, all counts therefore have the L1 sensitivity l, as with `random`.
+By adaptive composition the two shares add up to epsilon. (Every person adds a single place. The
+paper uses the smallest number of places of any person, which depends on the data; with d places per
+person, both signal and noise would be d times as large.)
 
 The public list. If zones are counted, the list consists of these zones. Otherwise it consists of
 the cells of a coarse grid over the same frame, with POPULAR_CELLS along each side: over millions of
 cells, noise would hide the popularity. A counted cell has the popularity of the coarse cell that
 contains its centre. A counted cell larger than the coarse cells has the sum of the popularities of
-all coarse cells that have their centres in it. Popularity does not depend on time slices.
+all coarse cells whose centres lie in it. Popularity does not depend on time slices.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ POPULAR_CELLS = 64
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
-    """Return the spends for contribution bounding, and the epsilon that remains."""
+    """Return the spends for contribution bounding, and the remaining epsilon."""
     if bounding is Bounding.RANDOM:
         return [], epsilon
     pilot = epsilon * PILOT_SHARE
@@ -77,13 +77,13 @@ class _WithCells(Protocol):
 
 
 def counted_cells(params: _WithCells, domain: Domain) -> Grid:
-    """Return the grid of a mechanism that counts in `params.cells` cells along each side."""
+    """Return the counted grid of a mechanism, with `params.cells` cells along each side."""
     return Grid.over(domain.area, params.cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Popularity:
-    """Noisy popularity counts (n,) of public regions, which rank a person's places."""
+    """Noisy popularity counts (n,) of public regions, used to rank each person's places."""
 
     regions: Regions
     counts: NDArray[np.int64]
@@ -91,7 +91,8 @@ class Popularity:
     def table(self, regions: CountedRegions) -> RankTable:
         """Return the popularity ranks of `regions`.
 
-        Raises ValueError if either `regions` or the measured regions are zones and the two differ.
+        Raises ValueError if `regions` or the measured regions are zones and the two are not the
+        same.
         """
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
@@ -108,7 +109,7 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks of a coarse grid's cells, int64 of shape (rows * columns,).
+    """Popularity ranks of the cells of a coarse grid, int64 of shape (rows * columns,).
 
     Rank 0 is the most popular; equal counts have equal ranks. The cell in row r and column c of a
     fine grid of R rows and C columns has the rank of the coarse cell that contains its centre,
@@ -132,12 +133,12 @@ class RankTable:
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """Return the grid without its time slices, since popularity does not depend on these."""
+    """Return a grid without its time slices, since popularity does not depend on them."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the ranks of counts (n,): 0 for the largest, 1 for the next smaller, and so on."""
+    """Return the ranks of counts (n,): 0 for the largest, 1 for the next largest, and so on."""
     return np.unique(-counts, return_inverse=True)[1].astype(np.int64)
 
 

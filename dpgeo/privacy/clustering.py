@@ -11,8 +11,8 @@ Privacy argument. The centres follow from public inputs and the noisy sums of ea
 the centres, every record adds (1, x, y) to one cluster, where |x| and |y| are at most half the
 public side of the grid. So each round is one measurement of `privacy.vector_sums`, with a joint
 sensitivity of 3 l for a contribution bound l, and costs its declared epsilon. By adaptive
-composition the epsilons of the rounds add up. Which cluster a cell belongs to depends on that cell
-and the centres alone (`spatial.centres.nearest`). Everything computed from the noisy sums is
+composition the epsilons of the rounds add up. Which cluster a cell belongs to depends only on that
+cell and the centres (`spatial.centres.nearest`). Everything computed from the noisy sums is
 post-processing.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016
@@ -43,7 +43,7 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run k-means from the public centres `start`, with one round for each label of the plan."""
+    """Run k-means from the public centres `start`, one round for each label of the plan."""
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
@@ -59,7 +59,7 @@ def update_centres(
 
     A centre moves by (noisy mean - old centre) t^2/(t^2 + s^2). Here s is the standard deviation of
     the mean's noise, and t is half the distance to the nearest other centre, which serves as the
-    prior standard deviation of the true mean. The move ends where another centre becomes the
+    prior standard deviation of the true mean. The move stops where another centre would become the
     nearest, since the true mean of a cluster lies within that cluster.
     """
     west, south, east, north = grid.mercator_bounds
@@ -74,7 +74,7 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction (k,), from 0 to 1, that each centre moves towards its noisy mean.
+    """Return the fraction (k,), from 0 to 1, by which each centre moves towards its noisy mean.
 
     `error` (k,) is the standard deviation of the noise of each mean.
     """
@@ -84,7 +84,8 @@ def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Flo
     squared = offset_x**2 + offset_y**2
     np.fill_diagonal(squared, np.inf)
     prior_variance = squared.min(axis=1) / 4
-    # With offset o between two centres, the midline is reached at fraction (|o|^2/2) / (step . o).
+    # If o is the offset between two centres, the midline is reached at the fraction
+    # (|o|^2/2) / (step . o).
     projection = step_x[:, None] * offset_x + step_y[:, None] * offset_y
     limit = np.divide(
         squared / 2, projection, out=np.full_like(squared, np.inf), where=projection > 0

@@ -32,10 +32,10 @@ class PrivateCounts(Opaque):
     """Integer counts of public regions, with a known L1 sensitivity.
 
     Adding or removing one privacy unit changes all counts together by at most `sensitivity`. The
-    values can be regrouped, and measured through the Meter. They cannot be read in any other way:
-    comparing, iterating, copying, pickling, changing them or converting them to an array raises
-    TypeError, and printing shows no values. This guards against mistakes, not against malicious
-    code.
+    values can be regrouped, and they can be measured through the Meter. They cannot be read in any
+    other way: comparing, iterating, copying, pickling or changing them, or converting them to an
+    array, raises TypeError, and printing shows no values. This guards against mistakes, not against
+    malicious code.
     """
 
     __slots__ = ("__values", "_sensitivity")
@@ -45,7 +45,7 @@ class PrivateCounts(Opaque):
 
     def __init__(self, values: NDArray[np.integer[Any]], *, sensitivity: int) -> None:
         if np.asarray(values).dtype.kind not in "iu":
-            # Truncating fractions would change the sensitivity.
+            # Fractions are refused, because truncating them would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of counts is at least 1.")
@@ -54,7 +54,7 @@ class PrivateCounts(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the array of counts. It is public, since the regions are public."""
+        """Shape of the array of counts, which is public because the regions are public."""
         return self.__values.shape
 
     @property
@@ -96,7 +96,7 @@ class PrivateCounts(Opaque):
 class PrivateTotals:
     """Private totals, each of shape (1,): people, sightings and visits.
 
-    Their sensitivities are 1, B_p and B_v, see `privacy.totals`.
+    Their sensitivities are 1, B_p and B_v; see `privacy.totals`.
     """
 
     people: PrivateCounts

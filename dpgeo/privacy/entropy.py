@@ -3,9 +3,9 @@
 Only `dpgeo.releases` imports this module.
 
 Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key, which is read from the
-operating system when the stream is opened. So two streams are as independent as the operating
-system's keys. A process that was forked while a stream was in use takes a new key before it draws
-its next word, so parent and child never share a key.
+operating system when the stream is opened. Two streams are therefore as independent as the
+operating system's keys. A process that was forked while a stream was in use takes a new key before
+it draws its next word, so parent and child never share a key.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 WORDS_PER_KEY = 1 << 32
-"""Most words drawn under one key; ChaCha20's 32-bit block counter allows 8 times as many."""
+"""Largest number of words drawn under one key.
+
+ChaCha20's 32-bit block counter would allow 8 times as many.
+"""
 
 
 class SystemEntropy:
-    """Source of random streams, each of which has a new key from the operating system."""
+    """Source of random streams, each under a new key from the operating system."""
 
     def stream(self) -> SystemWords:
         """Open a fresh stream under a new key."""
@@ -44,7 +47,7 @@ class SystemWords:
     def _take_key(self) -> None:
         self._process = os.getpid()
         self._left = WORDS_PER_KEY
-        # A zero nonce is safe, because no key is used for two streams.
+        # A zero nonce is safe, because no two streams use the same key.
         algorithm = algorithms.ChaCha20(os.urandom(32), bytes(16))
         self._cipher: CipherContext = Cipher(algorithm, mode=None).encryptor()
 

@@ -11,15 +11,16 @@ the contribution bound. Then persons get new labels by a uniformly random permut
 places of each person are sorted.
 
 Privacy argument. Take datasets that differ in one real person, who adds at most l places to one
-virtual user; let that virtual user's other places be arbitrary, and w the same. Adding one place to
-a bin changes the places to be replaced by at most one substitution: if w <= n, it may displace the
-last of the first w; if w > n, it displaces the last appended place. So these places differ in at
-most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
-e^(rK), and so do their sums over c. The log-ratio of the probabilities of a choice is therefore at
-most 2 r K = epsilon/l. Draws are independent. An outcome is a multiset of places. Its probability
-is a sum over the assignments of its places to draws; each term is a product in which at most l
-factors differ, each by a factor of at most e^(epsilon/l). So the log-ratio of the probabilities of
-any outcome is at most epsilon. New labels prevent linking persons between releases.
+virtual user. The other places of that virtual user are arbitrary, and w is the same. Adding one
+place to a bin changes the places to be replaced by at most one substitution: if w <= n, it may
+displace the last of the first w; if w > n, it displaces the last appended place. So these places
+differ in at most l substitutions, each within a bin. For any t, t', c the weights differ by a
+factor of at most e^(rK), and so do their sums over c. The log-ratio of the probabilities of a
+choice is therefore at most 2 r K = epsilon/l. Draws are independent. An outcome is a multiset of
+places. Its probability is a sum over the assignments of its places to draws; each term is a product
+in which at most l factors differ, each by a factor of at most e^(epsilon/l). So the log-ratio of
+the probabilities of any outcome is at most epsilon. New labels prevent linking persons between
+releases.
 
 Finite precision. A candidate is proposed exactly uniformly (by rejection). It is accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q, which has a probability of exactly
@@ -47,7 +48,7 @@ from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import diameter
 
 STEPS = 4096
-"""K of the module docstring: the number of steps to which distances within a bin are rounded."""
+"""K in the module docstring: the number of steps that distances within a bin are rounded to."""
 
 CHUNK = 1 << 20
 """Number of places drawn at a time, which limits the memory used."""
@@ -60,9 +61,8 @@ class Bins:
     """Disjoint public bins of places.
 
     `of_place` (n,) is the bin of each place, and `rank` (n,) its rank within that bin. `order` (n,)
-    lists the places by bin and rank; the places of bin b start at index `start[b]` of `order` and
-    end before `start[b + 1]`. `diameter` (bins,) is in metres. `at` holds the positions of the
-    places.
+    lists the places by bin and rank; the places of bin b are `order[start[b]:start[b + 1]]`.
+    `diameter` (bins,) is in metres. `at` holds the positions of the places.
     """
 
     of_place: Ints
@@ -91,7 +91,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
     """Truncate or extend each person's places in each bin to the number in `wanted`.
 
     `persons` (m,) and `places` (m,) are pairs of a person and a place. `wanted` (people, bins) is w
-    of the module docstring. Returns the pairs that are kept or appended.
+    in the module docstring. Returns the pairs after dropping and appending places.
     """
     group = persons * len(bins) + bins.of_place[places]
     order = np.lexsort((bins.rank[places], group))
@@ -134,9 +134,9 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return q of the module docstring: the rounded distance (n,) of each place to its candidate.
+    """Return q (n,), the rounded distance from each place to its candidate in `others` (n,).
 
-    q is an integer from 0 to STEPS. `others` (n,) holds the candidates.
+    q is an integer from 0 to STEPS; see the module docstring.
     """
     at = bins.at
     distance = ground_metres(
@@ -148,10 +148,10 @@ def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
 
 
 def draw_uniform(size: Ints, random: RandomWords) -> Ints:
-    """Draw, for each entry s of `size` (n,), an exactly uniform integer from 0 to s - 1."""
+    """Draw an exactly uniform integer from 0 to s - 1 for each entry s of `size` (n,)."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # The largest 2^64 mod size words are drawn again, so that every remainder is equally likely.
+    # The largest 2^64 mod size words are redrawn, so that every remainder is equally likely.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over
     while (again := np.flatnonzero(words > last)).size:

@@ -1,8 +1,8 @@
-"""Planar Laplace noise for single positions, for use on a device.
+"""Planar Laplace noise for single positions, for use on a user's own device.
 
 `LocalPlanarLaplace(entropy, level="ln 4", radius=200).move(longitude, latitude)` needs no server,
-no study area and no Django. The caller supplies the randomness; the command `perturb` uses the
-operating system's.
+no study area and no Django. The caller supplies the randomness; the command `perturb` takes it from
+the operating system.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 class LocalPlanarLaplace:
     """Perturbs positions at a privacy level within a radius in metres.
 
-    If one person makes several reports, their costs add up. Raises InvalidInput for an invalid
-    level or radius.
+    If one person makes several reports, their privacy costs add up. Raises InvalidInput for an
+    invalid level or radius.
     """
 
     def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:

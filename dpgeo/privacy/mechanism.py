@@ -1,4 +1,4 @@
-"""Interface of a mechanism and the function that runs it."""
+"""Interface of a mechanism, and the functions that run one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Forecast:
 
     @property
     def region_plural(self) -> str:
-        """The plural of `region`: `plural` if that is set, else `region` with an added s."""
+        """The plural of `region`: `plural` if that is set, else `region` with an "s" added."""
         return self.plural or f"{self.region}s"
 
     @property
@@ -93,7 +93,7 @@ def forecast_cells(
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
-    It also holds for other regions, provided that they are at most as many as the grid's cells.
+    It also holds for other regions, provided that there are no more of them than cells.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -111,7 +111,7 @@ class Sharded:
 
     `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
     the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from the
-    perturbed reports of all shards together.
+    perturbed reports of all shards.
 
     Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once.
     The noise of any two reports is independent, whether they are in the same shard or not, so the
@@ -129,8 +129,8 @@ class Mechanism:
 
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
-    predicts the noise of a release. `kind` is the kind of map, by which catalogues are filtered. If
-    `by_time`, each layer of the release shows only one time slice.
+    predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
+    If `by_time`, each layer of the release shows only one time slice.
 
     `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
     area)` is the epsilon per metre for all reports of one privacy unit together; it raises
@@ -138,8 +138,8 @@ class Mechanism:
 
     `regions(params, domain)` is the public list of regions for which popularity can be measured; if
     it is None, contribution bounding is always random. `counted(params, domain)` returns the public
-    regions that the map counts in, and for which totals can be bought; it is None if there are
-    none. `sharded` is set if large files can be perturbed in shards, else it is None.
+    regions in which the map counts, and for which totals can be bought; it is None if there are
+    none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
     """
 
     key: str
@@ -209,7 +209,7 @@ def run(
 ) -> Released:
     """Run a mechanism once and return its release, which may be published.
 
-    `about` is the publisher's public description of the release, see `Released.about`.
+    `about` is the publisher's public description of the release; see `Released.about`.
     """
     meter = Meter(checked_plan(mechanism, params, epsilon, bounding, totals), entropy)
     bought = None
@@ -228,7 +228,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """The properties of a private view that are public."""
+    """The public properties of a private view."""
 
     domain: Domain
     unit: Unit
@@ -252,7 +252,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a mechanism on one shard and return a result that must not be published alone."""
+    """Run a mechanism on one shard and return a result that must not be published on its own."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())

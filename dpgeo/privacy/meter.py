@@ -101,7 +101,7 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise for counts of this sensitivity under the epsilon of `label`."""
+        """Return the noise for counts of the given sensitivity under the epsilon of `label`."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
@@ -113,8 +113,7 @@ class Meter:
         Raises PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(counts) is not PrivateCounts:
-            # Only the exact class is accepted, since a subclass could claim a sensitivity of its
-            # own.
+            # Accept only the exact class, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts.sensitivity)
         self._close(label, noise)
@@ -125,8 +124,8 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise that a column with reach 1 would have. Raises PrivacyError,
-        before anything is drawn, if the request is refused.
+        The trace records the noise of a column with reach 1. Raises PrivacyError, before anything
+        is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -163,8 +162,8 @@ class Meter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the new labels (m,) of virtual users and their drawn places (m,), sorted.
 
-        `visits` comes from `assign_virtual_user`. `wanted` (people, bins), which was made from a
-        noisy count, is the number of places to draw for each virtual user in each bin. Raises
+        `visits` comes from `assign_virtual_user`. `wanted` (people, bins) is the number of places
+        to draw for each virtual user in each bin; it was computed from a noisy count. Raises
         PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
@@ -256,10 +255,10 @@ class Meter:
     ) -> Perturbed:
         """Perturb reports on the sphere, truncate them to the study area, and sort the results.
 
-        Positions are first snapped to a grid of `input_step` millimetres. With `padded`, reports at
+        Positions are first snapped to a grid of `input_step` millimetres. If `padded`, reports at
         random positions in the area are added until each privacy unit has as many reports as the
-        contribution bound; reports must then have no time and no attributes. Raises PrivacyError,
-        before anything is drawn, if the request is refused.
+        contribution bound; the reports must then have no times and no attributes. Raises
+        PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -280,7 +279,7 @@ class Meter:
         )
 
     def charge_unused(self, label: str) -> None:
-        """Close a declared measurement without drawing noise; its epsilon stays charged."""
+        """Close a declared measurement without drawing noise; its epsilon is still charged."""
         self._declared(label)
         self._close(label, None)
 
@@ -314,9 +313,9 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports and then, with `padded`, the padding reports.
+    """Yield the reports and then, if `padded`, the padding reports.
 
-    Raises PrivacyError if reports to be padded have times or attributes.
+    Raises PrivacyError if `padded` and the reports have times or attributes.
     """
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):

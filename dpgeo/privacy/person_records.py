@@ -2,10 +2,10 @@
 
 Privacy argument. The number of virtual users is public: it is declared before any data are read.
 Every real person is assigned to one virtual user by an independent uniform draw. A virtual user has
-all records of the persons assigned to it; these may be none, one or many. Fix the draws of all
-other persons. Adding a person then adds at most l records to one virtual user, removes no record
-and reassigns nobody. So in the table of counts by virtual user and bin, one row grows by at most l
-in total: the table has L1 sensitivity l, however many virtual users there are. This holds for every
+all records of the persons assigned to it, who may be none, one or many. Fix the draws of all other
+persons. Adding a person then adds at most l records to one virtual user, removes no record and
+reassigns nobody. So in the table of counts by virtual user and bin, one row grows by at most l in
+total: the table has L1 sensitivity l, however many virtual users there are. This holds for every
 outcome of the draws, and therefore for their mixture. Persons get their draws in the order in which
 they are read. Since draws are independent and identically distributed, that order does not matter.
 """
@@ -34,7 +34,7 @@ class PrivateVisits(Opaque):
     """Private pairs of a person and an item, which is the index of a grid cell or of a place.
 
     Persons are numbered from 0. A real person has at most `sensitivity` items. Only the Meter can
-    read the values, see `Opaque`.
+    read the values; see `Opaque`.
     """
 
     __slots__ = ("__items", "__persons", "_people", "_sensitivity", "_size")
@@ -56,8 +56,8 @@ class PrivateVisits(Opaque):
     ) -> None:
         """Store pairs of a person (n,) and an item (n,), both as integers from 0.
 
-        Items are below `size`. `people` is the number of virtual users, or 0 if persons are still
-        real.
+        Items are below `size`. `people` is the number of virtual users, or 0 if the persons are
+        still real persons.
         """
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
@@ -75,7 +75,7 @@ class PrivateVisits(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Largest number of items of one real person."""
+        """Largest number of items that one real person can have."""
         return self._sensitivity
 
     @property
@@ -99,7 +99,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of it that returns values below `size`."""
+        """Replace every item by a public function of the item that returns values below `size`."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),

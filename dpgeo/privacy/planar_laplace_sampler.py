@@ -13,7 +13,7 @@ at most exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle ine
 bound holds for the probabilities of any region. The poles and the antimeridian are not special
 cases. Positions are snapped to a public grid first. Reports of one privacy unit are perturbed
 independently, and their log-ratios add up. Outputs are then snapped and truncated to the study
-area, which depends on the output alone. The privacy cost of finite precision is derived at
+area, which is a function of the output alone. The privacy cost of finite precision is derived in
 `core.noise.PlanarLaplace` and subtracted from the rate beforehand.
 
 Padding. If every privacy unit must have the same number of reports, padding reports are added to
@@ -71,7 +71,7 @@ class Perturbed:
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), is in
     seconds since 1970. `attributes`, int32 (n,), holds indices of combinations of public
-    attributes. `time` or `attributes` is None if it was not requested. Rows are sorted by
+    attributes. `time` and `attributes` are None unless they were requested. Rows are sorted by
     longitude, latitude, time and attributes.
     """
 
@@ -85,11 +85,11 @@ class Perturbed:
 ReportArrays = tuple[
     NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None, NDArray[np.int32] | None
 ]
-"""Longitudes, latitudes, times and attributes as in `Perturbed`, in any order."""
+"""Longitudes, latitudes, times and attributes, as in `Perturbed` but in any order."""
 
 
 def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
-    """Concatenate chunks of reports and sort them, which hides their input order."""
+    """Concatenate chunks of reports and sort the reports, which hides their input order."""
     arrays = list(chunks)
     longitude = np.concatenate([chunk[0] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
     latitude = np.concatenate([chunk[1] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
@@ -109,11 +109,11 @@ def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
 
 
 def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
-    """Draw positions (size,) uniformly over the cells that touch an area."""
+    """Draw positions (size,) uniformly over the grid cells that touch a study area."""
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
-    # The minimum is needed because a word near 2^64, scaled by 2^-64, can round up to 1.
+    # The minimum is needed because a word near 2^64 can round up to 1 when scaled by 2^-64.
     chosen = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
     row, column = np.divmod(chosen, grid.columns)
     return to_degrees(
@@ -169,10 +169,10 @@ def travel(
 
 
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw sums (size,) of two exponential variables, each as the logarithm of a product."""
+    """Draw sums (size,) of two exponential variables, as the logarithm of a product."""
     words = ~random.words(2 * size)
-    # These values are uniform on [0, 1) to within 2^-64, which is too coarse for small words. Where
-    # a word is small, the value is set to 1 here, which adds nothing, and its exponential is added
+    # These values are uniform on [0, 1) to within 2^-64, which is too coarse for small words. For
+    # small words, the value is set to 1 here, which adds nothing, and the exponential is added
     # below.
     uniform = words * 2.0**-64
     short = words < LONG
@@ -186,9 +186,9 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for words of U that are below LONG, reading more random bits.
+    """Return -ln U (n,) for values of U that need more random bits, which are read here.
 
-    `words` (n,) holds the first words of U.
+    `words` (n,) holds the first words of U, which are all below LONG.
     """
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
@@ -203,6 +203,6 @@ def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats
 
 
 def _accept(arcs: Floats, random: RandomWords) -> NDArray[np.bool_]:
-    """Accept each proposal with probability sin(arc)/arc, and none beyond pi."""
+    """Accept each proposal with probability sin(arc)/arc; reject all beyond pi."""
     chance = np.where(arcs < math.pi, np.sinc(arcs / math.pi), 0.0)
     return np.asarray(random.words(len(arcs)) * 2.0**-64 < chance)

@@ -19,7 +19,7 @@ class Reports:
 
     `time`, int64 (n,), is in seconds since 1970, or NO_TIME for a report without a time.
     `attributes`, int32 (n,), holds indices of combinations of public attributes
-    (`core.attributes`). `time` or `attributes` is None if it was not requested.
+    (`core.attributes`). `time` and `attributes` are None unless they were requested.
     """
 
     longitude: NDArray[np.float64]
@@ -53,9 +53,10 @@ def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] 
 class PrivatePositions(Opaque):
     """Reports that only the Meter can read, at most `sensitivity` per privacy unit.
 
-    Which reports of a privacy unit are kept must not depend on their positions: moving one report
-    then changes at most one of the reports to be perturbed. `missing` returns how many reports must
-    be added so that every privacy unit has `sensitivity` reports.
+    The choice of which reports to keep for a privacy unit must not depend on their
+    positions. Then moving one report changes at most one of the reports to be perturbed.
+    `missing` is a function that returns how many reports must be added so that every
+    privacy unit has `sensitivity` reports.
     """
 
     __slots__ = ("__chunks", "__missing", "_sensitivity")
@@ -79,7 +80,7 @@ class PrivatePositions(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Largest number of reports of one privacy unit."""
+        """Largest number of reports per privacy unit."""
         return self._sensitivity
 
     def _read_by_meter(self) -> Iterator[Reports]:
@@ -89,7 +90,7 @@ class PrivatePositions(Opaque):
     def _count_missing(self) -> int:
         """Return how many reports padding must add. Only `Meter.perturb` may call this.
 
-        This is what `missing` returns, see `PrivatePositions`.
+        The number comes from the function `missing` that was passed to the constructor.
         """
         return self.__missing()
 

@@ -3,7 +3,7 @@
 What is drawn. The root is the whole grid. Consider a box at level d (0 for the root) with the
 private count c and more than one cell of the study area. Its biased count is
 b = max(-delta, c - d delta). It is split into four if b + X > 0, where X is fresh discrete Laplace
-noise; boxes with one cell are never split. The release tells only which boxes were split, never a
+noise; boxes with one cell are never split. The release reveals only which boxes were split, never a
 noisy biased count. With beta = 4, the contribution bound l (the L1 sensitivity of the counts) and
 the epsilon of the splits,
     lambda = l (2 beta - 1)/((beta - 1) epsilon),  P(X = k) proportional to exp(-|k|/lambda),
@@ -42,14 +42,14 @@ That is epsilon/l. The argument uses only one path, so the depth, the shape and 
 do not matter: boxes outside the study area may be left out, and the grid may have any size.
 
 The draws are compared with -b instead of being added to b, so that nothing overflows. Noise beyond
-63 bits would wrap; at the smallest rate allowed this has a probability of e^-128, which the claim
+63 bits would wrap. At the smallest rate allowed, the probability of this is e^-128, which the claim
 above neglects.
 
 If lambda did not contain the contribution bound, the privacy loss at l = 10 would be up to ten
 times epsilon.
 
 References. Zhang, Xiao and Xie 2016 (PrivTree), theorem 3.1, for real-valued noise and one record
-per person. Here it is proved for integer noise, where two boxes can lie in the critical range, and
+per person. The proof above is for integer noise, where two boxes can lie in the critical range, and
 for any l.
 """
 
@@ -68,17 +68,21 @@ from dpgeo.spatial.boxes import box_sums, summed_area, tiles
 FAN_OUT = 4
 
 LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
-"""Just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
+"""A value just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Function that draws, given biased counts b (n,), which boxes are split: those with b + X > 0."""
+"""Function that draws noise X and decides which boxes to split.
+
+It takes biased counts b (n,) and returns the mask (n,) of b + X > 0.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
     """A public tree of boxes, int32 (n, 4), ordered by level.
 
-    `level` and `parent` are int32 (n,). A parent is the index of a box, -1 for the root.
+    `level` holds the level of each box, and `parent` the index of its parent box, or -1 for
+    the root. Both are int32 (n,).
     """
 
     boxes: NDArray[np.int32]
@@ -94,25 +98,27 @@ class GrownTree:
 
 
 def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
-    """Return the noise X that decides splits, with rate (beta - 1) epsilon/((2 beta - 1) l).
+    """Return the distribution of the split noise X.
 
-    `sensitivity` is the contribution bound l, and beta is FAN_OUT.
+    Its rate is (beta - 1) epsilon/((2 beta - 1) l). `sensitivity` is the contribution bound
+    l, and beta is FAN_OUT.
     """
     return DiscreteLaplace(epsilon * Fraction(FAN_OUT - 1, 2 * FAN_OUT - 1), sensitivity)
 
 
 def bias(noise: DiscreteLaplace) -> int:
-    """Return delta of the module docstring: lambda ln 4, rounded up to an integer."""
+    """Return delta, as defined in the module docstring: lambda ln 4, rounded up to an integer."""
     return -(-LOG_FAN_OUT // noise.rate)
 
 
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Grow the tree over private `counts` (rows, columns) as in the module docstring.
+    """Grow the tree over private `counts` (rows, columns) as described in the module
+    docstring.
 
-    `inside` (rows, columns) is the public mask of the study area; cells outside it are left out of
-    all counts. `delta` is the `bias` of the noise with which `split` draws.
+    `inside` (rows, columns) is the public mask of the study area; cells outside it are left
+    out of all counts. `delta` is the `bias` of the noise that `split` draws.
     """
     sums, inside_sums = summed_area(np.where(inside, counts, 0)), summed_area(inside)
     rows, columns = counts.shape

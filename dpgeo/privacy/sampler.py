@@ -1,28 +1,29 @@
 """Exact discrete Laplace sampler.
 
 What is drawn. Let a = exp(-rate). Draw G, geometric with P(G = j) = (1-a) a^j, and a coin S with
-P(S = 1) = a/(1+a). Then X = G if S = 0, and X = -1 - G if S = 1. Every integer k has
-P(X = k) = (1-a)/(1+a) a^|k|: k >= 0 comes from S = 0, and k = -1 - j < 0 from S = 1, since
-a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero comes from S = 0 only.
+P(S = 1) = a/(1+a). Then X = G if S = 0, and X = -1 - G if S = 1. Every integer k has P(X = k) =
+(1-a)/(1+a) a^|k|: k >= 0 comes from S = 0, and k = -1 - j < 0 from S = 1, since a/(1+a) (1-a) a^j =
+(1-a)/(1+a) a^(j+1). Zero comes from S = 0 only.
 
-How G is drawn at any scale. The digits of G in base B = 4096 are independent: in
-G = d_0 + B d_1 + ... + B^m T, the mass (1-a) a^G is a product of one factor per digit. Digit d_i
-has P(d) proportional to exp(-rate B^i d) on 0..B-1 and T is geometric with rate' = rate B^m (the
-quotient and remainder of Canonne, Kamath and Steinke 2020, algorithm 2, applied m times). m is the
-smallest number for which the scale of T, 1/rate', is at most 512. S is drawn like a digit, in base
-2 and with the rate itself. T has a table of its first K values, with K such that about one draw in
-a million exceeds it; since P(T = K + j | T >= K) = P(T = j), such a draw becomes K plus a new draw.
+How G is drawn at any scale. The digits of G in base B = 4096 are independent: in G = d_0 + B d_1 +
+... + B^m T, the mass (1-a) a^G is a product of one factor per digit. Digit d_i has P(d)
+proportional to exp(-rate B^i d) on 0..B-1 and T is geometric with rate' = rate B^m (the quotient
+and remainder of Canonne, Kamath and Steinke 2020, algorithm 2, applied m times). m is the smallest
+number for which the scale of T, 1/rate', is at most 512. S is drawn like a digit, but in base 2 and
+with the original rate. T has a table of its first K values, with K chosen so that about one draw in
+a million falls outside it; since P(T = K + j | T >= K) = P(T = j), such a draw becomes K plus a new
+draw.
 
 How a digit is drawn. Its value is the number of boundaries F_k = P(digit <= k) that are at most u,
 where u in [0, 1) is an infinite string of random bits. Tables hold the first 64 bits of every
 boundary. These are computed from integer bounds that enclose exp(-rate) and are rounded outwards at
 every step. The computation starts with 256 bits of precision and doubles it until both bounds agree
 on the bits required. A random word of 64 bits decides the comparison unless it equals a boundary's
-first 64 bits. In that case 64 further bits of both are compared until they differ (drawing a new
-word instead would change the distribution). With probability 1 they differ at some point. The bits
-of a boundary can always be computed, because no boundary is rational: exp(-rate) is transcendental
-for rational rate != 0 (Lindemann), and a rational F_k = (1 - a^(k+1))/(1 - a^B) would make it a
-root of a polynomial.
+first 64 bits. In that case the next 64 bits of both are compared, and so on until they differ
+(drawing a new word instead would change the distribution). With probability 1 they differ at some
+point. The bits of a boundary can always be computed, because no boundary is rational: exp(-rate) is
+transcendental for rational rate != 0 (Lindemann), and a rational F_k = (1 - a^(k+1))/(1 - a^B)
+would make it a root of a polynomial.
 
 Privacy argument. Given independent uniform bits, X has exactly the distribution stated above. For
 integer vectors v, v' with sum |v_i - v'_i| <= l and independent X_i of rate epsilon/l, every output
@@ -32,7 +33,8 @@ least 2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, 
 be epsilon + 2 l eta, since each of at most l changed coordinates adds two such factors. Continuing
 makes eta zero.) Sums of counts and noise wrap modulo 2^64; this is a function of the exact sum and
 therefore post-processing. The uniform bits are the words of a cipher under a secret key, which is
-assumed to be secure. The time of a draw depends on the noise; timings of releases stay private.
+assumed to be secure. How long a draw takes depends on the noise, so the timings of releases are
+kept private.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
-"""Digits are in base 4096, so that their tables of 32 kilobytes fit in the processor's cache."""
+"""Bits per digit. Tables for base 4096 take 32 kilobytes and fit in the processor's cache."""
 
 LARGEST_TABLE_SCALE = 512
-"""Largest scale for which a geometric variable has a table of its own."""
+"""Largest noise scale at which geometric values are drawn from one table, without digits."""
 
 CHUNK = 1 << 15
 """Number of values drawn at a time, so that the arrays in use stay in the processor's cache."""
@@ -113,10 +115,11 @@ def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[n
 class _Table:
     """Table of the distribution with P(d) proportional to exp(-rate d).
 
-    d is from 0 to `outcomes` - 1, or any d >= 0 if `outcomes` is None. `words` holds the first 64
-    bits of the boundaries, ascending, followed by the largest word. `guide` holds, for each value
-    of a word's leading bits, the number of boundaries below all words that start with these bits.
-    From the word `crowded` on, several boundaries can have the same leading bits.
+    d ranges from 0 to `outcomes` - 1, or over all d >= 0 if `outcomes` is None. `words`
+    holds the first 64 bits of the boundaries, ascending, followed by the largest word.
+    `guide` holds, for each value of a word's leading bits, the number of boundaries below
+    all words that start with these bits. From the word `crowded` on, several boundaries can
+    have the same leading bits.
     """
 
     rate: Fraction
@@ -157,7 +160,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Read more bits to settle the value of a word that equals a boundary's first 64 bits."""
+        """Read more random bits to draw a value if `word` equals a boundary's first 64 bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -173,9 +176,9 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table of a digit or, without `outcomes`, of a geometric variable.
+    """Build the table for a digit, or for a geometric variable if `outcomes` is None.
 
-    The table of a geometric variable leaves out a tail of mass below 2^-20.
+    The table for a geometric variable leaves out a tail of mass below 2^-20.
     """
     # A geometric variable exceeds 14/rate with a probability of about e^-14 < 2^-20.
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
@@ -231,9 +234,9 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None if the bounds leave one undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; return None if one remains undecided.
 
-    `powers` are bounds of each p, and `tail` are bounds of r.
+    `powers` holds bounds on each p, and `tail` holds bounds on r.
     """
     one = 1 << precision
     floors = []
@@ -247,15 +250,16 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Return bounds of exp(-rate * outcomes), a geometric variable's mass from `outcomes` on.
+    """Return bounds on exp(-rate * outcomes).
 
-    Without `outcomes` that mass is 0.
+    This is the probability that a geometric variable is at least `outcomes`. If `outcomes`
+    is None, the bounds are 0.
     """
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
 def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
-    """Yield bounds of the first, second, third and further powers of a number from 0 to 1."""
+    """Yield bounds on the successive powers of a number from 0 to 1, starting with the first."""
     low, high = base
     while True:
         yield low, high
@@ -264,13 +268,13 @@ def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
 
 
 def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
-    """Return bounds of exp(-exponent), exponent > 0, by a Taylor series and squaring."""
+    """Return bounds on exp(-exponent), for exponent > 0, by a Taylor series and squaring."""
     squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
     work = precision + squarings + 32
     reduced = exponent / (1 << squarings)
     low = high = term_low = term_high = 1 << work
     count = 0
-    # The series alternates with decreasing terms: the error of stopping is below the last term.
+    # The terms alternate in sign and decrease, so the error of stopping is below the last term.
     while term_high > 1:
         count += 1
         term_low = term_low * reduced.numerator // (reduced.denominator * count)

@@ -38,7 +38,10 @@ class PrivateSparseCounts(Opaque):
         size: int,
         sensitivity: int,
     ) -> None:
-        """Store the counts `values` (n,) of `cells` (n,), ascending indices below `size`."""
+        """Store the counts of the occupied cells.
+
+        `cells` (n,) are ascending indices below `size`, and `values` (n,) are their counts.
+        """
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
             # Truncating fractions would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
@@ -59,7 +62,7 @@ class PrivateSparseCounts(Opaque):
 
     @property
     def size(self) -> int:
-        """Number of cells, occupied or not. It is public, since the grid is public."""
+        """Number of cells, including empty ones. It is public, since the grid is public."""
         return self._size
 
     @property
@@ -70,8 +73,8 @@ class PrivateSparseCounts(Opaque):
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
         """Restrict the counts to a public set of cells.
 
-        The cells are renumbered by their ranks in that set. Leaving counts out does not increase
-        the L1 sensitivity.
+        The remaining cells are renumbered by their rank in that set. Dropping counts does not
+        increase the L1 sensitivity.
         """
         ranks = runs.ranks(self.__cells)
         inside = ranks >= 0
@@ -80,10 +83,10 @@ class PrivateSparseCounts(Opaque):
         )
 
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
-        """Count, for each public centre, the records nearest to it (k,), with the same sensitivity.
+        """Return the number (k,) of records nearest to each public centre.
 
-        The counted cells must be those of `grid`. The centre of a cell does not depend on which
-        other cells are occupied.
+        The sensitivity is unchanged. The counted cells must be those of `grid`. The centre that
+        a cell is assigned to does not depend on which other cells are occupied.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)
@@ -94,9 +97,9 @@ class PrivateSparseCounts(Opaque):
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
         """Return the sums (k, 3) of 1, x and y over the records nearest to each public centre.
 
-        x and y are the offsets of a cell's centre from the middle of the grid, to the east and to
-        the south, in half cells. They are integers; their absolute values are below the number of
-        columns or rows.
+        x and y are the offsets of a cell's centre from the middle of the grid, eastwards and
+        southwards, in units of half a cell. They are integers; their absolute values are below
+        the number of columns or rows.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)

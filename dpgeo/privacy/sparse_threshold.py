@@ -1,8 +1,8 @@
 """Sampler of the empty cells whose noise reaches a threshold.
 
 What is drawn. A cell *passes* if its noise reaches the threshold T >= 1. Each of n cells passes
-independently with probability p = P(X >= T) = a^T/(1+a), where X is discrete Laplace noise and
-a = exp(-rate). If it passes, X - T is geometric: P(X - T = j) = (1-a) a^j (Cormode, Procopiuc,
+independently with probability p = P(X >= T) = a^T/(1+a), where X is discrete Laplace noise and a =
+exp(-rate). If it passes, X - T is geometric: P(X - T = j) = (1-a) a^j (Cormode, Procopiuc,
 Srivastava and Tran 2012, the filter of section 4). So passing cells and their values have exactly
 the same distribution as if noise were added to all cells and the threshold applied, but only the
 passing cells are drawn.
@@ -13,17 +13,17 @@ is a fraction: gaps between candidates are geometric with P(gap = g) = exp(-r g)
 `sample_geometric` draws exactly. Each candidate then passes with probability p/q. A cell therefore
 passes with probability q p/q = p, independently of all others. r = p/(1-p) (1 + 1e-6) is computed
 in floating point. It is certainly above -ln(1-p), since -ln(1-p) <= p/(1-p) and rounding errors are
-far below 1e-6. That p <= q is checked again in integers.
+far below 1e-6. The code checks that p <= q again in integer arithmetic.
 
 How the probability p/q is drawn exactly. An infinite string of random bits is compared with p/q. A
-random word decides the comparison unless it equals the first 64 bits of p/q; then 64 further bits
-of both are compared until they differ. The bits of p/q come from integer bounds that enclose the
-exponentials, refined until both bounds agree. They always do, since p/q is not rational: with
-y = exp(-1/N), N a common denominator of rate and r, a rational p/q would make y, which is
-transcendental (Lindemann), a root of a polynomial.
+random word decides the comparison unless it equals the first 64 bits of p/q; in that case the next
+64 bits of both are compared, and so on until they differ. The bits of p/q come from integer bounds
+that enclose the exponentials, refined until both bounds agree. They always do, since p/q is not
+rational: with y = exp(-1/N), N a common denominator of rate and r, a rational p/q would make y,
+which is transcendental (Lindemann), a root of a polynomial.
 
-The bits of random words are inverted, which leaves them as random, so that in tests whose words are
-all 0 no candidate passes.
+The bits of random words are inverted, which does not change their distribution. As a result, no
+candidate passes in tests whose random words are all 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor on the rate r of candidates that keeps q above p in spite of rounding."""
+"""Factor applied to the candidate rate r, which keeps q above p despite rounding errors."""
 
 
 def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
@@ -52,9 +52,10 @@ def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
 def sample_passing(
     noise: DiscreteLaplace, threshold: int, size: int, random: RandomWords
 ) -> NDArray[np.int64]:
-    """Return those of the cells 0 to `size` - 1 whose noise, drawn here, reaches the threshold.
+    """Draw which of the cells 0 to `size` - 1 have noise that reaches the threshold.
 
-    The result is ascending. Time and memory grow with the number of cells that pass.
+    Returns the indices of these cells in ascending order. Time and memory grow with the
+    number of cells that pass.
     """
     rate = candidate_rate(noise, threshold)
     chunks = []
@@ -63,7 +64,7 @@ def sample_passing(
         expected = float(rate) * (size - last)
         gaps = sample_geometric(rate, min(CHUNK, 64 + int(1.1 * expected)), random)
         # A gap of `size` or more goes beyond the last cell. Capping gaps at `size` therefore does
-        # not change the result, and keeps their sums far below 63 bits.
+        # not change the result, and keeps their sums far below 2^63.
         cells = last + np.cumsum(np.minimum(gaps, size) + 1)
         chunks.append(cells[cells < size])
         last = int(cells[-1])
@@ -72,7 +73,7 @@ def sample_passing(
 
 
 def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
-    """Return r of the module docstring: 1 - exp(-r) is just above P(X >= threshold)."""
+    """Return the candidate rate r: 1 - exp(-r) is just above P(X >= threshold)."""
     chance = passing_chance(noise, threshold)
     return max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
 
@@ -96,7 +97,7 @@ def _accepted(
 
 @lru_cache(maxsize=256)
 def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: int) -> int:
-    """Compute floor(2^bits p/q) exactly; `candidate` is the rate r.
+    """Compute floor(2^bits p/q) exactly; `candidate` is the candidate rate r.
 
     Raises ArithmeticError if p is above q.
     """

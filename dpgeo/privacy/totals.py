@@ -1,32 +1,34 @@
-"""Totals of all the data, bought with a share of a request's epsilon.
+"""Totals of all the data, paid for with a share of a request's epsilon.
 
 A low contribution bound keeps the noise of counts low, but then a map says little about how much
 happened in all. Three totals need far less epsilon, since each is a single number:
 
-- people: everybody with a row in one of the counted regions, each once;
+- people: everybody with a row in at least one counted region, each counted once;
 - sightings: pairs of a person and a counted region (a cell, a zone, or a cell in a time slice),
-  at most B_p of one person;
-- visits: rows in counted regions, at most B_v of one person; a row in two zones counts twice.
+  at most B_p per person;
+- visits: rows in counted regions, at most B_v per person; a row in two zones counts twice.
 
 Privacy argument. Let a_u and b_u be the numbers of sightings and visits of person u. Both are
 functions of the person's own rows and of the counted regions, which are public. The totals are sums
 over persons: of 1 for whoever has a row, of min(a_u, B_p), and of min(b_u, B_v). Adding or removing
 one person adds or removes one term of each sum and leaves all other terms as they are. So the
-totals have the sensitivities 1, B_p and B_v. Clipping comes before summing, for each person alone;
-no other person's rows decide what is clipped.
+totals have the sensitivities 1, B_p and B_v. Each person's numbers are clipped before they are
+summed, and what is clipped does not depend on the rows of other people.
 
 A request of epsilon spends the public share epsilon_t = epsilon * percent / 100 on totals. Total j
 gets w_j epsilon_t, for public weights w_j that add up to 1, and discrete Laplace noise of rate w_j
 epsilon_t / B_j, from `Meter.measure`. Each total is therefore (w_j epsilon_t)-differentially
 private. By composition, all three together are epsilon_t-differentially private. The map gets
 epsilon - epsilon_t, so the whole release is epsilon-differentially private. The three spends are
-part of the release's plan, so the ledger's debit, the trace and the statement include them. (Drawn
-as one vector, w_j would be a share of the same L1 budget; the noise would be the same.)
+part of the release's plan, so the ledger's debit, the trace and the statement include them. (If the
+totals were drawn as one vector, w_j would be a share of the same L1 budget, and the noise would be
+the same.)
 
-The totals are measured whatever the map shows, and never choose how the map is measured. What is
-made of them afterwards is post-processing (`postprocess.scaling`).
+The totals are measured regardless of what the map shows, and they do not influence how the map is
+measured. Anything computed from them afterwards is post-processing (`postprocess.scaling`).
 
-If the privacy unit is the record, the bound cuts nothing away, and no totals are sold.
+If the privacy unit is the record, the contribution bound discards nothing, so totals are not
+offered.
 """
 
 from __future__ import annotations
@@ -48,11 +50,11 @@ SIGHTINGS = translatable("total of sightings")
 VISITS = translatable("total of visits")
 
 WEIGHTS = {PEOPLE: Fraction(1, 5), SIGHTINGS: Fraction(2, 5), VISITS: Fraction(2, 5)}
-"""How the epsilon for totals is divided among them; these public shares add up to 1."""
+"""Public shares in which the epsilon for totals is divided; they add up to 1."""
 
 
 def split(epsilon: Fraction, plan: TotalsPlan | None) -> tuple[list[Spend], Fraction]:
-    """Return the spends for totals, and the epsilon that remains for the map."""
+    """Return the spends for the totals, and the epsilon that is left for the map."""
     if plan is None:
         return [], epsilon
     whole = epsilon * Fraction(plan.percent, 100)

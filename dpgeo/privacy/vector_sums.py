@@ -57,12 +57,14 @@ class PrivateSums(Opaque):
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """Largest absolute value that one contribution adds to each column."""
+        """Largest absolute value that one contribution can add to each column."""
         return self._reach
 
     @property
     def sensitivity(self) -> int:
-        """Joint L1 sensitivity m l of all columns, each in units of its reach."""
+        """Joint L1 sensitivity m l of all columns, with each column measured in units of its
+        reach.
+        """
         return len(self._reach) * self._sensitivity
 
     def _read_by_meter(self) -> NDArray[np.int64]:

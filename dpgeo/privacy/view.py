@@ -1,4 +1,4 @@
-"""Interface through which mechanisms see a private dataset."""
+"""Interface through which mechanisms access a private dataset."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class PrivateView(Protocol):
 
     @property
     def bound(self) -> int:
-        """Contribution bound: the most cells or records that are counted of one privacy unit.
+        """Contribution bound: the largest number of cells or records counted per privacy unit.
 
-        If distinct people are counted, it limits cells; if visits are counted, it limits records.
+        It limits cells if distinct people are counted, and records if visits are counted.
         """
 
     def histogram(self, grid: Grid) -> PrivateCounts:
@@ -52,19 +52,19 @@ class PrivateView(Protocol):
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit of a shard.
+        """Return at most `bound` reports for each privacy unit in a shard.
 
         Which reports are kept does not depend on their positions. Times are rounded down to
-        multiples of `time_step` seconds, or left out if it is None. If `attributes` is true, the
-        domain's public attributes are included; this changes nothing else. The shard of a privacy
-        unit follows from its identifier, never from its reports' positions.
+        multiples of `time_step` seconds, or left out if it is None. If `attributes` is true,
+        the domain's public attributes are included; this changes nothing else. Which shard a
+        privacy unit is in depends on its identifier, never on the positions of its reports.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """Return counts by cell of a very fine grid; cells are numbered row * columns + column."""
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return pairs of a privacy unit and a cell, at most `bound` for each privacy unit."""
+        """Return pairs of a privacy unit and a cell, at most `bound` per privacy unit."""
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         """Return counts by zone (n,), with L1 sensitivity `bound` over all zones together.
@@ -84,8 +84,8 @@ class PrivateView(Protocol):
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions: people, sightings and visits (see `privacy.totals`).
 
-        Each person counts once as people, and adds at most `sightings` and `visits` to the other
-        totals, whatever `bound` is.
+        Each person adds 1 to people, at most `sightings` to sightings and at most `visits` to
+        visits. These limits apply instead of `bound`.
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
@@ -97,5 +97,5 @@ class PrivateView(Protocol):
     def preferring(self, popularity: Popularity) -> PrivateView:
         """Return a view that bounds contributions by popularity.
 
-        Of each person's places, it keeps those in the regions that rank highest in `popularity`.
+        For each person, it keeps the places in the regions that rank highest in `popularity`.
         """

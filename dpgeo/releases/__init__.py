@@ -1,1 +1,1 @@
-"""Django app of releases, the only part that uses production noise."""
+"""Django app for releases: requests, private draws, publication and files."""

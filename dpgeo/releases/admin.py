@@ -32,7 +32,7 @@ BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.
 
 @admin.register(Release)
 class ReleaseAdmin(OrganisationScoped):
-    """Admin of releases, which shows only those of the user's organisations."""
+    """Admin for releases, which shows only those of the user's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "cost_shown", "state", "progress"]
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
@@ -76,13 +76,13 @@ class ReleaseAdmin(OrganisationScoped):
         )
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of the buttons to those of Django's admin."""
+        """Add the buttons' URLs to the URLs of Django's admin."""
         act = self.admin_site.admin_view(require_POST(self.act))
         name = "releases_release_act"
         return [path("<str:release_id>/act/<str:action>/", act, name=name), *super().get_urls()]
 
     def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-        """Perform the action of a button on behalf of the user who pressed it."""
+        """Perform the action of a pressed button on behalf of the user."""
         release = self.get_object(request, release_id)
         if release is None or action not in BUTTONS or not isinstance(request.user, User):
             raise Http404

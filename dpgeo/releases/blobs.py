@@ -1,16 +1,16 @@
 """Release blobs in the private storage, named after the jobs that paid for them.
 
-These names allow the recovery of a draw that the database does not contain, because the database
-was restored from a backup or the worker was killed before the commit point. Such a draw is used
-instead of a new one: files made from it may have been published, and a second draw would be a
-second measurement for the price of one.
+These names make it possible to recover a draw that is missing from the database, either because the
+database was restored from a backup or because the worker was killed before the commit point. The
+recovered draw is used instead of a new one: files made from it may have been published, and a
+second draw would be a second measurement for the price of one.
 
 A draw's name also contains the version of the data from which it was made. If that version was
-replaced because a person was erased, the draw contains that person's contribution, and is neither
-recovered nor committed. The release is drawn from the new version instead. The sweep, an hourly
-check of all stored files (`reconciliation`), debits the older draw separately and then deletes it.
-Both draws are paid for, since the older draw may have been published before the database was
-restored.
+replaced because a person was erased, the draw may contain that person's contribution, so it is
+neither recovered nor committed. The release is drawn from the new version instead. The sweep, an
+hourly check of all stored files (`reconciliation`), debits the older draw separately and then
+deletes it. Both draws are paid for, since the older draw may have been published before the
+database was restored.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def new_blob_name(release: Release) -> str:
 def is_from_replaced_data(release: Release, name: str) -> bool:
     """Return whether a blob was drawn from data that an erasure has since replaced.
 
-    Blobs drawn before version 0.2.0 have no version in their names. If the release's data were
-    rewritten by an erasure, such blobs count as drawn before the erasure.
+    Names of blobs drawn before dpgeo 0.2.0 do not contain the version of the data. If an
+    erasure has rewritten the release's data, such blobs are assumed to be from before the
+    erasure.
     """
     version, hyphen, _ = name.removeprefix(blob_prefix(release.job_id)).partition("-")
     if hyphen:
@@ -78,10 +79,10 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit the stored draw of an earlier attempt; return False if there is none.
 
-    `drawing` is recorded first, since drawn noise is never refunded. `lease` is the lease of the
-    worker that runs the job, or None if no worker does, as in the sweep. Raises LeaseLost. Also
-    raises UnreadableRelease for a complete draw that is too large or too new for this software;
-    this prevents a second draw.
+    The job's `drawing` flag is set first, since drawn noise is never refunded. `lease` is
+    the lease of the worker that runs the job, or None when the sweep calls this and no
+    worker runs the job. Raises LeaseLost. Also raises UnreadableRelease for a complete draw
+    that is too large or too new for this software; this prevents a second draw.
     """
     prefix = blob_prefix(release.job_id)
     storage = private_storage()

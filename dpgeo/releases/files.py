@@ -62,7 +62,7 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
 def compress(path: Path) -> Path:
     """Write a gzip copy next to a file and return its path.
 
-    The copy is reproducible, because it contains neither a name nor a time.
+    The copy is reproducible, because it contains neither a file name nor a timestamp.
     """
     target = path.with_name(f"{path.name}.gz")
     with (
@@ -77,8 +77,8 @@ def compress(path: Path) -> Path:
 def check_stored(release: Release) -> None:
     """Raise Conflict if files of a draft are missing.
 
-    They are missing if they were deleted because the draft was rejected, or published and
-    withdrawn, and the database was then restored from an earlier backup.
+    This happens if the draft was rejected or withdrawn, which deletes its files, and the
+    database was then restored from an earlier backup.
     """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
@@ -89,7 +89,7 @@ def check_stored(release: Release) -> None:
 
 
 def make_public(release: Release) -> None:
-    """Move the files of a published release to the public storage. It is safe to repeat."""
+    """Move a published release's files to the public storage. Repeating this is safe."""
     private, public = private_storage(), public_storage()
     for file in release.files.filter(public=False):
         name = f"{release.pk}/{file.name}"

@@ -47,7 +47,7 @@ Row = tuple[Any, ...]
 """The selected columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Pairs of a text and whether it can be cached, which it can if it follows from its row alone."""
+"""Pairs of a text and whether it may be cached: only if it depends on its row alone."""
 
 
 class TextCache:
@@ -62,8 +62,8 @@ class TextCache:
     ) -> list[bytes]:
         """Return the texts of all rows, leaving out empty texts.
 
-        `make` writes the texts of rows that are not cached. `beside` is anything else that the
-        texts depend on, such as the server's URL.
+        `make` writes the texts of rows that are not cached. `beside` holds anything else that
+        the texts depend on, such as the server's URL.
         """
         keys = [_digest((beside, *row)) for row in rows]
         known = {key: self._texts.get(key) for key in keys}
@@ -135,7 +135,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
 
 
 def _facts(thing: object, names: Sequence[str]) -> Row:
-    """Return the named fields of a model instance, as `values_list(*names)` would return them."""
+    """Return the named fields of a model instance, in the form that `values_list` returns."""
     return tuple(
         reduce(lambda value, part: getattr(value, part, None), name.split("__"), thing)
         for name in names

@@ -22,7 +22,7 @@ from dpgeo.releases.states import STATES, ReleaseState, StateRules
 def make_public_id() -> str:
     """Return a random id with 128 random bits, unguessable and safe in URLs.
 
-    It never begins with "-", since programs would mistake it for an option.
+    It never begins with "-", because command-line programs would mistake it for an option.
     """
     while (made := secrets.token_urlsafe(16)).startswith("-"):
         pass
@@ -181,7 +181,7 @@ class Release(models.Model):
 
     @property
     def cost_words(self) -> str:
-        """The release's cost in words, as "epsilon 0.5" or "level ln 4 within 200 m"."""
+        """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 
@@ -239,5 +239,5 @@ class ReleaseFile(models.Model):
 
     @property
     def kind(self) -> FileKind:
-        """The file's format, use and layer, which follow from its name."""
+        """The file's format, use and layer, derived from its name."""
         return file_kind(self.name)

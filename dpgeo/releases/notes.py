@@ -1,9 +1,9 @@
-"""Publisher's notes: short texts of the publisher at positions on a map.
+"""Publisher's notes: short texts that a publisher places on a map.
 
-Notes are the publisher's own words, not figures of the release, and no noise protects what they
-say. So they can be written only while the release is a draft, they are fixed by its publication,
-and whoever publishes names the checksum of the notes that they have read (`checksum`): notes that
-changed meanwhile are never published unread.
+Notes are the publisher's own words, not figures from the release, so noise does not protect what
+they say. They can be written only while the release is a draft, and publication makes them final.
+Whoever publishes the release must give the checksum of the notes that they have read (`checksum`),
+so that notes changed in the meantime are never published unread.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from dpgeo.spatial.area import StudyArea
 MOST_NOTES = 5
 
 LONGEST_NOTE = 90
-"""Longest text of a note, in characters."""
+"""Maximum length of a note's text, in characters."""
 
 JOINERS = "\u200c\u200d"
-"""Invisible signs that some scripts need within words."""
+"""Invisible characters that some scripts need within words."""
 
 DIGITS = 6
-"""Decimals of a position in degrees, which is about a decimetre."""
+"""Decimal places of a position in degrees; the last one is about a decimetre on the
+ground.
+"""
 
 
 class Note(TypedDict):
@@ -44,9 +46,10 @@ class Note(TypedDict):
 
 
 def clean_notes(given: object, area: StudyArea) -> list[Note]:
-    """Return notes with plain texts of one line, at positions in the study area.
+    """Validate a list of notes and return it.
 
-    Raises InvalidInput, which names the field `notes`.
+    Each note is one line of plain text at a position in the study area. Raises InvalidInput
+    for the field `notes`.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise InvalidInput("Must be a list, [...].", field="notes")
@@ -70,7 +73,7 @@ def _clean_note(number: int, given: object, area: StudyArea) -> Note:
     if not isinstance(given["text"], str):
         raise InvalidInput("Note {number} must be text.", number=number, field="notes")
     text = clean_text(given["text"], field="notes", longest=LONGEST_NOTE, required=True)
-    # Signs that reverse the direction of text could change how the page around a note reads.
+    # Characters that reverse the direction of text could change how the page around a note reads.
     signs = {sign for sign in text if sign not in JOINERS}
     if {unicodedata.category(sign) for sign in signs} & {"Cc", "Cf", "Zl", "Zp"}:
         raise InvalidInput(
@@ -87,7 +90,10 @@ def _clean_note(number: int, given: object, area: StudyArea) -> Note:
 
 
 def _degrees(given: object) -> float:
-    """Return a coordinate, rounded; NaN, which lies in no area, for anything else."""
+    """Return a coordinate rounded to DIGITS decimals, or NaN for anything else.
+
+    A position with a NaN coordinate lies in no study area.
+    """
     if isinstance(given, bool) or not isinstance(given, int | float) or abs(given) > 180:
         return math.nan
     return round(float(given), DIGITS)
@@ -104,9 +110,9 @@ def checksum(notes: Sequence[Note]) -> str:
 def release_annotate(*, release: Release, by: User | None, notes: object) -> Release:
     """Replace the notes of a draft.
 
-    A draft that is published by itself waits for an approver once notes are written by somebody who
-    may not publish. `by` is None for the operator at the console. Raises NotAllowed, InvalidInput,
-    and Conflict if the release is not a draft any more.
+    If the author of the notes may not publish, the draft is no longer published
+    automatically, but waits for an approver. `by` is None for the operator at the console.
+    Raises NotAllowed, InvalidInput, and Conflict if the release is no longer a draft.
     """
     if by is not None and not may(by, release.dataset, "request"):
         raise NotAllowed(ACTIONS["cancel"].denied)
@@ -121,7 +127,7 @@ def release_annotate(*, release: Release, by: User | None, notes: object) -> Rel
 
 
 def check_read(release: Release, notes_sha256: str) -> None:
-    """Raise Conflict unless the checksum is that of the release's notes."""
+    """Raise Conflict unless `notes_sha256` is the checksum of the release's current notes."""
     if release.notes_sha256 != notes_sha256:
         raise Conflict(
             "Its notes are published with it: read them as they are now, and publish again.",

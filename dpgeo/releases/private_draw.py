@@ -1,4 +1,4 @@
-"""Draws from private data with production noise; nothing else has access to both.
+"""Draws from private data with production noise; no other module has access to both.
 
 Privacy argument for discarded draws. Drawing again until an attempt succeeds would be a selection
 among draws, unless success is independent of the noise. It may depend on the noise: a mechanism may
@@ -14,9 +14,9 @@ seen. If the worker had stored its blob, that blob is recovered; otherwise a new
 again. There are at most `MAX_ATTEMPTS` attempts.
 
 One kind of kill may depend on the noise: if the system runs out of memory, it kills the process
-that uses most of it. If draws were discarded in this way, the probability of any output would be at
-most `MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore use only arrays whose sizes
-are public or grow with measurements that were paid for.
+that uses the most memory. If draws were discarded in this way, the probability of any output would
+be at most `MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore use only arrays whose
+sizes are public or grow with measurements that were paid for.
 
 A full disk is another such cause. So no noise is drawn while the disk has less free space than the
 required minimum. A draw that does not fit on the disk waits in memory for up to `SPACE_SECONDS`,
@@ -25,7 +25,7 @@ except those that lost a draw (`JobLease.unstored_draw`).
 
 What is charged. A failure before the draw, such as a count that does not fit in memory, may reveal
 the size of the data. Members see exact totals anyway, so they get a refund. API keys see no totals,
-and could learn them for free by repeated requests. Therefore the request of an API key is not
+and could learn them for free by repeated requests. Therefore a request made with an API key is not
 refunded once the data are opened.
 """
 
@@ -65,10 +65,10 @@ logger = logging.getLogger(__name__)
 COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
-"""Seconds to wait between attempts to store a draw, which must not be drawn again."""
+"""Seconds to wait between attempts to store a draw, since it must not be drawn again."""
 
 SPACE_SECONDS = 6 * 3600.0
-"""Seconds for which a draw waits for disk space, which is half of the longest time of a lease."""
+"""Seconds that a draw waits for disk space: half of the maximum duration of a lease."""
 
 SPACE_POLL_SECONDS = 15.0
 
@@ -76,9 +76,11 @@ T = TypeVar("T")
 
 
 class AnnouncedEntropy:
-    """Production randomness that records `drawing` in the job before its first word is drawn.
+    """Production randomness that sets the job's `drawing` flag before the first word is drawn.
 
-    A job that fails while it counts can be refunded; after the first stream is opened, it cannot.
+    A job with this flag is never refunded. For an API key's request, the flag is already
+    set before counting starts (`read_and_draw`); other requests can be refunded if they
+    fail while counting.
     """
 
     def __init__(self, lease: JobLease) -> None:
@@ -109,9 +111,9 @@ def read_and_draw(
 ) -> T:
     """Return the result of `work(view, params, entropy)` on an upload's private data.
 
-    Errors of `work` before it draws noise are raised unchanged. After that, only LeaseLost and
-    DatabaseError are raised unchanged; any other error becomes Conflict, because drawing again is
-    not allowed.
+    Errors that `work` raises before noise is drawn are passed on unchanged. After that,
+    only LeaseLost and DatabaseError are passed on; any other error becomes Conflict,
+    because drawing again is not allowed.
     """
     dataset = release.dataset
     request = request_of(release)
@@ -142,7 +144,10 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """Return a Conflict for an error after noise was drawn, logging only its type and traceback."""
+    """Return a Conflict for an error raised after noise was drawn.
+
+    Only the type and the traceback of the error are logged.
+    """
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
@@ -155,9 +160,9 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
     """Store a draw in the private storage, and return its name there.
 
-    After a failure, storing the same bytes is tried again after each of the waits in
-    `STORING_WAITS`. If the disk lacks space, it is first tried again for up to `SPACE_SECONDS`.
-    Raises Conflict if the last attempt fails.
+    If storing fails, the same bytes are stored again after each of the waits in
+    `STORING_WAITS`. If the disk lacks space, this function first retries for up to
+    `SPACE_SECONDS`. Raises Conflict if the last attempt fails.
     """
     waits = list(reversed(STORING_WAITS))
     end = time.monotonic() + SPACE_SECONDS

@@ -1,4 +1,4 @@
-"""Changes of a release's state, and the budget promises that a publication makes."""
+"""State changes of releases, and the budget promises made by publishing them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ REMEMBERED = {"reject": REJECTED, "withdraw": WITHDRAWN}
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
-    """Move a drawn release to the target state of the action `name`, setting further `facts`.
+    """Move a drawn release to the target state of the action `name`; set the fields in `facts`.
 
-    The audit list records the action with `by`, who takes it, and without any of the `facts`.
+    The audit list records the action and the user `by` who takes it, but none of the `facts`.
     This is a single conditional update, so that only one of two simultaneous decisions takes
-    effect, and only with the notes of `release` as it was read. Raises Conflict if the release is
-    not drawn, or its state does not allow the action.
+    effect. It also requires that the notes have not changed since `release` was read. Raises
+    Conflict if the release is not drawn, or its state does not allow the action.
     """
     action = ACTIONS[name]
     if action.to is None:
@@ -86,11 +86,11 @@ def publish(release: Release, *, by: User | None = None) -> Release:
 
 
 def publish_due(release: Release) -> None:
-    """Publish a finished draft as its requester wished, provided that the requester still may.
+    """Publish a finished draft automatically, if its requester may still publish.
 
-    The operator always may. If the release cannot be published, it stays a draft, and publishing it
-    by hand shows the reason. Requests of a deleted account wait for an approver
-    (`receivers.forget_publisher`).
+    The operator always may. If the release cannot be published, it stays a draft, and
+    publishing it by hand shows the reason. Requests of a deleted account wait for an
+    approver (`receivers.forget_publisher`).
     """
     by = release.created_by
     if by is None or may(by, release.dataset, "publish"):
@@ -101,9 +101,9 @@ def publish_due(release: Release) -> None:
 def releases_publish_due() -> int:
     """Publish the finished drafts that are due; return how many were published.
 
-    An automatic publication shows that the job has ended, so it waits for the time at which API
-    keys may learn that (`jobs.slots`). An approver may publish at any time. A draft that cannot be
-    published is tried again for a day.
+    An automatic publication reveals that the job has ended, so it waits until API keys may
+    learn that (`jobs.slots`). An approver may publish at any time. If a draft cannot be
+    published, publication is retried for a day.
     """
     waiting = Release.objects.filter(
         state=ReleaseState.DRAFT, publish_when_done=True, job__state=JobState.DONE
@@ -134,11 +134,12 @@ def _check_paid(release: Release) -> None:
 def _promise(release: Release) -> None:
     """Make the public promise not to raise the total budgets that a release states.
 
-    Raises Conflict if a budget for points was declared, or a total raised, after the request.
+    Raises Conflict if a budget for points was declared, or a total raised, after the
+    request.
 
-    The ledger for counts comes first. Once its total is promised, no budget for points can be
-    declared for the same people, so the result of the next query is final. The ledger is locked, so
-    that a merger waits and takes over the promise.
+    The ledger for counts comes first. Once its total is promised, no budget for points can
+    be declared for the same people, so the result of the next query is final. The ledger is
+    locked, so that a merge with another ledger waits and takes over the promise.
     """
     ledger = ledger_lock(release.dataset.ledger)
     check_decided(release.total_units)

@@ -32,7 +32,7 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""A count that hardly any place reaches. Quotes warn if even such counts would not stand out."""
+"""A count that hardly any place exceeds. Quotes warn if even this would not stand out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,9 @@ class Advice:
     """Advice on the contribution bound, for a guess about the data.
 
     `best` is the best bound. `error` is the expected error with the requested bound, and
-    `error_at_best` that with the best bound. `errors` are the expected errors with `bounds`, which
-    are about `MOST_ADVISED` bounds from 1 to the guessed number of places of one person.
+    `error_at_best` is the expected error with the best bound. `bounds` are about
+    `MOST_ADVISED` bounds from 1 to the guessed number of places per person, and `errors`
+    are the expected errors with these bounds.
     """
 
     guess: Guess
@@ -59,9 +60,9 @@ MOST_ADVISED = 200
 class Quote:
     """A valid request with its exact cost, the remaining budget and the expected noise.
 
-    Epsilons are per metre for perturbed points; `amount` and `words` format them for readers.
-    `more_like_this` is the number of further such requests that the budget allows. `guess` is None
-    if no guess about the data was given.
+    Epsilons are per metre for perturbed points; `amount` and `words` format them for
+    readers. `more_like_this` is the number of further requests of this cost that the budget
+    allows. `guess` is None if no guess about the data was given.
     """
 
     request: ReleaseRequest
@@ -78,7 +79,7 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """Advice on the contribution bound, or None without a guess or for perturbed points."""
+        """Advice on the contribution bound; None for perturbed points or if there is no guess."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
@@ -122,7 +123,7 @@ class Quote:
         return self.ledger.rest(whole_units(self.cost.notion, epsilon))
 
     def words(self, epsilon: Fraction) -> str:
-        """Format an epsilon in words, as "epsilon 0.5" or "level ln 4 within 200 m"."""
+        """Format an epsilon in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
@@ -132,7 +133,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Return a warning if too few counts will stand out from the noise, else None.
+    """Return a warning if too few counts will stand out from the noise, otherwise None.
 
     `least` is the smallest count that stands out.
     """
@@ -167,10 +168,10 @@ def release_quote(
 ) -> Quote:
     """Return the quote of a request; nothing is reserved and no data are read.
 
-    With `guess`, public guesses about the data, the quote also gives advice on the bound. Without
-    `refunds`, as for API keys, refunded amounts count as spent. Raises InvalidInput, with the field
-    at fault, BudgetExceeded, with the amounts, and Conflict for points while nobody has said how
-    much may ever be published as counts.
+    With `guess`, public guesses about the data, the quote also gives advice on the
+    contribution bound. Without `refunds`, as for API keys, refunded amounts count as spent.
+    Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and
+    Conflict for points while no total budget for counts has been set.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(chosen, params, request.epsilon, request.bounding, request.totals)

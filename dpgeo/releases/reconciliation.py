@@ -52,9 +52,10 @@ and the draw of a cancelled job is debited but not used.
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Result of a sweep: how many files it deleted, and how many draws it recovered or debited.
+    """Result of a sweep: how many files it deleted, and how many draws it recovered or
+    debited.
 
-    `completed` counts the interrupted publications and deletions that it completed.
+    `completed` is the number of interrupted publications and deletions that it completed.
     """
 
     files: int
@@ -65,7 +66,7 @@ class Swept:
 
 def releases_sweep() -> Swept:
     """Recover or debit lost draws, complete interrupted work, and delete orphan files."""
-    # Debit first, so that no error with files can prevent it.
+    # Debit first, so that file errors cannot prevent it.
     adopted, debited = draws_settle()
     return Swept(
         adopted=adopted,
@@ -82,11 +83,13 @@ def draws_settle() -> tuple[int, int]:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit stored draws of releases that have none, and debit the other stored draws.
+    """Commit draws that are missing from their releases, and debit draws that none can use.
 
-    Returns the numbers of draws recovered and debited. A blob stored under a release's job may be
-    the draw of another request. Such a draw is debited under an id derived from the blob's name,
-    because the job's own id pays for the release's draw.
+    The latter are draws of unknown jobs, of cancelled jobs or of other requests, and draws
+    from data that an erasure has replaced. Returns the numbers of draws recovered and
+    debited. A blob stored under a release's job may be the draw of another request. Such a
+    draw is debited under an id derived from the blob's name, because the job's own id pays
+    for the release's draw.
     """
     stored = Release.objects.select_related("job", "upload")
     releases = {release.job_id: release for release in stored}
@@ -108,7 +111,7 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _debit_replaced(paying: UUID, name: str) -> int:
-    """Debit and delete a draw from data of a person who has been erased since.
+    """Debit and delete a draw from data of a person who has since been erased.
 
     Returns 1 if the draw was debited now, and 0 otherwise.
     """
@@ -142,7 +145,7 @@ def _debit_unpaid() -> int:
 
 
 def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a stored draw that the database does not know; return 1 if it was debited, else 0."""
+    """Debit a stored draw that is not in the database; return 1 if it was debited, else 0."""
     paying = paying_id(job)
     if is_debited(paying):
         return 0
@@ -201,7 +204,7 @@ def _debit_found(
 
 
 def _complete_publications() -> int:
-    """Finish moving the files of published releases where a kill interrupted the move.
+    """Finish publications that were interrupted before all files were made public.
 
     Returns how many publications were completed.
     """
@@ -213,7 +216,7 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Finish deleting the files of ended releases where a kill interrupted the deletion.
+    """Finish interrupted deletions of the files of withdrawn or rejected releases.
 
     Returns how many deletions were completed.
     """
@@ -232,7 +235,7 @@ def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
     """Call `complete` for each release, and return how many calls succeeded.
 
-    If files cause an error, it is logged and the release is skipped.
+    If a call fails because of a file error, the error is logged and the release is skipped.
     """
     completed = 0
     for release in halfway:
@@ -246,7 +249,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete stored draws of releases that have another, committed blob; return how many."""
+    """Delete stored draws of releases that committed another draw; return how many."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]

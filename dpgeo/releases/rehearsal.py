@@ -2,9 +2,9 @@
 
 The mechanism draws fresh noise, as for a real release. No private data are read: the rows are
 invented in the study area from public facts, stored in the canonical format of uploads, and then
-bounded, counted and measured like real rows. So before any budget is spent, a publisher sees what
-map a mechanism makes of a given number of people. What a publisher chooses after looking at such a
-map does not depend on the uploaded file.
+bounded, counted and measured like real rows. So a publisher can see, before any budget is spent,
+what a mechanism's map looks like for a given number of people. Choices made after looking at such a
+map do not depend on the uploaded file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
-"""Number of invented people for publishers who have not guessed how many people there are."""
+"""Number of invented people if the publisher has not given a guess."""
 
 MOST_INVENTED = 100_000
 
@@ -86,7 +86,7 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
 def _drawn(released: Released, folder: Path) -> Rehearsed:
     """Return the rehearsed map of a release, writing its files to `folder` first.
 
-    These are the map array, and a GeoJSON file for each layer of shapes.
+    The files are the map array, and a GeoJSON file for each layer of shapes.
     """
     shown = layers(released)
     map_array.write(released, shown, folder / map_array.NAME)
@@ -102,7 +102,7 @@ def _drawn(released: Released, folder: Path) -> Rehearsed:
 def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:
     """Write the sightings of invented people to `path` as a canonical file.
 
-    The format is that of `ingest.canonical`.
+    `ingest.canonical` defines the format.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -59,8 +59,8 @@ def work_on(release_id: str, lease: JobLease) -> None:
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and not settings.DPGEO_JOB_SLOTS:
-        # Otherwise the reaper publishes it later, at the time from which API keys may know that the
-        # job has ended.
+        # Otherwise the reaper publishes the release later, once API keys may know that the job has
+        # ended.
         lease.step(Phrase("Publishing"))
         publish_due(release)
 
@@ -94,7 +94,7 @@ def draw(release: Release, lease: JobLease) -> Released:
 
 
 def about(release: Release) -> dict[str, str]:
-    """Return the public texts that are stored in the blob, and thus appear in every file."""
+    """Return the public texts that are stored in the blob and therefore appear in every file."""
     dataset = release.dataset
     return {
         "title": release.title,

@@ -37,11 +37,11 @@ def layer_declare(
 ) -> PublicLayer:
     """Declare a public layer, made from a file or from a published release.
 
-    `public_source` is the source of the file, see `PublicSource.read`, or None if there is no
-    source. `release` is the id of a release, or "" for a layer from a file. `release_layer` is the
-    name of one of the release's layers; it may be empty if only one has a GeoJSON file. `facts` are
-    the other arguments of `public_layer_add`. Raises InvalidInput, with the field at fault, or an
-    error of `public_layer_add`.
+    `public_source` is the source of the file (see `PublicSource.read`), or None if there is
+    no source. `release` is the id of a release, or "" for a layer from a file.
+    `release_layer` is the name of one of the release's layers; it may be empty if only one
+    has a GeoJSON file. `facts` are the other arguments of `public_layer_add`. Raises
+    InvalidInput, with the field at fault, or an error of `public_layer_add`.
     """
     if release:
         return _declare_released(dataset, file, public_source, (release, release_layer), facts)
@@ -117,7 +117,7 @@ def _file_of(release: Release, name: str) -> ReleaseFile:
 
 
 def declarations_of(release: Release) -> dict[str, str]:
-    """Return the JSON texts on a release's public layers and study area, for `Released.about`."""
+    """Return JSON texts about a release's public layers and study area, for `Released.about`."""
     used: Iterable[PublicLayer] = release.layers.all()
     texts = {LAYERS: json.dumps([layer_facts(layer, release.dataset) for layer in used])}
     dataset = release.dataset
@@ -132,7 +132,7 @@ def declarations_of(release: Release) -> dict[str, str]:
 
 
 def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
-    """Return the facts about a layer that a statement gives, as a JSON object."""
+    """Return the facts about a layer that a release's statement includes, as a JSON object."""
     return {
         "name": layer.name,
         "title": layer.title,
@@ -147,9 +147,10 @@ def layer_facts(layer: PublicLayer, dataset: Dataset) -> dict[str, Any]:
 
 
 def _release_facts(release_id: str, dataset: Dataset) -> dict[str, Any] | None:
-    """Return public facts about the release that a layer was made from, or None without one.
+    """Return public facts about the release that a layer was made from.
 
-    "same_budget" says whether that release was paid for by the budget of `dataset`.
+    Returns None if the layer was not made from a release. "same_budget" says whether that
+    release was paid for by the budget of `dataset`.
     """
     source = Release.objects.filter(pk=release_id).select_related("dataset__ledger").first()
     if source is None:

@@ -1,4 +1,4 @@
-"""Release requests, as parsed from a form, an API call or a command."""
+"""Release requests, parsed from a form, an API call or a command."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MAX_BOUND = 100_000
 class ReleaseRequest:
     """A request for a release; requests with equal values are equal.
 
-    `mechanism` is the mechanism's key, and `parameters` holds the values of all its parameters in
-    the form in which they are stored. `epsilon` is per metre for geo-indistinguishability. `bound`
-    is the contribution bound. `totals` says what is spent on totals of all the data, or is None for
-    nothing.
+    `mechanism` is the mechanism's key, and `parameters` holds the values of all its
+    parameters in the form in which they are stored. `epsilon` is per metre for
+    geo-indistinguishability. `bound` is the contribution bound. `totals` is the plan for
+    totals of all the data, or None if there are none.
     """
 
     mechanism: str
@@ -50,7 +50,7 @@ class ReleaseRequest:
 
     @property
     def params(self) -> Any:
-        """The parameters in the form that the mechanism takes.
+        """The parameters in the form that the mechanism expects.
 
         Raises InvalidInput for invalid values.
         """
@@ -76,11 +76,11 @@ def read_request(
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
-    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is the
-    share of epsilon, in per cent, that is spent on totals of all the data. If it is None or empty,
-    the usual share is taken (`usual_totals`). One person adds at most `most_sightings` and
-    `most_visits` to the totals; if these are None or empty, the usual numbers are taken. Raises
-    InvalidInput, with the field at fault.
+    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is
+    the share of epsilon, in per cent, that is spent on totals of all the data; if it is
+    None or empty, the default share is used (`usual_totals`). One person adds at most
+    `most_sightings` and `most_visits` to the totals; if these are None or empty, defaults
+    are used. Raises InvalidInput, with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
@@ -132,7 +132,7 @@ def request_of(release: Release) -> ReleaseRequest:
 
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
-    """Return the request that a draw states, with only the parameters in `names`."""
+    """Return the request stored with a draw, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
@@ -151,8 +151,8 @@ def parse_cost(
 ) -> Fraction:
     """Parse the epsilon, or compute it from the parameters if these determine the cost.
 
-    In the latter case `epsilon` must be None or empty: a number that is ignored would look like the
-    cost. Raises InvalidInput.
+    In the latter case `epsilon` must be None or empty, because an ignored number would look
+    like the cost. Raises InvalidInput.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -166,7 +166,7 @@ def parse_cost(
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:
-    """Parse the contribution bound. Raises InvalidInput if it is not valid for the unit."""
+    """Parse the contribution bound. Raises InvalidInput if it is invalid for the privacy unit."""
     try:
         bound = int(number_text(value))
     except ValueError:
@@ -188,10 +188,11 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Return what is counted.
+    """Return what the release counts: distinct people or visits.
 
-    Perturbed points always count visits, that is, records, whatever `value` is. For all other
-    mechanisms, raises InvalidInput if `value` is unknown, or not possible for the unit.
+    Perturbed points always count visits, that is, records, whatever `value` is. For all
+    other mechanisms, raises InvalidInput if `value` is unknown, or not possible for the
+    privacy unit.
     """
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
@@ -201,7 +202,8 @@ def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
     """Parse the method of contribution bounding.
 
-    Raises InvalidInput if it is unknown, or not possible for the unit or the mechanism.
+    Raises InvalidInput if the method is unknown, or not possible for the privacy unit or
+    the mechanism.
     """
     try:
         bounding = Bounding(str(value))
@@ -245,10 +247,10 @@ def parse_totals(
     most_sightings: int | str | None,
     most_visits: int | str | None,
 ) -> TotalsPlan | None:
-    """Return the plan for what is spent on totals, or None for nothing.
+    """Return the plan for totals, or None if nothing is spent on them.
 
-    A total must not be clipped below what the map itself counts of one person. Raises InvalidInput,
-    with the field at fault.
+    A total must not be clipped below what the map itself counts per person. Raises
+    InvalidInput, with the field at fault.
     """
     percent = _whole(totals, "totals", usual_totals(mechanism, unit))
     if percent == 0:
@@ -292,7 +294,10 @@ def _whole(value: int | str | None, field: str, usual: int) -> int:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """Parse what is counted. Raises InvalidInput if it is unknown, or not possible for the unit."""
+    """Parse what the release counts: distinct people or visits.
+
+    Raises InvalidInput if the value is unknown, or not possible for the privacy unit.
+    """
     try:
         counting = Counting(str(value))
     except ValueError:

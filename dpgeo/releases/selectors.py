@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """Error for a release that has ended, and about which the user may learn nothing else."""
+    """Error for an ended release about which the user may learn only that it has ended."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)
@@ -103,7 +103,7 @@ def mask_draw(release: Release) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """Return a release's decoded blob. Raises Conflict if it has not been drawn yet."""
+    """Return a release's decoded blob. Raises Conflict if there is no blob yet."""
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
     with private_storage().open(release.blob_name, "rb") as blob:

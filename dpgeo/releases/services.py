@@ -60,7 +60,7 @@ SALT_BYTES = 16
 """Length in bytes of the secret that seeds the choice of each person's contributions."""
 
 LONGEST_REJECTION = 2_000
-"""Longest reason for rejecting a draft, in characters."""
+"""Maximum length of the reason for rejecting a draft, in characters."""
 
 
 def release_request(
@@ -76,10 +76,11 @@ def release_request(
     """Pay for a release and queue its job in one transaction.
 
     With `publish_when_done`, the release is published when its job is done, but only if the
-    requester may publish. `requested_by` is None for the operator at the console, who may publish.
-    A request with a `job_id` can be repeated: it returns the release that the first request paid
-    for. Raises InvalidInput, BudgetExceeded or NotAllowed. Raises Conflict if the dataset has no
-    data yet, or if an approver must first answer whether other datasets are about the same people.
+    requester may publish. `requested_by` is None for the operator at the console, who may
+    publish. A request with a `job_id` can be repeated safely: it then returns the release
+    that the first request paid for. Raises InvalidInput, BudgetExceeded or NotAllowed.
+    Raises Conflict if the dataset has no data yet, or if an approver must first answer
+    whether other datasets are about the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -115,7 +116,10 @@ def release_request(
 
 
 def marked_title(upload: Upload, title: str) -> str:
-    """Return a map's title; if its people are invented, the title says so wherever it is shown."""
+    """Return the title under which a map is shown.
+
+    If the people in the upload are invented, the title begins with a mark that says so.
+    """
     if not upload.invented:
         return title
     mark = gettext("Invented data:")
@@ -126,8 +130,8 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
     dataset: Dataset = fields["dataset"]
     points = points_ledger(dataset.ledger)
     if fields["by_key"]:
-        # The ledger is locked, so that an API key cannot detect refunds by two simultaneous
-        # requests.
+        # The ledger is locked, so that an API key cannot detect refunds by sending two requests at
+        # the same time.
         check_fits(ledger=ledger_lock(quote.ledger), cost=quote.cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
@@ -181,11 +185,11 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
 
 
 def release_publish(*, release: Release, by: User | None, notes_sha256: str = "") -> Release:
-    """Publish a finished draft with its notes, which approves them.
+    """Publish a finished draft and approve its notes.
 
-    `by` is None for the operator at the console. `notes_sha256` is the checksum of the notes that
-    they read. Raises NotAllowed if the user is not an approver, and Conflict if the release is not
-    a finished draft, or has other notes.
+    `by` is None for the operator at the console. `notes_sha256` is the checksum of the
+    notes that the publisher has read. Raises NotAllowed if the user is not an approver, and
+    Conflict if the release is not a finished draft, or its notes have another checksum.
     """
     _check_may(release, by, "publish")
     check_read(release, notes_sha256)
@@ -201,18 +205,19 @@ def release_publish(*, release: Release, by: User | None, notes_sha256: str = ""
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
     """Reject a draft, so that it is never published; delete its files, but keep its blob.
 
-    Privacy argument. Everything the decision is based on was paid for: the approver sees the draft,
-    which is noisy, and no page shows private data to compare it with. So the decision to publish or
-    reject is post-processing, as is any choice among several drafts: the cost of each draft stays
-    spent, and the dataset's total covers all drafts together. A refund for rejected drafts would
-    break this, since the best of many drafts could then be had for the price of one. The argument
-    does not cover an approver who knows the data and compares the draft with them; only the choice
-    of approvers can prevent that.
+    Privacy argument. Everything the decision is based on was paid for: the approver sees
+    the draft, which is noisy, and no page shows private data to compare it with. So the
+    decision to publish or reject is post-processing, as is any choice among several drafts:
+    the cost of each draft stays spent, and the dataset's total covers all drafts together.
+    A refund for rejected drafts would break this, since a publisher could then get the best
+    of many drafts for the price of one. The argument does not cover an approver who knows
+    the data and compares the draft with them; only the choice of approvers can prevent
+    that.
 
-    Only members see the reason. Other visitors of the release's URL learn only that it was not
-    published, and no list shows it. `by` is None for the operator at the console. Raises NotAllowed
-    if the user is not an approver, InvalidInput if the reason is missing or too long, or Conflict
-    if the release is not a finished draft.
+    Only members see the reason. Other visitors to the release's URL learn only that it was
+    not published, and no list shows it. `by` is None for the operator at the console.
+    Raises NotAllowed if the user is not an approver, InvalidInput if the reason is missing
+    or too long, or Conflict if the release is not a finished draft.
     """
     _check_may(release, by, "reject")
     clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
@@ -234,7 +239,7 @@ def _check_finished(release: Release, problem: str) -> None:
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
-    """Log an action on a release, with the user who took it."""
+    """Log an action on a release and the user who took it."""
     who = "the console" if by is None else f"account {by.pk}"
     logger.info("release %s: %s by %s", release.pk, what, who)
 
@@ -242,8 +247,8 @@ def _log(release: Release, what: str, by: User | None) -> None:
 def release_withdraw(*, release: Release, by: User | None) -> Release:
     """Withdraw a published release, so that its files are never served again.
 
-    Copies of the files may remain elsewhere, and its cost stays spent. Raises NotAllowed, or
-    Conflict if the release is not published.
+    Copies of the files may remain elsewhere, and the release's cost stays spent. Raises
+    NotAllowed, or Conflict if the release is not published.
     """
     _check_may(release, by, "withdraw")
     move(release, "withdraw", by=by)
@@ -255,8 +260,8 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 def release_cancel(*, release: Release, by: User | None) -> Release:
     """Cancel a release if its job has not started, and refund its cost.
 
-    Raises NotAllowed, or Conflict if the job has started. A job that drew noise before the database
-    was restored from a backup has started, too.
+    Raises NotAllowed, or Conflict if the job has started. A job also counts as started if
+    it drew noise before the database was restored from a backup.
     """
     _check_may(release, by, "cancel")
     if not release.blob_name:
@@ -268,8 +273,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    It is safe to repeat. Raises NotAllowed. Raises Conflict if there is no committed draw, since a
-    new draw would be a second draw for one debit.
+    Repeating this is safe. Raises NotAllowed. Raises Conflict if there is no committed
+    draw, since a new draw would be a second draw paid for by a single debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:

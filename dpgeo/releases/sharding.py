@@ -1,7 +1,7 @@
 """Perturbation of large point files in shards, divided among the workers.
 
 The release's job divides its people into shards, creates a job for each shard, and wakes the
-workers. It then perturbs shards itself as long as any are left, waits for shards that other workers
+workers. It then perturbs shards itself as long as any remain, waits for shards that other workers
 have leased, and combines all shards. So one worker is enough to finish a release, and any number
 can help.
 
@@ -17,10 +17,10 @@ the release, as with any mechanism.
 A shard records the total number of shards when it is created. Its people follow from its number and
 that total, independently of other shards. All shards are created and discarded together, by the
 holder of the release's lease, and only a complete set with the same version of the data and the
-same total is combined. So nobody is in two shards of a release. If a person is erased meanwhile,
-all shards are discarded and drawn again from the new version. The total follows from the number of
-rows, and is shown only to users who may see that number. The number of points is public in every
-release of points.
+same total is combined. So nobody is in two shards of a release. If a person is erased in the
+meantime, all shards are discarded and drawn again from the new version. The total follows from the
+number of rows, and is shown only to users who may see that number. The number of points is public
+in every release of points.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ POLL_SECONDS = 0.5
 def number_of_shards(release: Release) -> int:
     """Return how many shards a release has, given the number of rows of its upload.
 
-    It is used only for mechanisms that can be sharded.
+    This applies only to mechanisms that can be sharded.
     """
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_PER_SHARD
@@ -163,7 +163,7 @@ def shard_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb and commit the points of the lease's shard, unless the release has ended."""
+    """Perturb and commit the points of the leased shard, unless the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
@@ -236,9 +236,9 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
     """Delete all shards of a release, with their jobs and files.
 
-    The holder of the release's `lease` calls this, or the sweep with None once the release's job
-    has ended. Workers on a shard lose their lease, because the shard's job is deleted. Raises
-    LeaseLost if `lease` is lost.
+    The worker that runs the release's job passes its `lease`; the sweep passes None once
+    that job has ended. Workers that are perturbing a shard lose their lease, because the
+    shard's job is deleted. Raises LeaseLost if `lease` is lost.
     """
     with transaction.atomic():
         if lease:

@@ -133,13 +133,14 @@ class Action:
     """An action on a release.
 
     `label` is the text of its button. `needs` is the permission that it requires
-    (`accounts.selectors.may`). `after` is the state in which the release's job must be; None allows
-    any. `drawn` is True if there must be a draw, False if there must be none, and None if either is
-    possible. `to` is the new state of the release, None if the state does not change. `inputs` are
-    the arguments of its service besides the release and the user; `seen` are further ones, which
-    say what the user has seen and are empty where there was nothing to see. The other fields are
-    messages: `denied` for users without the permission, `untimely` for a release in another state,
-    and `done` for success.
+    (`accounts.selectors.may`). `after` is the state in which the release's job must be;
+    None allows any. `drawn` is True if there must be a draw, False if there must be none,
+    and None if either is possible. `to` is the new state of the release, None if the state
+    does not change. `inputs` are the arguments of its service besides the release and the
+    user; `seen` are optional arguments that state what the user has read, such as the
+    checksum of the notes; they are empty if there was nothing to read. The other fields are
+    messages: `denied` for users without the permission, `untimely` for a release in another
+    state, and `done` for success.
     """
 
     label: str

@@ -49,7 +49,7 @@ class StudyArea:
 
     @classmethod
     def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
-        """Build a box from its edges in degrees. Raises ValueError if they do not make a box."""
+        """Build a box from its edges in degrees. Raises ValueError if they do not form a box."""
         if not all(map(math.isfinite, (west, south, east, north))):
             raise InvalidValue("The study area has a coordinate that is not a number; correct it.")
         if west >= east:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """Compute the summed-area table of integer or boolean cells (rows, columns).
 
-    Its shape is (rows + 1, columns + 1). Entry (i, j) is the sum of the cells in the first i rows
-    and the first j columns, so that the sum of any box takes four lookups (Crow 1984). The table is
-    int64, or int32 for at most 2^31 - 1 boolean cells.
+    Its shape is (rows + 1, columns + 1). Entry (i, j) is the sum of the cells in the first
+    i rows and the first j columns, so that the sum over any box takes four lookups (Crow
+    1984). The table is int64, or int32 for at most 2^31 - 1 boolean cells.
     """
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
@@ -73,12 +73,14 @@ def tiles(
     parts: int | NDArray[np.int64],
     inside: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Divide every box into `parts` x `parts` tiles; return the tiles and their boxes.
+    """Divide every box into `parts` x `parts` tiles; return each tile and the index of its
+    box.
 
-    `parts` is one number for all boxes, or one for each box. If a side of a box has fewer cells
-    than parts, it is divided into its cells. `inside` is the summed-area table of the study area's
-    mask; tiles without a cell that touches the area are left out. Tiles are int32 (n, 4), ordered
-    by box, then row, then column. The second result (n,) holds the index of each tile's box.
+    `parts` is one number for all boxes, or one for each box. If a side of a box has fewer
+    than `parts` cells, it is divided into single cells. `inside` is the summed-area table
+    of the study area's mask; tiles without a cell that touches the area are left out. Tiles
+    are int32 (n, 4), ordered by box, then row, then column. The second result (n,) holds
+    the index of each tile's box.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)

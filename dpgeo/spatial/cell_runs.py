@@ -23,7 +23,10 @@ class CellRuns:
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
-        """Number of cells before each run and, as the last entry, in all runs, int64 (n + 1,)."""
+        """Number of cells before each run, int64 (n + 1,).
+
+        The last entry is the number of cells in all runs.
+        """
         return np.concatenate([[0], np.cumsum(self.ends - self.starts)])
 
     @property

@@ -22,7 +22,7 @@ CHUNK = 1 << 15
 """Number of cells assigned at a time, so that arrays stay in the processor's cache."""
 
 CELLS_PER_CENTRE = 24
-"""Smallest number of cells per centre on which `spread_evenly` runs k-means."""
+"""Minimum number of grid cells per centre in the k-means of `spread_evenly`."""
 
 SPREADING_ROUNDS = 10
 """Number of rounds of k-means in `spread_evenly`."""
@@ -58,9 +58,10 @@ class Centres:
 class Directions:
     """Unit vectors from the Earth's centre to a grid's cells, computed from tables.
 
-    A cell's vector is computed by table lookups and two products, each correctly rounded. So it is
-    the same to the last bit, whichever other cells are computed in the same call. If it were
-    computed without tables, the last bit of a sine might depend on the other entries of the array.
+    A cell's vector is computed by table lookups and two products, each correctly rounded.
+    So every bit of it is the same, no matter which other cells are computed in the same
+    call. Without tables, the last bit of a sine might depend on the other entries of the
+    array.
     """
 
     columns: int
@@ -93,10 +94,11 @@ class Directions:
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
     """Return, for each cell (n,), the index of the centre nearest to it on the ground.
 
-    Of centres at the same distance, the first is chosen. The result for a cell depends on that cell
-    and the centres alone, because every operation acts on one cell and is correctly rounded. Matrix
-    products are not used: their rounding may depend on other entries, which would break that
-    independence, and with it the sensitivity of sums over clusters.
+    If several centres are equally near, the first is chosen. The result for a cell depends
+    on that cell and the centres alone, because every operation acts on one cell and is
+    correctly rounded. Matrix products are not used: their rounding may depend on other
+    entries, which would break that independence, and with it the sensitivity of sums over
+    clusters.
     """
     directions, targets = Directions.of(grid), np.column_stack(unit_vectors(centres))
     nearest_centre = np.empty(len(cells), dtype=np.int64)
@@ -202,7 +204,9 @@ def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
 
 
 def _far_apart(x: NDArray[Any], y: NDArray[Any], number: int) -> list[int]:
-    """Return the indices of `number` points, each as far as possible from those chosen before."""
+    """Return the indices of `number` points, each as far as possible from those chosen
+    earlier.
+    """
     chosen = [0]
     distance = np.hypot(x - x[0], y - y[0])
     while len(chosen) < number:

@@ -1,7 +1,7 @@
-"""Exact coverage of grid cells by polygons, from where edges cross grid lines.
+"""Exact coverage of grid cells by polygons, computed where edges cross grid lines.
 
 Every edge is divided where it crosses a line of the grid, so that each piece lies in one cell.
-Measure lengths in fractions of a cell. A piece of height dv, at a mean distance of 1 - u from the
+Lengths are in fractions of a cell. A piece of height dv, at a mean distance of 1 - u from the
 cell's right edge, adds the area dv (1 - u) to its own cell and dv to every cell to the right in the
 same row. The sign follows the direction of the ring. This is the area-accumulation rule of font
 rasterisers. Time and memory grow with the number of pieces, not with the number of cells. Edges are
@@ -164,9 +164,10 @@ def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]
 
 
 def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-    """Return the intervals between `lines` that each [low, high] meets.
+    """Return the intervals between `lines` that each range [low, high] overlaps.
 
-    The two results are the index of the first interval, and the number of intervals.
+    The first result holds the index of the first interval of each range, the second the
+    number of intervals.
     """
     last = len(lines) - 2
     first = np.clip(np.searchsorted(lines, low, side="right") - 1, 0, last)
@@ -175,10 +176,10 @@ def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
 
 
 def _repeated(number: Ints) -> tuple[Ints, Ints]:
-    """Repeat each index i of `number` as often as `number[i]` says.
+    """Repeat each index i of `number` `number[i]` times.
 
-    Returns the repeated indices and, for each repetition, its position, from 0, among those of the
-    same index.
+    Returns the repeated indices and, for each repetition, its position among the
+    repetitions of the same index, counted from 0.
     """
     index = np.repeat(np.arange(len(number)), number)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(number) - number, number)
@@ -226,7 +227,7 @@ class Coverage:
         return self.polygon[index], self.cell[index] + 1, self.cell[index + 1]
 
     def to_the_left(self, polygon: Ints, row: Ints, column: Ints) -> Floats:
-        """Return the share (n,) of each cell's left edge that its polygon covers.
+        """Return what share of each cell's left edge is covered by the cell's polygon, (n,).
 
         `polygon`, `row` and `column` are (n,): the i-th cell is paired with the i-th polygon.
         """
@@ -264,7 +265,7 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
     begins = np.flatnonzero(np.diff(key, prepend=-1))
     key = key[begins]
     height, area = np.add.reduceat(height, begins), np.add.reduceat(area, begins)
-    # Make the cumulative sums start anew in each row: subtract the total before its first cell.
+    # Restart the cumulative sums in each row by subtracting the total before the row's first cell.
     row = key // grid.columns
     first = np.flatnonzero(np.diff(row, prepend=-1))
     total = np.cumsum(height)
@@ -274,16 +275,17 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """Return the distinct numbers, ascending.
+    """Return the distinct numbers in ascending order.
 
-    Replaces `numpy.unique`, whose hashing is a hundred times slower for keys that are products.
+    Used instead of `numpy.unique`, whose hashing is a hundred times slower for keys that
+    are products.
     """
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
 
 
 def as_array(shapes: Any) -> NDArray[np.object_]:
-    """Return a sequence of shapes as an object array (n,)."""
+    """Convert a sequence of shapes to an object array (n,)."""
     array = np.empty(len(shapes), dtype=object)
     array[:] = shapes
     return array

@@ -31,10 +31,11 @@ Release files use "estimate".
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """Regions `zones`, and the number of people expected in each, `amounts`, float64 (n,).
+    """Public regions with the number of people expected in each.
 
-    If regions overlap, their people add up. Negative numbers, as in noisy counts, are treated as 0.
-    Raises ValueError if a number is not finite, or if no number is above 0.
+    `zones` are the n regions, and `amounts`, float64 (n,), the numbers of people. If
+    regions overlap, their people add up. Negative numbers, as in noisy counts, are treated
+    as 0. Raises ValueError if a number is not finite, or if no number is above 0.
     """
 
     zones: Zones
@@ -53,9 +54,9 @@ class Density:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the density from a GeoJSON FeatureCollection of polygons.
 
-        `key` is the name of the property that holds a region's number of people. If it is empty,
-        the first of AMOUNTS that the first feature has is used. Raises ValueError for an invalid
-        document.
+        `key` is the name of the property that holds a region's number of people. If it is
+        empty, the first name in AMOUNTS that the first feature has as a property is used.
+        Raises ValueError for an invalid document.
         """
         zones = Zones.from_geojson(document, name=name)
         properties = [feature.get("properties") or {} for feature in document["features"]]
@@ -96,8 +97,9 @@ class Density:
     def on(self, grid: Grid) -> Floats:
         """Return the expected number of people in each cell, in the grid's shape.
 
-        The people of a region are divided among the cells that have their centres in it. If there
-        are none, all of its people go to the cell that contains a point inside the region.
+        The people of a region are divided among the cells that have their centres in it. If no
+        cell centre lies in the region, all of its people go to the cell that contains a point
+        inside the region.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

@@ -21,8 +21,9 @@ SEPARATORS = (",", ";", "\t")
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
     """Convert a gazetteer table to a GeoJSON document for `Places.from_geojson`.
 
-    `key` and `name` are the names of the columns with the places' keys and names; "" stands for
-    "key" and "name". Raises ValueError for an invalid table.
+    `key` and `name` are the names of the columns with the places' keys and names. If they
+    are empty, the columns "key" and "name" are used. Raises ValueError for an invalid
+    table.
     """
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]

@@ -33,10 +33,10 @@ grids with 64, 256 and 1024 cells along a side nest exactly.
 """
 
 BLOCK_SIDES = (512, 64, 8, 1)
-"""Sides, in cells, of the blocks used to find the cells on a shape's outline."""
+"""Side lengths, in cells, of the blocks used to find the cells on a shape's outline."""
 
 BAND_ROWS = 512
-"""Number of rows of a mask in memory at a time; with 32768 columns they take 16 MB."""
+"""Number of rows of a mask held in memory at a time; with 32768 columns they take 16 MB."""
 
 EDGE_METRES = 1e-6
 """A cell within this distance of the study area counts as touching it.
@@ -68,7 +68,8 @@ class Grid:
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
         west, south, east, north = area.mercator_bounds
-        # An extra centimetre keeps the area inside the frame when the frame's corner is rounded.
+        # An extra centimetre ensures that the area stays inside the frame when the frame's corner
+        # is rounded.
         steps = math.floor((max(east - west, north - south) + 0.01) / FRAME_STEP_METRES) + 1
         side = steps * FRAME_STEP_METRES
         return cls(
@@ -138,7 +139,7 @@ class Grid:
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
         """Return the index of the cell at each Web Mercator position, row * columns + column.
 
-        It is -1 for positions outside the grid.
+        The index is -1 for positions outside the grid.
         """
         column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
         row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
@@ -193,9 +194,9 @@ class Grid:
         return top, max(top, min(bottom, self.rows)), left, max(left, min(right, self.columns))
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Self:
-        """Return the part of the grid with the rows from `top` and the columns from `left`.
+        """Return the part of the grid in the given range of rows and columns.
 
-        They stop before `bottom` and `right`.
+        Rows run from `top` to before `bottom`, and columns from `left` to before `right`.
         """
         return type(self)(
             west=self.west + left * self.cell,
@@ -219,11 +220,11 @@ class Grid:
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the edges of the rows from `first` to before `after`, and of all columns.
+        """Return the edges of the rows `first` to `after` - 1, and of all columns.
 
-        The first array (2, n) has the southern and northern edges of the rows, the second (2,
-        columns) the western and eastern edges of the columns. They are in Web Mercator metres, and
-        lie EDGE_METRES outside the cells.
+        The first array (2, n) holds the southern and northern edges of the rows, the second (2,
+        columns) the western and eastern edges of the columns. They are in Web Mercator metres,
+        and lie EDGE_METRES outside the cells.
         """
         left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
         right = left + self.cell + 2 * EDGE_METRES
@@ -298,7 +299,7 @@ def _overlap(
 def _split(
     row: NDArray[np.int64], column: NDArray[np.int64], side: int, smaller: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Divide blocks of `side` cells into blocks of `smaller` cells.
+    """Divide blocks of `side` x `side` cells into blocks of `smaller` x `smaller` cells.
 
     Returns the first row and the first column of each smaller block.
     """

@@ -7,7 +7,7 @@ rows next to the poles have at most six points.
 Distances. Neighbouring points of a row are at least 0.6 steps apart: with n >= 2 points on a circle
 of circumference c >= n steps, the chord between two neighbours is (c/pi) sin(pi/n), which is at
 least 2/pi steps. Points of different rows are at least one step apart. Snapping moves a position by
-at most 0.75 steps, or more close to the poles, where rows have few points.
+at most 0.75 steps, except close to the poles, where rows have few points and it can move further.
 """
 
 from __future__ import annotations
@@ -27,40 +27,42 @@ NEAREST = 0.6
 """Smallest distance between two points of the grid, in steps."""
 
 FURTHEST_SNAP = 0.75
-"""Largest distance, in steps, by which snapping moves a position up to 85 degrees of latitude."""
+"""Largest distance, in steps, by which snapping moves a position within 85° of the
+equator.
+"""
 
 
 STEPS = 100
-"""Number of steps per radius in the grid of outputs; steps are never shorter than a metre."""
+"""Number of steps per radius in the output grid; a step is never shorter than a metre."""
 
 INPUT_STEPS = 200
-"""Number of steps per radius in the grid of inputs.
+"""Number of steps per radius in the input grid.
 
 Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
 """
 
 
 def grid_step(radius: int) -> int:
-    """Return the step in metres of the grid to which perturbed positions are snapped."""
+    """Return the step in metres of the output grid, to which perturbed positions are snapped."""
     return max(1, radius // STEPS)
 
 
 def input_step(radius: int) -> int:
-    """Return the step in millimetres of the grid to which inputs are snapped."""
+    """Return the step in millimetres of the input grid, to which inputs are snapped."""
     return radius * 1000 // INPUT_STEPS
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return the largest distance in metres between two positions after snapping.
+    """Return an upper bound on the distance in metres between two positions after snapping.
 
-    `metres` is their distance before snapping, and `millimetres` the step of the grid.
+    `metres` is their distance before snapping, and `millimetres` is the step of the grid.
     """
     return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid whose step has this many metres; angles are in radians on the sphere."""
+    """A grid whose `step` is in metres; angles are in radians on the sphere."""
 
     step: float
 
@@ -71,13 +73,14 @@ class GroundGrid:
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
         """Snap positions (n,) to the nearest row, then to the nearest point of that row.
 
-        A position halfway between two rows or two points may be snapped to either of them. Angles
-        may have any size, also beyond 180 degrees.
+        A position halfway between two rows or two points may be snapped to either of them.
+        Longitudes may have any value, including values beyond 180 degrees.
         """
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # One point for each whole step in the row's circumference, and at least one point.
+        # One point for each whole step that fits in the row's circumference, but at least one
+        # point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points
         column = np.rint(longitude / column_angle)

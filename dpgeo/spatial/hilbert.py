@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 16
-"""The curve visits all points of a square lattice of 2^BITS x 2^BITS around the positions."""
+"""The curve visits every point of a 2^BITS x 2^BITS lattice that spans the positions."""
 
 
 def hilbert_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -28,7 +28,7 @@ def hilbert_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
     for bit in range(BITS - 1, -1, -1):
         right, up = (column >> bit) & 1, (row >> bit) & 1
         index += ((3 * right) ^ up) << (2 * bit)
-        # Turn the quadrant, so that its part of the curve begins where the part before it ends.
+        # Rotate the quadrant, so that its part of the curve begins where the previous part ends.
         flipped = (up == 0) & (right == 1)
         column = np.where(flipped, most - column, column)
         row = np.where(flipped, most - row, row)

@@ -1,8 +1,8 @@
 """Invented people in a study area, for rehearsals and practice.
 
-They are made from public facts alone. Everybody has a home in one of a few neighbourhoods and is
-also seen in the others. The number of sightings per person is heavy-tailed: most people have a few,
-and some have very many.
+They are generated from public facts alone. Everybody has a home in one of a few neighbourhoods and
+is also seen in the others. The number of sightings per person is heavy-tailed: most people have a
+few, and some have very many.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def _around(
     hood: NDArray[np.int64],
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Draw positions (n, 2) around the neighbourhoods that have the indices `hood` (n,).
+    """Draw positions (n, 2) around the neighbourhoods with the indices `hood` (n,).
 
-    A position that is still outside the area after TRIES more draws is replaced by the centre of
-    its neighbourhood.
+    A position that is still outside the area after TRIES more draws is replaced by the
+    centre of its neighbourhood.
     """
 
     def draw(at: NDArray[np.int64]) -> NDArray[np.float64]:

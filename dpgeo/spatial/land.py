@@ -1,4 +1,4 @@
-"""The world's land as polygons, from the file that the frontend's build writes (Natural Earth)."""
+"""World's land as polygons (Natural Earth), from a file that the frontend build writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpgeo.spatial.antimeridian import cut_at_180
 
 @lru_cache(maxsize=1)
 def land_polygons(path: Path) -> NDArray[np.object_]:
-    """Read the world's land as polygons; none where the frontend is not built."""
+    """Return the world's land as polygons, or no polygons if the frontend has not been built."""
     if not path.exists():
         return np.empty(0, dtype=object)
     polygons = shapely.get_parts(shapely.from_geojson(path.read_text()))

@@ -30,8 +30,8 @@ CITY_KILOMETRES = 40
 """Side in kilometres of the square around a city."""
 
 DWARFED = 20
-"""If several places share a name, the largest is meant if it is this many times as large as the
-next.
+"""Size ratio above which the larger of two places with a matching name is taken to be
+meant.
 """
 
 COAST_DEGREES = 0.02
@@ -55,9 +55,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlace:
-    """A public place: its full `name`, what kind of place it is, and the source of its outline.
+    """A public place: its full `name`, what kind of place it is, and the source of its
+    outline.
 
-    `time_zone` is that of the place's middle, as far as the tables know.
+    `time_zone` is the time zone of the place according to the tables.
     """
 
     name: str
@@ -68,13 +69,13 @@ class NamedPlace:
 
 
 class PlaceSearch(Protocol):
-    """Search for public places by name. What the user types never leaves the server."""
+    """Search for public places by name. What the user types is never sent to another server."""
 
     def suggest(self, text: str, most: int) -> list[str]:
         """Return at most `most` full names that match a text, with the best matches first."""
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with this name, or the only place that it can mean, or else None."""
+        """Return the place with this name, or the place that the name clearly means, or None."""
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the known city nearest to a position."""
@@ -88,7 +89,7 @@ NATURAL_EARTH = Source(
 
 
 def time_zone_source(version: str) -> Source:
-    """Return a version of the time zone database, such as "2025.2", as a source of cities."""
+    """Return a `Source` for a version of the time zone database, such as "2025.2"."""
     return Source(
         name=f"Time zone database {version}, {CITY_KILOMETRES} km around the city's position",
         url="https://www.iana.org/time-zones",
@@ -122,11 +123,11 @@ class City:
 class WorldPlaces:
     """Countries and cities of the world, ordered by how well their names match.
 
-    `countries` is a file with one line for each country: a JSON object with its name, box and
-    geometry. If the file is missing, only cities are found. `zones` is the folder with the tables
-    of a `version` of the time zone database. `towns` is a table of further cities, the largest
-    first, with columns divided by tabs: name, ISO 3166 code of the country, longitude, latitude and
-    population. This file may be missing, too.
+    `countries` is a file with one line for each country: a JSON object with its name, box
+    and geometry. If the file is missing, only cities are found. `zones` is the folder with
+    the tables of a `version` of the time zone database. `towns` is a table of further
+    cities, the largest first, with tab-separated columns: name, ISO 3166 code of the
+    country, longitude, latitude and population. This file may be missing, too.
     """
 
     def __init__(self, countries: Path, zones: Path, version: str, towns: Path) -> None:
@@ -162,7 +163,7 @@ class WorldPlaces:
                 population=int(population),
             )
             full = f"{name}, {city.country}"
-            # Smaller cities with a name already used are told apart by their position.
+            # If the name is already used by a larger city, add the position to tell the two apart.
             found.setdefault(full if full not in found else f"{full}, {_position(city)}", city)
         known = {fold(full) for full in found}
         for city in self._zone_cities:
@@ -173,12 +174,12 @@ class WorldPlaces:
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
-        """The time zones whose clocks have differed from all others' since 1970."""
+        """The time zones whose clocks have differed from those of all others since 1970."""
         return frozenset(row[2] for row in _rows(self._zones / "zone1970.tab", 3))
 
     @cached_property
     def _countries(self) -> dict[str, str]:
-        """The lines of the countries' file, by the name of the country."""
+        """The lines of the countries' file, keyed by the name of the country."""
         if not self._countries_file.exists():
             return {}
         lines = self._countries_file.read_text(encoding="utf-8").splitlines()
@@ -209,7 +210,11 @@ class WorldPlaces:
         return inf if name in self._countries else self.cities[name].population
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with this name, or the only place that it can mean, or else None."""
+        """Return the place with this name, or the place that the name clearly means, or None.
+
+        If several places match, the largest is meant, provided that it is more than DWARFED
+        times as large as the next.
+        """
         wanted = fold(name)
         exact = [full for folded, full in self._folded if folded == wanted]
         whole = [full for folded, full in self._folded if folded.partition(",")[0] == wanted]
@@ -235,11 +240,11 @@ class WorldPlaces:
         return None
 
     def _dwarfs(self, one: str, other: str) -> bool:
-        """Return whether one place is so much larger than another that it must be meant."""
+        """Return whether the first place is more than DWARFED times as large as the other."""
         return self._size(one) > DWARFED * self._size(other) > 0
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
-        """Return the time zone of the nearest known city, in the same country if it has any.
+        """Return the time zone of the nearest known city, preferring cities in the same country.
 
         Returns UTC if no city is known.
         """
@@ -251,8 +256,8 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country, at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Prefer time zones with clock times of their own since 1970; those of enclaves, for
-            # example, have none.
+            # Prefer time zones whose clocks have differed from all others since 1970. The time
+            # zones of enclaves, for example, have not.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])
@@ -292,7 +297,7 @@ def _without_geometry(line: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return a text in a form for comparisons: lower case, no accents, no repeated blanks."""
+    """Normalise a text for comparison: lower case, no accents, no repeated spaces."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).split())
 
@@ -317,11 +322,11 @@ def _outline(geometry: object) -> shapely.Geometry:
 
 
 def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
-    """Return an outline fit for a study area: with few corners, none of them beyond the map."""
+    """Simplify an outline for use as a study area: few corners, and none of them off the map."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
     parts = shapely.get_parts(shape)
-    # However much a part is simplified, it keeps four corners; so of many islands, only the largest
-    # are kept.
+    # However much a part is simplified, it keeps four corners. So if there are many islands, only
+    # the largest are kept.
     largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
     shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001

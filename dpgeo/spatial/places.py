@@ -34,7 +34,7 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""With more positions than this, only those on the convex hull are compared pairwise."""
+"""If there are more positions than this, only those on the convex hull are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,9 +143,9 @@ class Places:
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
         """Build places from the cells of a grid, in a hierarchy of squares.
 
-        Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The places
-        are those centres of cells that lie in the area. If fewer than two do, the places are the
-        centres of all cells that touch the area.
+        Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The
+        places are the cell centres that lie in the area. If there are fewer than two, the
+        places are the centres of all cells that touch the area.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))
@@ -185,7 +185,7 @@ class Places:
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raise ValueError, naming the first place outside a study area, if there is any."""
+        """Raise ValueError if a place lies outside a study area, naming the first such place."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             Phrase(
@@ -249,8 +249,8 @@ class Places:
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """Return the names of the visible units, and the index (n,) of each place's unit.
 
-        The finest `hidden` levels are hidden, and the units of the next wider level are visible.
-        Raises ValueError unless `hidden` is from 1 to the number of levels.
+        The finest `hidden` levels are hidden. The visible units are those of the finest level
+        that is not hidden. Raises ValueError unless `hidden` is from 1 to the number of levels.
         """
         paths, unit = self.paths(hidden)
         return tuple(map(unit_name, paths)), unit
@@ -268,7 +268,7 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with only one place, which hide nothing."""
+        """Return the names of visible units with only one place, which therefore hide nothing."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
@@ -288,7 +288,7 @@ class Places:
     def hiding(self) -> list[Phrase]:
         """Return a sentence for each possible number of hidden levels.
 
-        It says how far apart two places of the same visible unit can be; see `sensitivity`.
+        Each says how far apart two places of the same visible unit can be; see `sensitivity`.
         """
         return [
             Phrase(
@@ -357,8 +357,8 @@ class Places:
 class NearestPlace:
     """Finds the place nearest to the centre of a cell in Web Mercator.
 
-    The result for a cell depends on that cell and the places alone. Of places at the same distance,
-    the first is chosen.
+    The result for a cell depends on that cell and the places alone. If several places are
+    equally near, the first is chosen.
     """
 
     def __init__(self, places: Places, grid: Grid) -> None:

@@ -42,5 +42,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray
 
 
 def ground_scale(latitude: float) -> float:
-    """Return how many metres on the ground a Web Mercator metre is at a latitude in degrees."""
+    """Return the ground length, in metres, of one Web Mercator metre at a latitude in degrees."""
     return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

@@ -1,7 +1,7 @@
 """Zones that need no file: H3 hexagons or European grid squares over an area.
 
-Both are public systems that were defined before any table was read, so their cells tell nothing
-about it.
+Both are public systems. Their cells were defined before any data were read, so they reveal nothing
+about the data.
 """
 
 from __future__ import annotations

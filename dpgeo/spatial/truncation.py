@@ -24,11 +24,11 @@ UNITS = 10_000_000
 """Number of output units in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Grid points are searched within this many steps of the nearest point of the outline."""
+"""Number of steps around the nearest outline point within which grid points are tried."""
 
 
 class Truncation:
-    """Truncation of points to an area, onto a grid.
+    """Replaces points outside an area with points of a grid in the area.
 
     Raises ValueError if no grid point is in the area.
     """
@@ -52,14 +52,15 @@ class Truncation:
 
     @property
     def step(self) -> int:
-        """Step of the grid in metres."""
+        """The step of the grid in metres."""
         return int(self._grid.step)  # Output grids have steps of whole metres.
 
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Truncate grid points (n,) in degrees to the area; return units of 1e-7 degrees."""
-        # Longitudes 360 degrees apart are the same: use the one closest to the area.
+        # Longitudes that differ by 360 degrees are the same place, so use the one closest to the
+        # area.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)
         longitude, latitude = longitude.round(7), latitude.round(7)
         outside = np.flatnonzero(~self._area.covers(longitude, latitude))
@@ -69,11 +70,13 @@ class Truncation:
         return _units(longitude), _units(latitude)
 
     def _flat(self, degrees: Floats) -> Floats:
-        """Scale longitudes so that a unit has about the same ground length along both axes."""
+        """Scale longitudes so that one unit has about the same length on the ground along both
+        axes.
+        """
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
     def _nearest(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return, for points (n,) outside the area, the nearest points (n,) of its outline."""
+        """Return the point of the outline nearest to each of these points (n,) outside the area."""
         if self._area.is_box:
             west, south, east, north = self._area.bounds
             return np.clip(longitude, west, east), np.clip(latitude, south, north)
@@ -83,7 +86,7 @@ class Truncation:
         return nearest[:, 0] / self._squeeze, nearest[:, 1]
 
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return, for each of these positions, a grid point in the area close to it.
+        """Return, for each position, a grid point in the area that is close to it.
 
         If there is none within REACH steps, the point of `_find_refuge` is used.
         """
@@ -112,7 +115,7 @@ class Truncation:
         return (east - 360 * np.rint((east - self._centre) / 360)).round(7), north.round(7)
 
     def _find_refuge(self) -> tuple[float, float]:
-        """Return a grid point in the area, to be used where none lies within REACH steps.
+        """Return a grid point in the area, as a fallback if there is none within REACH steps.
 
         Raises ValueError if none is found.
         """

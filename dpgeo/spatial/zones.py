@@ -183,7 +183,10 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the most boxes (n, 4) that touch the same cell of a raster over all of them."""
+    """Return the largest number of boxes (n, 4) that touch the same cell of a raster.
+
+    The raster covers all boxes, with NEAR_CELLS cells along each side.
+    """
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
@@ -264,7 +267,7 @@ def _features(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _properties(feature: Any) -> dict[str, str]:
-    """Return those properties of a feature that are texts or integers, as text."""
+    """Return those properties of a feature that are strings or integers, as strings."""
     if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
         raise InvalidValue("Every member of the collection must be a GeoJSON Feature.")
     values = feature.get("properties") or {}
@@ -319,7 +322,7 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
     """Return the value of a property for each feature, or None if a feature lacks it.
 
-    `usual` is the property's name in lower case; features may write it in upper case.
+    `usual` is the property's name in lower case; features may spell it in upper case.
     """
     name = next((each for each in properties[0] if each.lower() == usual), None)
     if name is None or not all(each.get(name) for each in properties):
@@ -342,7 +345,7 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """Return only the polygons of a shape, as clipping may leave lines and points."""
+    """Return only the polygons of a shape, since clipping may leave lines and points."""
     if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
         return shape
     parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]

@@ -1,9 +1,8 @@
-"""Runner of npm in frontend/, by the machine's Node.js or one from PyPI.
+"""npm runner for frontend/, using the machine's Node.js or one from PyPI.
 
 Usage: python frontend/scripts/npm.py [--show] ci | run build | test ...
 
-npm's output is shown if npm fails, and otherwise only with --show. Only the standard library is
-used.
+npm's output is shown if npm fails or if --show is given. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def tools_of_the_package() -> Tools:
 def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Run npm, and return the completed process.
 
-    The folder of its `node` comes first on PATH, so that npm's scripts use the same one.
+    The folder of its `node` comes first on PATH, so that npm's scripts use the same Node.js.
     """
     command, folder = tools
     path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])

@@ -1,13 +1,13 @@
 """`python -m tests.audit`: audits every privacy claim and writes the findings to docs/audit.md.
 
 `--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the cases with
-NAME in their names. With either option the page is written only if `--write` is given, too; it says
-how many draws were made and which claims were not audited.
+NAME in their names. With either option the page is written only if `--write` is also given. It then
+says how many draws were made and which claims were not audited.
 
 `--power` draws nothing. It prints, for each planted fault, how often an attacker who sees
 everything that the claim allows would disprove the claim.
 
-Ends with exit code 1 if a claim was disproved or a planted fault that has to be caught was not.
+The exit code is 1 if a claim was disproved, or if a planted fault that must be caught was not.
 """
 
 from __future__ import annotations

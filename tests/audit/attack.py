@@ -1,4 +1,4 @@
-"""An attacker that searches for what releases reveal, and its findings about a claim."""
+"""An attacker that looks for what releases reveal, and its findings about a claim."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CHANCE = 1e-5
 """Probability that one claim is disproved wrongly, or that one bound is too large."""
 
 BATCH = 500
-"""Number of draws after which an audit checks whether it may end."""
+"""Number of draws between checks of whether an audit can stop."""
 
 SEARCHED, LEARNED = 250, 4000
-"""Numbers of releases drawn of each dataset: first for each pair in the search, then for the best
-pair, from which the attacker learns. They are not counted as evidence.
+"""Numbers of releases drawn from each dataset: for each pair in the search, and then for the best
+pair, to train the attacker. Neither is counted as evidence.
 """
 
 
@@ -57,9 +57,9 @@ class Case:
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0
-    """Number of releases of each dataset from which the attacker learns; 0 means LEARNED."""
+    """Number of releases of each dataset that train the attacker; 0 means LEARNED."""
     seconds: int = 60
-    """Approximate duration of the audit, used to begin the longest audits first."""
+    """Approximate duration of the audit, used to start the longest audits first."""
 
     def __post_init__(self) -> None:
         if not self.catch:
@@ -68,9 +68,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one audit of a case proved when the noise was that of `factor` times the claimed
-    epsilon.
-    """
+    """Result of one audit of a case, with the noise of `factor` times the claimed epsilon."""
 
     case: str
     factor: float
@@ -79,16 +77,16 @@ class Finding:
     event: str
     guesses: Guesses
     most: int
-    """Number of draws after which the audit would have ended in any case."""
+    """Number of draws after which the audit stops even without a result."""
 
     @property
     def point(self) -> float:
-        """The point estimate of epsilon, from the guesses."""
+        """Point estimate of epsilon, from the guesses."""
         return self.guesses.log_odds
 
     @property
     def epsilon(self) -> float:
-        """The lower confidence bound on epsilon."""
+        """Lower confidence bound on epsilon."""
         return least_epsilon(self.guesses, CHANCE)
 
     @property
@@ -98,7 +96,7 @@ class Finding:
 
     @property
     def power(self) -> float:
-        """Probability of disproving the claim, if guesses are right as often as they were here."""
+        """Probability of disproving the claim if guesses are right as often as in this audit."""
         counts, draws = self.guesses, max(1, self.guesses.draws)
         return power(
             counts.right / draws,
@@ -116,9 +114,9 @@ class Finding:
 
 
 def possible(case: Case, factor: Fraction) -> float:
-    """Return an attacker's power to detect a planted fault.
+    """Return the best power with which an attacker could detect a planted fault.
 
-    The attacker sees all that Laplace noise shows.
+    This is the power of the best guesses about one count with Laplace noise.
     """
     right, wrong = best_guesses(float(case.epsilon * factor))
     claim = float(case.epsilon)
@@ -128,8 +126,8 @@ def possible(case: Case, factor: Fraction) -> float:
 def learned_scores(taught: list[Floats], *, thorough: bool) -> dict[str, Score]:
     """Return scores learned from releases (n, columns) of both datasets.
 
-    The scores are each number by itself, weighted sums of clipped numbers (for shifted Laplace
-    noise the likelihood ratio) and, if `thorough`, boosted decision trees.
+    The scores are each column by itself, weighted sums of clipped columns (the likelihood ratio,
+    for shifted Laplace noise) and, if `thorough`, boosted decision trees.
     """
     scores: dict[str, Score] = {
         f"number {place}": partial(_number, place) for place in range(taught[0].shape[1])
@@ -161,7 +159,7 @@ def _boosted(taught: list[Floats]) -> Score:
 
 
 def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
-    """Return a function that draws a dataset's releases for a case, by the product's code."""
+    """Return a function that draws releases of a case's dataset with the production code."""
     mechanism = MECHANISMS[case.key]
     params = parse_parameters(mechanism.params, chosen_of(mechanism))
     entropy = SeededEntropy(seed(first_seed))
@@ -174,7 +172,7 @@ def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Two neighbouring datasets in real files; their releases are drawn and read as numbers."""
+    """Two neighbouring datasets in real files, whose releases are drawn and turned into numbers."""
 
     views: tuple[Counted, Counted]
     difference: Difference
@@ -186,28 +184,30 @@ class Target:
         return Target((views[0], views[1]), difference)
 
     def seen(self, case: Case, runs: int, first_seed: int) -> list[Seen]:
-        """Return what `runs` releases of each dataset show."""
+        """Draw `runs` releases of each dataset, and return what an attacker sees in them."""
         return [
             watch(draws_of(case, view, first_seed + side), self.difference, runs)
             for side, view in enumerate(self.views)
         ]
 
     def many(self, case: Case, reading: Reading, first_seed: int) -> DrawMany:
-        """Return a function that draws releases of either dataset and reads them as numbers."""
+        """Return a function that draws releases of either dataset and turns them into numbers."""
         draws = [draws_of(case, view, first_seed + side) for side, view in enumerate(self.views)]
         return lambda side, runs: reading.columns(watch(draws[side], self.difference, runs))
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Turns releases into columns: their numbers, and the odds given by their structure."""
+    """Turns releases into columns: their numbers, and a score for their structure."""
 
     width: int
     odds: dict[int, float]
 
     @staticmethod
     def taught(sides: list[Seen]) -> Reading:
-        """Learn the number of columns, and how much more often the second dataset had each
+        """Learn the number of columns, and a score for each structure.
+
+        The score is how many more releases of the second dataset than of the first had the
         structure.
         """
         odds: dict[int, float] = {}
@@ -217,8 +217,9 @@ class Reading:
         return Reading(max(len(row) for side in sides for row in side.numbers), odds)
 
     def columns(self, seen: Seen) -> Floats:
-        """Return an array (n, width + 1) of releases; numbers beyond the learned width are left
-        out.
+        """Return releases as an array (n, width + 1); the last column scores their structure.
+
+        Numbers beyond the learned width are left out.
         """
         rows = padded([row[: self.width] for row in seen.numbers], self.width)
         structures = [self.odds.get(one, 0.0) for one in seen.structures]
@@ -228,7 +229,7 @@ class Reading:
 def learned(
     case: Case, target: Target, runs: int, first_seed: int, *, thorough: bool
 ) -> tuple[Reading, Rule]:
-    """Return a reading and a rule for guessing, chosen on `runs` releases of each dataset.
+    """Return a `Reading` and a guessing rule, learned from `runs` releases of each dataset.
 
     Two fifths of the releases train the scores; the others choose the rule.
     """
@@ -241,7 +242,7 @@ def learned(
 
 
 def strongest(case: Case, runs: int) -> Pair:
-    """Return the pair of datasets on which a few releases promise the best guesses."""
+    """Return the pair of datasets on which the guesses look most promising after a few releases."""
     promises = []
     for number, pair in enumerate(case.pairs if len(case.pairs) > 1 else ()):
         with TemporaryDirectory() as folder:
@@ -254,7 +255,8 @@ def strongest(case: Case, runs: int) -> Pair:
 def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Iterator[Finding]:
     """Audit a case under planted factors, on the pair of datasets that reveals most.
 
-    The pair and the rule are chosen once, under the smallest fault that has to be caught.
+    The pair and the guessing rule are chosen only once, with the smallest fault that must be caught
+    planted.
     """
     most = max(BATCH, int(case.most * effort))
     with TemporaryDirectory() as folder:

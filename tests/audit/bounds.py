@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BETS = np.array([0.03, 0.06, 0.1, 0.16, 0.24, 0.36, 0.55, 0.85])
-"""Bets that are tried at once, as shares of the largest possible bet; 0.16 is best for 1.1 times a
-claim of 2.
+"""Bets made in parallel, as shares of the largest possible bet. For a claim of 2, 0.16 is the best
+one if the true epsilon is 1.1 times as large.
 """
 
 STEP = 0.002
-"""Step between the values of epsilon that are tried one after the other."""
+"""Step between the values of epsilon that are tried in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Guesses:
 
     @property
     def draws(self) -> int:
-        """Releases drawn, of both datasets together."""
+        """Number of releases drawn from both datasets together."""
         return self.right + self.wrong + self.abstained
 
     @property
     def log_odds(self) -> float:
-        """Log-odds of right guesses, with half a guess added to the right and to the wrong ones."""
+        """Log-odds of a right guess, with half a guess added to the right and wrong ones."""
         return math.log((self.right + 0.5) / (self.wrong + 0.5))
 
     def __add__(self, other: Guesses) -> Guesses:
@@ -62,12 +62,13 @@ class Guesses:
 
 
 def log_capital(counts: Floats, epsilon: float, delta: float = 0.0) -> Floats:
-    """Return the log of the capital (...) that bets against epsilon and delta have become.
+    """Return the log of the capital won by betting against epsilon and delta, as an array (...).
 
     `counts` (..., 3) are the right guesses, wrong guesses and abstentions. If epsilon and delta
     hold, the log ever reaches log(1/chance) with probability at most `chance`.
     """
-    # A wrong guess costs e^epsilon + delta, the most that a bet may lose.
+    # A wrong guess counts -(e^epsilon + delta), so dividing by that makes it lose at most
+    # everything.
     most = math.exp(epsilon) + delta
     bets = BETS / most
     factors = np.log1p([bets * (1 - delta), -bets * most, -bets * delta])
@@ -77,7 +78,7 @@ def log_capital(counts: Floats, epsilon: float, delta: float = 0.0) -> Floats:
 def disproved(guesses: Guesses, epsilon: float, chance: float, delta: float = 0.0) -> bool:
     """Return whether the guesses disprove epsilon and delta.
 
-    If the claim holds, they do so wrongly with probability at most `chance`.
+    If the claim holds, this is wrongly true with probability at most `chance`.
     """
     counts = np.array([guesses.right, guesses.wrong, guesses.abstained], dtype=np.float64)
     return bool(log_capital(counts, epsilon, delta) >= -math.log(chance))
@@ -104,9 +105,10 @@ def least_delta(guesses: Guesses, epsilon: float, chance: float) -> float:
 def power(
     right: float, wrong: float, *, claim: float, draws: int, batch: int, chance: float
 ) -> float:
-    """Return how often at most `draws` draws, checked after each batch, disprove a claim.
+    """Return the simulated probability that at most `draws` draws disprove a claim.
 
-    `right` and `wrong` are the probabilities of a right and of a wrong guess in one draw.
+    The claim is checked after each batch. `right` and `wrong` are the probabilities of a right and
+    of a wrong guess in one draw.
     """
     random = np.random.default_rng(1)
     shares = [right, wrong, max(0.0, 1 - right - wrong)]
@@ -116,10 +118,10 @@ def power(
 
 
 def best_guesses(epsilon: float) -> tuple[float, float]:
-    """Return the probabilities of a right and of a wrong guess about one count with Laplace noise.
+    """Return the probabilities of a right and a wrong guess about one count with Laplace noise.
 
-    The attacker guesses on half of the releases of each dataset, those in which the noisy count is
-    below the smaller count or above the larger one. No guess can be better under pure differential
+    The attacker guesses on the half of each dataset's releases in which the noisy count is below
+    the smaller count or above the larger one. No attacker can guess better under pure differential
     privacy.
     """
     return 0.5, 0.5 * math.exp(-epsilon)

@@ -74,16 +74,15 @@ CASES = (
 )
 
 FACTORS = tuple(map(Fraction, ("1.1", "1.15", "1.25", "1.5", "2", "3", "4", "6", "8")))
-"""The planted factors on epsilon; those above 2 are only for cases that catch no smaller ones."""
+"""The planted factors on epsilon; those above 2 are only for cases that cannot catch smaller ones.
+"""
 
 EXEMPT = {"planar-laplace"}
 """Mechanisms that `tests.audit.points` audits: they hide places, not presence."""
 
 
 def factors_of(wanted: Fraction, catch: Fraction) -> tuple[Fraction, ...]:
-    """Return 1, which is no fault, and the planted faults from `wanted` to 2 or, if larger,
-    `catch`.
-    """
+    """Return 1 (no fault) and the planted factors from `wanted` to 2, or to `catch` if larger."""
     return (Fraction(1), *(each for each in FACTORS if wanted <= each <= max(catch, Fraction(2))))
 
 

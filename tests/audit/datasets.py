@@ -1,4 +1,4 @@
-"""Pairs of neighbouring datasets, uploaded as files and counted by the product's engine."""
+"""Pairs of neighbouring datasets, uploaded as files and counted by the production engine."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CELL = 6
 class Counted:
     """A private view that counts once and serves thousands of releases of the same dataset.
 
-    Nothing is lost by it: with a fixed salt the engine's counts are a function of the file.
+    This changes no result, because with a fixed salt the engine's counts depend only on the file.
     """
 
     view: Any
@@ -69,8 +69,8 @@ class Counted:
             return found
 
         def once(regions: Any, *measure: Measure, **limits: int) -> Any:
-            # Zones cannot be hashed, and each dataset has only one layer of them, so None stands
-            # for it.
+            # Zones are not hashable, and each dataset has only one layer of them, so None stands
+            # for that layer.
             key = name, None if isinstance(regions, Zones) else regions, *limits.items()
             if key not in self.answers:
                 self.answers[key] = found(regions, *measure, **limits)
@@ -79,17 +79,17 @@ class Counted:
         return once
 
     def preferring(self, popularity: Popularity) -> Any:
-        """Return the engine's view in which people keep their places in popular regions."""
+        """Return the engine's view that keeps each person's places in the most popular regions."""
         return self.view.preferring(popularity)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two neighbouring datasets: the records of everybody else, and those of the added person."""
+    """Two neighbouring datasets: everybody else's records, and those of the added person."""
 
     name: str
     others: Callable[[], tuple[Floats, Floats, Ints]]
-    """Longitudes and latitudes in degrees, and the number of each record's person."""
+    """Returns longitudes and latitudes in degrees, and the number of each record's person."""
     added: Callable[[], tuple[Floats, Floats]]
 
 
@@ -108,7 +108,7 @@ def _crowd() -> tuple[Floats, Floats, Ints]:
 
 
 def _full(people: int) -> tuple[Floats, Floats, Ints]:
-    """Return `people` persons with one record each, in the cell that the added person visits."""
+    """Return one record for each of `people` persons, in the cell that the added person visits."""
     return *_centres(np.full(people, CELL)), np.arange(people)
 
 
@@ -121,7 +121,7 @@ def _ten_cells() -> tuple[Floats, Floats]:
 
 
 def _corner() -> tuple[Floats, Floats]:
-    """Return ten records on the very corner of the study area."""
+    """Return ten records exactly on a corner of the study area."""
     return np.full(BOUND, EDGE), np.full(BOUND, EDGE)
 
 
@@ -145,14 +145,14 @@ PAIRS = (
     Pair("beside 35 in the cell, near where trees split", partial(_full, 35), _one_cell),
     Pair("beside 400 in the cell", partial(_full, 400), _corner),
 )
-"""Pairs of datasets that are searched for the one on which releases reveal most."""
+"""Pairs of datasets to search for the one whose releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
 """Placeholder for the pair of datasets that `torn` makes."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:
-    """Write records to a CSV file and return the canonical file that the product makes of it."""
+    """Write records to a CSV file, ingest it, and return the path of the canonical file."""
     column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
     lines = [
         f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z,"
@@ -183,7 +183,7 @@ def view_of(path: Path, *, bound: int = BOUND, salt: bytes = SALT) -> DuckDBView
 
 
 def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
-    """Return views of a pair's files without and with the person, and where they differ."""
+    """Return views of a pair's files, without and with the added person, and their difference."""
     longitude, latitude, persons = pair.others()
     east, north = pair.added()
     without = uploaded(folder, "without", longitude, latitude, persons)
@@ -202,9 +202,9 @@ def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
 def torn(folder: Path) -> tuple[Counted, Counted, Difference]:
     """Return two datasets that differ in one person, who breaks a tie between two places.
 
-    Each of twenty people has two places, of which one is kept. Both places are equally popular in
-    the pilot measurement until one more person is added: without noise on it, everybody's choice
-    would reveal that person.
+    Each of twenty people has two places, only one of which is kept. Both places are equally popular
+    in the pilot measurement until one more person is added. If that measurement had no noise,
+    everybody's choice would reveal the added person.
     """
     places = np.tile([6, 9], 20)
     persons = np.arange(places.size) // 2

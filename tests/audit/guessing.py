@@ -1,4 +1,4 @@
-"""An attacker's guessing rule, chosen on draws of its own, and the game that judges it."""
+"""An attacker's guessing rule, chosen on separate draws, and the game that tests it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from tests.audit.bounds import Guesses, disproved
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
-"""Scores releases (n, columns): the higher the score, the likelier the second dataset."""
+"""Function that scores releases (n, columns); higher scores mean the second dataset is likelier."""
 
 DrawMany = Callable[[int, int], Floats]
-"""Draws releases (n, columns) of one dataset. The arguments are the dataset, 0 or 1, and n."""
+"""Function that draws releases (n, columns) of one dataset; the arguments are the dataset (0 or 1)
+and n.
+"""
 
 CAUTION = 3.0, 4.5
-"""Numbers of standard errors by which a rule's log-odds are lowered when rules are compared.
+"""Numbers of standard errors subtracted from a rule's log-odds when rules are compared.
 
-The first is of the draws that choose the rule, as the best of many rules is too good by chance; the
-second is of the draws to come.
+The first applies to the draws that choose the rule, because the best of many rules looks too good
+by chance. The second applies to the draws still to come.
 """
 
 TAILS = np.linspace(0.02, 0.98, 25)
-"""Quantiles of the scores that are tried as thresholds for guessing."""
+"""Quantiles of the scores that are tried as guessing thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class Rule:
     low: float
     high: float
     promise: float
-    """Log-odds of right guesses less their likely error in the draws to come."""
+    """Cautious estimate of the log-odds of right guesses, lowered by the standard errors of
+    CAUTION.
+    """
 
     def guesses(self, side: int, releases: Floats) -> Guesses:
         """Return the guesses on releases (n, columns) of dataset `side`, 0 or 1."""
@@ -55,9 +59,9 @@ class Rule:
 
 
 def best_rule(scores: Mapping[str, Score], sides: list[Floats], draws: int) -> Rule:
-    """Return the rule that promises most for the given number of draws.
+    """Return the most promising rule for the given number of draws.
 
-    The rules are compared on releases (n, columns) of both datasets that trained none of the
+    The rules are compared on releases (n, columns) of both datasets that were not used to train the
     scores.
     """
     rules = [
@@ -73,7 +77,7 @@ def _signed(score: Score, sign: int) -> Score:
 
 
 def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rule:
-    """Return the rule with a score's best two thresholds; one of them may exclude all scores."""
+    """Return the rule with a score's two best thresholds, one of which may never be reached."""
     first, second = (score(side) for side in sides)
     together = np.concatenate([first, second])
     values = np.unique(np.quantile(together, TAILS, method="nearest"))
@@ -81,7 +85,7 @@ def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rul
     # Shares of right and of wrong guesses, as arrays (low thresholds, high thresholds).
     right = _share(first, low)[:, None] + _share(-second, -high)[None, :]
     wrong = _share(second, low)[:, None] + _share(-first, -high)[None, :]
-    # A wrong guess that never happened here may still happen: count it once.
+    # A wrong guess that never happened in this sample is still possible, so count it once.
     wrong = np.maximum(wrong, 1 / len(first))
     with np.errstate(divide="ignore"):
         error = np.sqrt(1 / right + 1 / wrong)
@@ -107,7 +111,7 @@ def play(
     total = Guesses()
     while total.draws < most and not disproved(total, claim, chance):
         size = min(batch, most - total.draws)
-        # The rule is fixed, so the order of the draws within a batch changes nothing.
+        # The rule is fixed, so the order of draws within a batch does not matter.
         second = int(random.binomial(size, 0.5))
         for side, number in enumerate((size - second, second)):
             if number:

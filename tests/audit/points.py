@@ -1,4 +1,4 @@
-"""Audit of planar Laplace, with releases of people who are all at one of two places."""
+"""Audit of planar Laplace, with releases in which everybody is at one of two places."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ PEOPLE = 100_000
 """Number of people in a file; each reports once."""
 
 MOST, MOST_PADDED = 2_000_000, 2_000_000
-"""Points that are counted at most, of both places together."""
+"""Largest numbers of points counted from both places together, without and with padding."""
 
 CATCH = Fraction(11, 10)
-"""The smallest fault that has to be caught."""
+"""The smallest planted fault that the audit must catch."""
 
 PLAIN, PADDED = "planar-laplace", "planar-laplace, padded"
 
 CELLS, REACH = 24, 3.0
-"""Number of cells along each side of the square in which points are told apart, and half of the
-square's side, in units of the noise's mean distance.
+"""Number of cells along each side of the square, and half of the side's length.
+
+The length is in units of the noise's mean distance.
 """
 
 METRES = 400
@@ -51,7 +52,7 @@ LEVEL = {"level": "ln 4", "radius": 200, "cells": 1}
 
 @dataclass
 class Points:
-    """Points from repeated releases of people who are all at one place."""
+    """Points from repeated releases in which everybody is at the same place."""
 
     folder: Path
     bound: int
@@ -59,11 +60,10 @@ class Points:
     streams: dict[int, tuple[SeededEntropy, np.random.Generator]] = field(default_factory=dict)
 
     def places(self, side: int, size: int, *, first_seed: int) -> Floats:
-        """Return `size` points (size, 2) of people at place `side`: 0 is in the west, 1 in the
-        east.
+        """Return `size` points (size, 2) of people at place `side`, 0 in the west or 1 in the east.
 
-        They are in metres east and north of the study area's middle. Repeated calls with the same
-        seed continue one stream of noise.
+        The points are in metres east and north of the study area's middle. Repeated calls with the
+        same seed continue one stream of noise.
         """
         number = first_seed + side
         fresh = SeededEntropy(seed(number)), np.random.default_rng(seed(number + 7))
@@ -71,8 +71,8 @@ class Points:
         chunks: list[Floats] = []
         while sum(map(len, chunks)) < size:
             points = _metres(self.release((side - 0.5) * METRES, entropy)).T
-            # Published points are sorted, and of the last release only some are used, so they are
-            # shuffled.
+            # Published points are sorted and only part of the last release is used, so shuffle
+            # them.
             chunks.append(shuffled.permutation(points))
         return np.concatenate(chunks)[:size]
 
@@ -103,7 +103,7 @@ def audit_points(
 ) -> Iterator[Finding]:
     """Audit, under planted factors, the claim for two places that are METRES apart.
 
-    Every point is one draw: the reports of different people have independent noise.
+    Every point counts as one draw, because different people's reports have independent noise.
     """
     name = PADDED if padded else PLAIN
     most = int((MOST_PADDED if padded else MOST) * effort)
@@ -136,7 +136,7 @@ def audit_points(
 
 
 def _learned(points: Points, scale: float, most: int) -> Rule:
-    """Return a rule that guesses by cells; `scale` is the mean distance of the noise.
+    """Return a rule that guesses from a point's cell; `scale` is the mean distance of the noise.
 
     Half of the draws count points in the cells; the other half choose the rule.
     """
@@ -154,8 +154,9 @@ def _odds(scale: float, odds: Floats, places: Floats) -> Floats:
 
 
 def cells_of(places: Floats, scale: float) -> Ints:
-    """Return the cell of each of `places` (n, 2), in metres; the last cell is all beyond the
-    square.
+    """Return the cell of each of `places` (n, 2), given in metres.
+
+    The last cell is everything outside the square.
     """
     column, row = np.floor((places.T / (REACH * scale) + 1) * (CELLS / 2)).astype(np.int64)
     inside = (column >= 0) & (column < CELLS) & (row >= 0) & (row < CELLS)
@@ -169,7 +170,7 @@ def _noise(points: Points) -> PlanarLaplace:
 
 
 def padded_numbers() -> Iterator[int]:
-    """Yield how many points are published of people with one report each, and with two."""
+    """Yield the number of points published when everybody has one report, and then two."""
     mechanism = planar_laplace.MECHANISM
     params = parse_parameters(mechanism.params, LEVEL | {"padded": True})
     with TemporaryDirectory() as folder:

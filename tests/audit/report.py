@@ -1,4 +1,4 @@
-"""The page docs/audit.md: what each claim is, and what the audit proved about it."""
+"""Text of the page docs/audit.md: each claim, and what the audit proved about it."""
 
 from __future__ import annotations
 
@@ -99,8 +99,9 @@ def report(cases: Sequence[Case], found: Sequence[Finding]) -> str:
 
 
 def _not_run(cases: Sequence[Case], found: Sequence[Finding]) -> list[str]:
-    """Return a paragraph that names the claims of which nothing was drawn; none if there are no
-    such claims.
+    """Return a paragraph that names the claims for which nothing was drawn.
+
+    The list is empty if there are no such claims.
     """
     drawn = {one.case for one in found}
     left = [name for name in (*(case.name for case in cases), PLAIN, PADDED) if name not in drawn]

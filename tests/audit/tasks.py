@@ -24,7 +24,7 @@ def audited_points(effort: float, *, padded: bool) -> list[Finding]:
 
 
 def tasks(only: str, effort: float) -> list[Task]:
-    """Return the audits with names that contain `only`, the slowest first."""
+    """Return the audits whose names contain `only`, the slowest first."""
     cases = sorted(CASES, key=lambda case: case.seconds, reverse=True)
     points = [(PLAIN, False), (PADDED, True)]
     return [

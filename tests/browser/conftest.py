@@ -1,4 +1,4 @@
-"""Fixtures that run real Chromium in page tests, without network access and without a GPU."""
+"""Fixtures that run page tests in real Chromium, without network access and without a GPU."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def chromium() -> Iterator[Any]:
     need(built, "the built frontend: make frontend")
     sync_api = pytest.importorskip("playwright.sync_api")
     with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:
-        # Django refuses to use the database in a thread with an event loop; no Django code awaits
-        # here.
+        # Django refuses to use the database in a thread that runs an event loop. Allowing it is
+        # safe here, because no Django code awaits.
         patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         sync_api.expect.set_options(timeout=PATIENCE)
         yield driver.chromium
@@ -63,7 +63,7 @@ def browser_without_webgl(chromium: Any) -> Iterator[Any]:
 def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
     """Yield a function that opens pages of the site; afterwards check that nothing failed.
 
-    The check includes that no request left this machine.
+    The check fails if a request left this machine.
     """
     contexts, faults = [], []
 

@@ -1,4 +1,4 @@
-"""Types and constants of the browser tests, and a way to unfold parts of a page."""
+"""Types and constants of the browser tests, and a function that unfolds parts of a page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 90_000
-"""Longest time in milliseconds that a page may take on a busy machine."""
+"""Longest time, in milliseconds, that a page may take on a busy machine."""
 
 DRAWN = "#map[data-state=idle]"
-"""Selector that matches once the map of a page is drawn and no longer moves."""
+"""Selector that matches once a page's map is drawn and has stopped moving."""
 
 Open = Callable[..., Any]
 """Type of the function that opens a page by its path; see `conftest.open_page`."""

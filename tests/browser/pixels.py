@@ -12,7 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 TOLERANCE = 6
-"""Largest difference of a colour channel that counts as equal, for rounding when drawing."""
+"""Largest difference in a colour channel that counts as equal, to allow for rounding in drawing."""
 
 RAMP = [f"tide-{step}" for step in range(7)]
 

@@ -1,4 +1,4 @@
-"""Accessibility of all pages: no violation found by axe, and nothing that needs a mouse."""
+"""Accessibility of all pages: axe finds no violation, and nothing requires a mouse."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def shown() -> Release:
 def violations(page: Any) -> list[str]:
     """Return descriptions of the accessibility violations that axe finds on a page."""
     need(AXE.exists(), "axe-core: make frontend")
-    # The page's content security policy forbids foreign scripts, so the debugger evaluates axe.
+    # The page's content security policy forbids foreign scripts, so axe is evaluated by the
+    # debugger.
     page.evaluate(AXE.read_text())
     found: list[str] = page.evaluate(RUN)
     return found
@@ -84,7 +85,7 @@ def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
     for path, said in words.items():
         page = open_page(path, (320, 720), wait="main")
         assert said in page.inner_text("main")
-        # Every page is reached by following a link from another one, so objects to link to must
+        # Every page is reached by a link from another page, so the objects behind the links must
         # exist.
         assert page.locator("main a[href='/']").count() > 0
         assert violations(page) == []
@@ -97,7 +98,7 @@ def test_axe_finds_a_planted_fault(open_page: Open) -> None:
 
 
 def test_a_visit_needs_only_the_keyboard(open_page: Open, shown: Release) -> None:
-    """A visitor can find a map, move around in it, compare, and add up an area without a mouse."""
+    """A visitor can find a map, move around in it, compare and sum over an area without a mouse."""
     page = open_page("/", wait="canvas[data-state=drawn]")
     tab_to(page, "#find")
     page.keyboard.type("where")

@@ -1,4 +1,4 @@
-"""The study area chosen by its name on a phone: two taps, or the keyboard alone."""
+"""Choosing the study area by name on a phone: with two taps, or with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_an_area_is_chosen_by_its_name_in_two_taps(
     assert box.get_attribute("aria-expanded") == "true"
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     assert violations(page) == []
-    # Arrows walk through the options, which a screen reader is told of; Escape closes them.
+    # Arrow keys move through the options and announce them to screen readers; Escape closes the
+    # list.
     page.keyboard.press("ArrowDown")
     active = box.get_attribute("aria-activedescendant")
     assert page.locator(f"#{active}").get_attribute("aria-selected") == "true"

@@ -31,14 +31,14 @@ def gridded() -> Release:
 
 
 def total(page: Any) -> str:
-    """Return the total of the area, as the page shows it."""
+    """Return the area's total as shown on the page."""
     page.wait_for_selector(ANSWER, timeout=PATIENCE)
     text: str = page.inner_text("#area .total")
     return text
 
 
 def expected(release: Release, *sides: float) -> str:
-    """Return the text expected on the page: the released counts' range answer for a box."""
+    """Return the text expected on the page: the range answer for a box from the released counts."""
     [answer] = Ranges(released_of(release)).answer([StudyArea.from_bounds(*sides).shape])
     return f"{answer.estimate:,.0f} ± {answer.margin:,.0f} {answer.counted.value}"
 

@@ -1,4 +1,4 @@
-"""The data owner's way through the owners' pages ("the desk"), with real browser and worker."""
+"""A data owner's path through the owners' pages ("the desk"), with real browser and worker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60_000
-"""Longest time in milliseconds that a job may take on a busy machine."""
+"""Longest time, in milliseconds, that a job may take on a busy machine."""
 
 PEOPLE = """
 from dpgeo.accounts.models import Membership, Organisation, Role, User
@@ -67,7 +67,7 @@ def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 def wait_for(address: str) -> None:
-    """Wait until a page answers, at most a minute. Raises TimeoutError after that."""
+    """Wait until a page answers, for about a minute at most. Raises TimeoutError after that."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -78,14 +78,14 @@ def wait_for(address: str) -> None:
 
 
 CROWDS = itertools.count()
-"""Numbers for crowds: each crowd gets another one, so that no two share people and the desk does
-not warn of shared people.
+"""Numbers that keep crowds distinct, so that no two share people and the desk does not warn about
+it.
 """
 
 
 @pytest.fixture
 def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file of two megabytes with invented people, longitude and latitude swapped."""
+    """Return a two-megabyte CSV file of invented people, with longitude and latitude swapped."""
     crowd = next(CROWDS)
     rows = (
         f"p{crowd}-{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
@@ -122,7 +122,7 @@ def declare(page: Any, site: str, title: str) -> None:
 
 
 def confirm_exchanged(page: Any) -> None:
-    """Correct the columns, confirm them, and open the private report."""
+    """Correct the swapped columns, confirm them, and open the private report."""
     sync_api.expect(page.locator(".checked")).to_contain_text("swapped")
     address = page.url
     page.locator(".answer button").first.click()
@@ -134,7 +134,7 @@ def confirm_exchanged(page: Any) -> None:
 
 
 def ask(page: Any, title: str) -> None:
-    """Fill in the full form that requests a release; it opens once a method is chosen."""
+    """Fill in the full release request form, which appears once an expert method is chosen."""
     page.click("main a.primary")
     page.click("text=For experts")
     page.click("text=Uniform grid")
@@ -154,7 +154,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     sign_in(page, site)
     declare(page, site, "Invented trips")
 
-    # The connection is slow, so that the upload's progress can be seen.
+    # Slow down the connection, so that the upload's progress can be seen.
     line = context.new_cdp_session(page)
     slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
@@ -274,8 +274,9 @@ class Keys:
         self.unseen: set[str] = set()
 
     def to(self, selector: str) -> Keys:
-        """Press Tab until the element of `selector` has the focus; check that focus is always
-        visible.
+        """Press Tab until the element that matches `selector` has the focus.
+
+        Elements whose focus is not visible are recorded in `unseen` on the way.
         """
         for _ in range(150):
             self.page.keyboard.press("Tab")
@@ -287,13 +288,13 @@ class Keys:
         raise AssertionError(f"{selector} is not reached by Tab on {self.page.url}")
 
     def press(self, *keys: str) -> Keys:
-        """Press keys, one after the other."""
+        """Press keys one after another."""
         for key in keys:
             self.page.keyboard.press(key)
         return self
 
     def write(self, words: str) -> Keys:
-        """Replace the content of the focused field by `words`."""
+        """Replace the content of the focused field with `words`."""
         self.press("Control+a").page.keyboard.type(words)
         return self
 
@@ -309,14 +310,15 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
 
 
 def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
-    """An owner can sign in, publish and withdraw a map with Tab, Enter, arrow keys and letters
-    alone.
+    """An owner can sign in, publish and withdraw a map using only the keyboard.
+
+    Tab, Enter, arrow keys and letters are enough.
     """
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    # Listen from the beginning, so that no dialogue is missed on a busy machine.
+    # Listen from the start, so that no dialogue is missed on a busy machine.
     page.on("filechooser", lambda _: None)
     keys = Keys(page)
     page.goto(f"{site}/desk/")

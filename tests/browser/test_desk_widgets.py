@@ -1,4 +1,4 @@
-"""The owners' pages' drawings, checked by pixels: rehearsal of a map, map of a study area."""
+"""Drawings on the owners' pages, checked by pixels: preview of a map, and study area map."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     assert page.locator("figure.area").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-    # With a small epsilon, the same people nearly disappear in the noise.
+    # With a small epsilon, the noise nearly hides the same people.
     page.evaluate("document.querySelector('.rehearsal').dataset.state = 'old'")
     page.fill("[name=epsilon]", "0.01")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
@@ -152,12 +152,12 @@ def test_long_german_words_fit_the_column(
 
 
 def sides(page: Any) -> list[float]:
-    """Return the values of the study area's four fields: its sides in degrees."""
+    """Return the values of the four study area fields, the area's sides in degrees."""
     return [float(page.input_value(f"[name={name}]")) for name in SIDES]
 
 
 def press_all(page: Any, *keys: str) -> None:
-    """Press keys, one after the other, on the focused element."""
+    """Press keys on the focused element, one after another."""
     for key in keys:
         page.keyboard.press(key)
 
@@ -186,7 +186,7 @@ def test_a_study_area_is_drawn_on_a_map_by_pointer(
     assert south < north
     assert "km wide" in page.inner_text(".area-map figcaption")
     assert share(screenshot(page, ".area-map canvas"), "accent", theme) > 0.001
-    # The fields can still be edited, and the map follows what is typed.
+    # The fields can still be edited, and the map follows what is typed in them.
     for name, value in zip(SIDES, ("12.4", "55.5", "12.8", "55.8"), strict=True):
         page.fill(f"[name={name}]", value)
     page.keyboard.press("Tab")

@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMPONENT = settings.BASE_DIR / "dpgeo/pages/static/dp-map.js"
 
 ALONE = "default-src 'none'; base-uri 'none'; require-trusted-types-for 'script'; "
-"""A policy that allows nothing on the page, not even text parsed as markup."""
+"""A policy that allows nothing on the page, not even parsing text as markup."""
 
 Elsewhere = Callable[[str, str], str]
 
 
 @pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
-    """Yield a function that serves a page with a body and a policy on another origin.
+    """Yield a function that serves a page with a given body and policy from another origin.
 
     The function returns the page's address.
     """

@@ -23,7 +23,7 @@ LOW, HIGH = np.array([0xF1, 0xEA, 0xB2]), np.array([0x11, 0x1B, 0x47])
 """The colours of the counts 0 and 500 in the guide's style."""
 
 TOLERANCE = 8
-"""Largest difference of a colour channel that counts as equal, for rounding when drawing."""
+"""Largest difference in a colour channel that counts as equal, to allow for rounding in drawing."""
 
 PAGE = """<!doctype html><body style="margin: 0">
 <div id="map" style="width: 1000px; height: 700px; background: #fff"></div>
@@ -44,7 +44,7 @@ PLACES = "(places) => places.map((each) => { const at = map.project(each); retur
 
 
 def elsewhere(page: Any, words: str) -> None:
-    """Answer requests to another site with a page that has this body, and with MapLibre's files."""
+    """Answer requests to another site with a page that has this body and with MapLibre's files."""
     package = settings.BASE_DIR / "frontend/node_modules/maplibre-gl/dist"
     text = PAGE.replace("WORDS", words).replace("BOUNDS", repr(list(BOUNDS)))
 

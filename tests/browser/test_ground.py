@@ -1,4 +1,4 @@
-"""Streets and place names below a map, and the search box that finds places."""
+"""Streets and place names under a map, and the search box that finds places."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VADUZ = StudyArea.from_bounds(9.50, 47.12, 9.54, 47.16)
 
 @pytest.fixture
 def released(tmp_path: Path, settings: Any) -> Release:
-    """Publish a map of a town for which there is a background of streets and names."""
+    """Publish a map of a town for which a background of streets and names exists."""
     settings.GROUND_DIR = tmp_path
     ground_add(tmp_path, TILES, name="here")
     cache.clear()
@@ -40,7 +40,7 @@ def released(tmp_path: Path, settings: Any) -> Release:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
-    """Serve tiles from another origin, name it in the settings, and yield the requests it gets."""
+    """Serve tiles from another origin named in the settings; yield the requests it receives."""
     asked: list[Any] = []
 
     class Tiles(BaseHTTPRequestHandler):
@@ -71,7 +71,7 @@ def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
 
 @pytest.fixture
 def with_policies(live_server: Any, settings: Any) -> Iterator[None]:
-    """Serve scripts with the headers that they have outside tests: a worker has its own policy."""
+    """Serve scripts with the headers used outside tests, because a worker has its own policy."""
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     server = live_server.thread.httpd
     usual = server.get_app()
@@ -94,7 +94,7 @@ def test_another_servers_ground_is_drawn_where_the_operator_names_it(
     assert violations(page) == []
     with_ground = screenshot(page, "#map .canvas").astype(int)
     assert elsewhere, "no tile was asked for"
-    # Neither the map's address, which may be a draft's, nor a cookie leaves the site.
+    # Neither a cookie nor the map's address, which may be that of a draft, leaves the site.
     for _, headers in elsewhere:
         assert not {"referer", "cookie"} & {name.lower() for name in headers}
     settings.DPGEO_GROUND_URL = ""
@@ -102,7 +102,7 @@ def test_another_servers_ground_is_drawn_where_the_operator_names_it(
     elsewhere.clear()
     bare = screenshot(open_page(address), "#map .canvas").astype(int)
     assert elsewhere == []
-    # East of the study area there is nothing but ground.
+    # East of the study area, only the background of streets and names is drawn.
     spread = [
         each[100:450, int(0.8 * each.shape[1]) : int(0.96 * each.shape[1])].std(axis=(0, 1)).max()
         for each in (with_ground, bare)
@@ -173,7 +173,7 @@ def test_the_picture_file_has_the_streets_and_their_credit(
     settings.GROUND_DIR = tmp_path / "nothing"
     cache.clear()
     bare = picture_of(open_page(path)).astype(int)
-    # The credit is a line more, of 17 pixels at double sharpness.
+    # The credit adds one line, which is 17 pixels high at double resolution.
     assert with_ground.shape[0] == bare.shape[0] + 34
     assert with_ground.shape[1] == bare.shape[1]
     above = slice(60, 1000)
@@ -182,7 +182,7 @@ def test_the_picture_file_has_the_streets_and_their_credit(
 
 
 def picture_of(page: Any) -> Any:
-    """Return the picture file that a page gives to its reader."""
+    """Download the page's picture file and return it as an image."""
     button = page.locator("[data-share=png]")
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     with page.expect_download() as download:

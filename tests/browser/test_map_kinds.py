@@ -30,7 +30,7 @@ STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
 TITLED = "(word) => document.querySelector('.legend h2').textContent.includes(word)"
 HALF = 8
-"""Half of the side, in pixels, of the checked patch in the middle of a map."""
+"""Half the side, in pixels, of the patch checked in the middle of a map."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def middle(page: Any) -> Any:
 
 
 def told(page: Any) -> str:
-    """Return the tooltip at the middle of the map."""
+    """Return the tooltip's text at the middle of the map."""
     page.locator("#map .canvas").hover()
     page.locator(FLAG).wait_for(state="visible")
     words: str = page.inner_text(FLAG)
@@ -92,7 +92,7 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     page = open_page(path(release, 4.52, 52.05, 12), theme=theme)
     patch = middle(page)
     assert ramp_share(patch, theme) == 0.0, "a count below zero is never coloured"
-    # MapLibre blurs the lines of a pattern, so the test looks for their contrast to the land.
+    # MapLibre blurs the lines of a pattern, so the test looks for their contrast with the land.
     lines = np.abs(patch.astype(int) - token("map-land", theme)).max(axis=2) > 40
     assert 0.05 < lines.mean() < 0.6
     assert "noise can push a count below zero" in told(page)
@@ -110,7 +110,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     places = list(zip(content.longitude, content.latitude, strict=True))
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
-    # The values that the map loads are rounded to a quarter of the noise scale.
+    # The values loaded by the map are rounded to a quarter of the noise scale.
     assert re.search(r"^(69[89]|70[012]) ± 36 sightings$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0
@@ -197,7 +197,7 @@ GAPS_OF_THE_LEGEND = """() => {
     .map(each => each.getBoundingClientRect());
   return Math.min(1e6, ...numbers.slice(1).map((each, at) => each.left - numbers[at].right));
 }"""
-"""The smallest space between two numbers of the legend that are shown, in pixels."""
+"""Script that returns the smallest gap, in pixels, between two visible numbers of the legend."""
 
 
 @pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])

@@ -1,4 +1,4 @@
-"""The owner's six steps to a map, in a real browser; clicks and decisions are counted."""
+"""The owner's six steps to a map, in a real browser, with clicks and decisions counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_DECISIONS = 8
 
 
 class Counted:
-    """A person whose clicks and decisions are counted; typing a text counts as one decision."""
+    """A person whose clicks and decisions are counted; typing some text counts as one decision."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -34,17 +34,17 @@ class Counted:
         self.decisions = 0
 
     def click(self, selector: str) -> None:
-        """Click on something that everybody has to click on; this is no decision."""
+        """Click on something that everybody has to click on; this is not a decision."""
         self.page.locator(selector).first.click()
         self.clicks += 1
 
     def decide(self, selector: str) -> None:
-        """Make a decision: click on something that could be chosen differently."""
+        """Make a decision: click on something when another choice was possible."""
         self.click(selector)
         self.decisions += 1
 
     def write(self, selector: str, text: str) -> None:
-        """Click into a field and type a text."""
+        """Click into a field and type some text."""
         self.click(selector)
         self.page.keyboard.type(text)
         self.decisions += 1
@@ -62,7 +62,7 @@ def crowd(tmp_path: Path, west: float, south: float) -> Path:
 
 
 def pictures_drawn(page: Any) -> None:
-    """Wait until all pictures beside the step are drawn."""
+    """Wait until all pictures beside the step have been drawn."""
     page.wait_for_function(
         """() => [...document.querySelectorAll("canvas[data-ground]")]
             .every((each) => each.dataset.state === "drawn")""",
@@ -71,7 +71,7 @@ def pictures_drawn(page: Any) -> None:
 
 
 def faults_of(page: Any) -> list[str]:
-    """Return what axe finds, and whether the page is wider than the window."""
+    """Return the problems that axe finds, and one more if the page is wider than the window."""
     pictures_drawn(page)
     wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth") > 0
     found = [f"{page.url}: {each}" for each in violations(page)]
@@ -114,7 +114,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     problems += faults_of(page)
     someone.decide("text=Looks right")
 
-    # Only that page shows how many rows have been read so far; the next page opens by itself.
+    # The page that shows how many rows have been read opens the next page by itself.
     page.wait_for_url("**/map/", timeout=PATIENCE)
     problems += faults_of(page)
     someone.decide("main button.primary")

@@ -1,4 +1,4 @@
-"""Notes on maps in a real browser: pins, their texts, the picture, and placing them."""
+"""Notes on maps in a real browser: pins, their texts, downloaded pictures, and placing them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def noted() -> Release:
 
 
 def pins_in(image: Any, theme: str) -> int:
-    """Return the number of pixels in the colour of what a publisher adds."""
+    """Return the number of pixels in the accent colour, which marks what a publisher has added."""
     return int(where(image, "accent", theme).sum())
 
 

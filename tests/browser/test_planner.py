@@ -42,7 +42,7 @@ def contours() -> Release:
 
 @pytest.fixture
 def open_planner(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Yield a function that opens the planner; afterwards check that no script failed."""
+    """Yield a function that opens the planner; afterwards check that no script has failed."""
     contexts, faults = [], []
 
     def open_one(
@@ -268,7 +268,7 @@ def test_axe_finds_nothing_on_a_plan(
 
 
 def test_a_plan_needs_only_the_keyboard(contours: Release, open_planner: Open) -> None:
-    """All that a task needs works without a mouse, from typing its place to removing it."""
+    """Everything about a task works without a mouse, from typing its place to removing it."""
     page = open_planner()
     tab_to(page, ".add summary")
     page.keyboard.press("Enter")

@@ -133,7 +133,7 @@ def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: R
 def test_a_map_opens_smoothed_and_shows_what_was_counted_beside_it(
     open_page: Open, boxed: Release
 ) -> None:
-    """The smoothed cells that stand out hold most of the total, and are finer than boxes."""
+    """A map opens with the smoothed counts, and can show the measured counts instead."""
     page = open_page(release_path(boxed))
     smoothed = screenshot(page, "#map .sheet")
     assert ramp_share(smoothed, "light") > 0.08
@@ -171,7 +171,7 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     flag.wait_for(state="visible")
     found = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
     assert found, flag.inner_text()
-    # The values that the map loads are rounded to a quarter of the noise scale.
+    # The values loaded by the map are rounded to a quarter of the noise scale.
     assert abs(int(found[1].replace(",", "")) - int(layer.value[index])) <= 1
     noun, unit = page.inner_text(".legend h2").split(" ", 1)
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"

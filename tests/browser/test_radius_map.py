@@ -1,4 +1,4 @@
-"""The planner's map of radii in a real browser: bands, hatch, flag, file and campaign."""
+"""The planner's radius map in a real browser: bands, hatching, tooltip, file and campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages on a slow or broken connection show text first, then the map or a way on."""
+"""Pages on a slow or broken connection: first text, then the map, a picture or a retry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOADING = ".map-loading"
 NOTICE = "#map .sheet .map-notice"
 STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
-"""A connection of 400 kbit/s on which each answer begins after 0.4 seconds."""
+"""A connection of 400 kbit/s on which each response begins after 0.4 seconds."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def path(release: Release) -> str:
 
 
 def thin(page: Any) -> Any:
-    """Give the page a slow connection; return the debugger's session that controls it."""
+    """Slow the page's connection down, and return the debugging session that controls it."""
     line = page.context.new_cdp_session(page)
     line.send("Network.enable")
     line.send("Network.emulateNetworkConditions", THIN)
@@ -47,7 +47,7 @@ def thin(page: Any) -> Any:
 
 
 def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
-    """Return a function that aborts matching requests or answers them with a status."""
+    """Return a function that makes requests to `address` fail, or answers them as given."""
 
     def prepare(page: Any) -> None:
         page.route(
@@ -109,7 +109,7 @@ def test_a_static_map_is_shown_before_the_map_library_is_loaded(
 
 
 def test_the_static_map_stays_until_the_library_has_drawn(open_page: Open) -> None:
-    """Without its web worker the library draws only an empty ground, so the static map stays."""
+    """The library draws only an empty background without its worker, so the static map stays."""
     cache.clear()
     page = open_page(
         path(install(zones_release(), "By ward")),
@@ -182,6 +182,6 @@ def test_without_scripts_the_map_is_a_picture(open_page: Open, gridded: Release)
     assert page.locator(LOADING).is_hidden()
     assert picture.get_attribute("alt") == "Where people are, as a picture with its legend"
     image = screenshot(page, "#map")
-    # The picture has a colour ramp of its own (artefacts/preview.py), not the page's.
+    # The static picture has its own colour ramp (artefacts/preview.py), not the page's.
     deepest = (image == (17, 27, 71)).all(axis=2)
     assert deepest.mean() > 0.0005

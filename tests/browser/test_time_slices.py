@@ -1,4 +1,4 @@
-"""Maps of several times, with a slider that changes the picture, range answers and URL."""
+"""Maps of several time slices, with a slider that changes picture, range answers and URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registered mechanisms with many parameter values, and an invented small city."""
+"""Registered mechanisms with many parameter values, and a small invented city."""
 
 from __future__ import annotations
 
@@ -66,14 +66,15 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
-"""Values for parameters that depend on the city: numbers of people below and above its own, and the
-levels of its places.
+"""Values for parameters that depend on the city: numbers of people below and above that of the
+city, and levels of its hierarchy of places.
 """
 
 BOUND = 3
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
-"""Whether this is the long run of `make audit`, which tries each number's middle value, too."""
+"""Whether this is the long run of `make audit`, which also tries the middle of each number's range.
+"""
 
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
 """Further values of text parameters that have a parser of their own."""
@@ -110,7 +111,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
-    """Return a list with the parsed parameters; it is empty if their combination is refused."""
+    """Return the parsed parameters in a list, which is empty if their combination is refused."""
     try:
         return [settle_layers(parse_parameters(cls, given), LAYERS)]
     except InvalidInput:
@@ -125,7 +126,7 @@ SIDE, PEOPLE = 32, 60
 def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
     """Return the parameters that make a grid small.
 
-    They are `cells` or, without it, all whole numbers that are larger by default.
+    This is `cells` or, without it, every integer parameter with a larger default.
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
     if "cells" in whole:
@@ -144,7 +145,7 @@ def small(cls: type[Any]) -> dict[str, object]:
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Return whether the mechanism can be run: it needs no price, or these parameters have one."""
+    """Return whether the mechanism can run: it has no price, or these parameters have a price."""
     try:
         return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
     except InvalidInput:
@@ -171,7 +172,10 @@ RUNS = [
 
 
 def is_form(given: dict[str, object]) -> bool:
-    """Return whether these parameters may change which parts a release has; numbers never do."""
+    """Return whether these parameters may change which parts a release has.
+
+    Numbers are assumed not to, except in the audit, which tries everything.
+    """
     return AUDIT or not any(type(value) is int for value in given.values())
 
 
@@ -182,7 +186,7 @@ FORMS = [
     if not given.keys() & sides(mechanism.params).keys() and is_form(given)
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
 ]
-"""The runs that differ in which parts their releases have."""
+"""Parameters whose releases may differ in which parts they have."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """The runs whose mechanisms measure counts."""

@@ -69,7 +69,7 @@ def release(
     seed: int | None = 1,
     epsilon: Fraction = Fraction(1),
 ) -> Released:
-    """Return a release, drawn only once in each test process. A seed of None means no noise."""
+    """Return a release, drawn only once in each test process; a seed of None means no noise."""
     return drawn(mechanism.key, params, view, seed, epsilon)
 
 
@@ -77,18 +77,18 @@ def release(
 def drawn(
     key: str, params: Any, view: ArrayView, seed: int | None, epsilon: Fraction = Fraction(1)
 ) -> Released:
-    """Return a release from a cache, or draw it."""
+    """Draw a release, or return it from the cache if it has been drawn before."""
     mechanism, entropy = MECHANISMS[key], ZeroNoise() if seed is None else SeededEntropy(seed)
     cost = costs(mechanism, params, epsilon, view.bound)
     return run(mechanism, view, params, cost, entropy, ABOUT)
 
 
 drawn_again = drawn.__wrapped__
-"""Draws a new release even if the cache has one."""
+"""Function that draws a new release even if the cache already has one."""
 
 
 def costs(mechanism: Mechanism, params: Any, epsilon: Fraction, bound: int = BOUND) -> Fraction:
-    """Return the requested epsilon or, for mechanisms with a price, the cost of the parameters."""
+    """Return the cost of a release: the mechanism's price or, without one, the given epsilon."""
     return mechanism.price(params, bound, AREA) if mechanism.price else epsilon
 
 
@@ -101,7 +101,7 @@ def measured_layers(released: Released) -> list[Any]:
 
 
 def most_cells(mechanism: Mechanism) -> int:
-    """Return the number of cells of the finest grid it accepts; 0 if it has no grid."""
+    """Return the number of cells of the mechanism's finest grid, or 0 if it has no grid."""
     limits = {each.name: each.high for each in parameters(mechanism.params)}
     return limits.get("cells") or 0
 
@@ -235,7 +235,7 @@ def test_its_plan_costs_epsilon_exactly(mechanism: Mechanism) -> None:
 
 
 def problems_of_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Iterator[str]:
-    """Yield sentences about what is wrong with a mechanism's plan."""
+    """Yield sentences that say what is wrong with a mechanism's plan."""
     try:
         plan = checked_plan(mechanism, params, epsilon)
         again = list(mechanism.plan(params, epsilon))
@@ -268,7 +268,8 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
     released = release(mechanism, params, nobody(), epsilon=epsilon)
     assert forecast.noise in [line.noise for line in released.trace]
     for layer in measured_layers(released):
-        # If a release lists only counts above a threshold, its margins allow for that selection.
+        # If a release lists only counts above a threshold, its margins must allow for that
+        # selection.
         if forecast.moves:
             assert layer.margin is None
         elif layer.least_listed is None:
@@ -293,7 +294,7 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     traced = {line.label: line.epsilon for line in released.trace}
     assert len(released.trace) == len(traced)
     assert {label: traced.pop(label) for label in planned} == planned
-    # The spends that the plan does not name divide the unallocated epsilon exactly.
+    # The traced spends that the plan does not name must add up to the unallocated epsilon exactly.
     assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.unallocated)
     for line in released.trace:
         assert line.noise is None or line.noise.epsilon == line.epsilon
@@ -370,7 +371,7 @@ def test_extreme_budgets_give_whole_releases(
 
 
 def written(released: Released, params: Any, folder: Path) -> object:
-    """Write the release's files if parameters may change its parts; otherwise encode it."""
+    """Write the release's files if its parameters are in FORMS; otherwise only encode it."""
     return build_files(released, folder) if params in FORMS else encode(released)
 
 
@@ -425,7 +426,7 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
 
 
 def can_be_counted(released: Released) -> bool:
-    """Return whether all its measurements are counts in boxes or in declared zones."""
+    """Return whether all of a release's measurements are counts in boxes or in declared zones."""
     measured = measured_layers(released)
     boxes = (isinstance(each, BoxLayer) or "key" in each.columns for each in measured)
     return bool(measured) and all(boxes)
@@ -450,10 +451,10 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
 
 
 def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayView) -> bool:
-    """Return whether these parameters leave all measurements as they are with the defaults.
+    """Return whether these parameters give the same measurements as the defaults.
 
-    That holds, for example, for lines drawn through a surface. It is judged by two draws from a
-    dataset with people and two from one without.
+    For example, this holds for parameters that only draw lines through a surface. It is decided
+    from two draws of a dataset with people and two of a dataset without.
     """
     defaults = next(run.values[1] for run in COUNTS if run.values[0] is mechanism)
     return params is not defaults and all(
@@ -476,7 +477,7 @@ def measured_in(released: Released) -> list[Any]:
 def test_beside_its_noisy_counts_are_the_nearest_that_are_not_negative(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """The estimate's sum is that of the noisy counts, or 0 if that is negative."""
+    """The estimate's sum equals that of the noisy counts, or 0 if that sum is negative."""
     for layer in measured_layers(release(mechanism, params, city())):
         projected = layer.columns["non_negative"]
         assert projected.min(initial=0.0) >= 0
@@ -519,11 +520,11 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
             exceeded.setdefault(layer.name, []).extend([*reached.tolist(), *[False] * unlisted])
             chosen |= {layer.name} if layer.least_listed else set()
     for name, hits in ((name, hits) for name, hits in covered.items() if hits):
-        # Seven standard errors: fails by chance less than once in 1e11 runs.
+        # Seven standard errors: the chance of a false alarm is below 1e-11.
         slack = 7 * (0.05 * 0.95 / len(hits)) ** 0.5
         assert np.mean(hits) > 0.95 - slack, name
-        # A margin twice as wide as necessary would be wrong as well: it covers 99.7 %. (If a cell
-        # is listed depending on its noise, no margin covers exactly 95 %.)
+        # A margin twice as wide as necessary would be wrong as well: it covers 99.7 %. (Where a
+        # cell is listed or not depending on its noise, no margin covers exactly 95 %.)
         assert name in chosen or np.mean(hits) < 0.985 + slack, name
     for name, hits in exceeded.items():
         assert np.mean(hits) <= 1e-3 + 7 * (1e-3 / len(hits)) ** 0.5, name

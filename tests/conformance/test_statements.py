@@ -105,8 +105,8 @@ ANSWERS = {
     (int(tier), field): [places.replace("`", "").split(" or ") for places in cell.split("; ")]
     for tier, field, cell in ROW.findall(PAGE.read_text())
 }
-"""Where a statement answers each registry field, by tier and field: all of the listed places must
-be filled, each of them in one of its alternative ways.
+"""Places in a statement that answer each registry field, by tier and field. Every listed place must
+be filled in; where a place has alternatives, one of them is enough.
 """
 
 PLACES = [place for places in ANSWERS.values() for either in places for place in either]
@@ -120,7 +120,7 @@ def at(document: Any, place: str) -> Any:
 
 
 def unanswered(document: Any) -> set[str]:
-    """Return the registry's fields that a statement does not fill in."""
+    """Return the registry's fields that a statement leaves unanswered."""
     return {
         field
         for (_, field), places in ANSWERS.items()
@@ -130,7 +130,7 @@ def unanswered(document: Any) -> set[str]:
 
 @pytest.fixture
 def stated(mechanism: Mechanism) -> Any:
-    """Return a mechanism's statement in the form in which it is published."""
+    """Return a mechanism's statement in its published form."""
     return json.loads(statement_text(mechanism.key))
 
 

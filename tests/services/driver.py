@@ -1,8 +1,8 @@
-"""Actions on an installation that tests of real processes run in another process.
+"""Actions that tests run on an installation, in a separate process.
 
 `python -m tests.services.driver ACTION JSON` prints the action's result as JSON. Without arguments
-it reads lines `[ACTION, {...}]` and answers each with one line, so that Django is started only
-once.
+it reads lines of the form `[ACTION, {...}]` and answers each with one line, so that Django is
+started only once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import django
 
 
 def prepare(rows: int) -> dict[str, Any]:
-    """Make a dataset with `rows` rows of data, and return its ids."""
+    """Make a dataset with `rows` rows of data; return its id and that of its ledger."""
     from django.core.management import call_command
 
     from tests.makers import make_dataset, make_organisation, make_ready
@@ -34,7 +34,10 @@ def prepare(rows: int) -> dict[str, Any]:
 
 
 def prepare_points(rows: int) -> dict[str, Any]:
-    """Make a dataset with `rows` rows of data and a budget for moved points; return its ids."""
+    """Make a dataset with `rows` rows of data and a budget for moved points.
+
+    Returns its id and that of its ledger.
+    """
     from dpgeo.core.levels import make_level
     from dpgeo.datasets.models import Dataset
     from dpgeo.datasets.services import dataset_update
@@ -46,7 +49,7 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def request_points(dataset: int) -> dict[str, Any]:
-    """Request moved points, to be published when the job is done; return the release's id."""
+    """Request moved points that are published when the job is done; return the release's id."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -62,7 +65,11 @@ def request_points(dataset: int) -> dict[str, Any]:
 
 
 def look_at_points(release: str) -> dict[str, Any]:
-    """Return the longitudes in each stored shard, by the shard's number, and in the release."""
+    """Return the state of a moved-points release and of its shards.
+
+    The result has the longitudes in each stored shard and in the release, the numbers of shards and
+    of their files, and the cost that was debited.
+    """
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.released import PointsRelease
     from dpgeo.datasets.orphan_files import stored_names
@@ -89,7 +96,7 @@ def look_at_points(release: str) -> dict[str, Any]:
 
 
 def request(dataset: int) -> dict[str, Any]:
-    """Request a release, to be published when done, and send it to the workers."""
+    """Request a release that is published when done, and send it to the workers."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -98,7 +105,7 @@ def request(dataset: int) -> dict[str, Any]:
 
 
 def erase(dataset: int) -> dict[str, Any]:
-    """Erase a person from a dataset, in this process."""
+    """Erase the person "ann" from a dataset, in this process."""
     from dpgeo.datasets.erasure import person_erase
     from dpgeo.datasets.ingest_job import upload_ingest
     from dpgeo.datasets.models import Dataset
@@ -108,7 +115,7 @@ def erase(dataset: int) -> dict[str, Any]:
 
 
 def request_unheard(dataset: int) -> dict[str, Any]:
-    """Request a release, but lose the message that would tell the workers."""
+    """Request a release, but lose the message that would notify the workers."""
     from celery import current_app
 
     current_app.send_task = lambda *_, **__: None
@@ -116,7 +123,7 @@ def request_unheard(dataset: int) -> dict[str, Any]:
 
 
 def exhaust(release: str) -> dict[str, Any]:
-    """Use up all attempts at making a release, as if a worker had died before each draw."""
+    """Use up all attempts at making a release, as if workers had died before each draw."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -155,7 +162,7 @@ def sign_in(dataset: int) -> dict[str, Any]:
 
 
 def stored(dataset: int) -> dict[str, Any]:
-    """Return a dataset's database rows, and the files in its installation."""
+    """Return a dataset's release ids and its spent budget, with counts of its uploads and files."""
     from django.conf import settings
 
     from dpgeo.datasets.models import Dataset
@@ -187,7 +194,7 @@ def age() -> dict[str, Any]:
 
 
 def look(release: str) -> dict[str, Any]:
-    """Return the states of a release and its job, and the files in the storages."""
+    """Return the states of a release and its job, its files and blobs, and the ledger's entries."""
     from dpgeo.budgets.models import Entry
     from dpgeo.datasets.storage import private_storage, public_storage
     from dpgeo.releases.models import Release
@@ -225,7 +232,7 @@ def draws_in_files(release: Any) -> int:
             stored = stored_file(release, "cells.parquet")
             file = stored.storage.open(stored.name, "rb")
         except FileNotFoundError:
-            # The file was moved to the public storage after the lookup above: look it up again.
+            # The file was moved to the public storage after the lookup above, so look it up again.
             stored = stored_file(release, "cells.parquet")
             file = stored.storage.open(stored.name, "rb")
         with file:
@@ -234,7 +241,7 @@ def draws_in_files(release: Any) -> int:
 
 
 def lapse() -> dict[str, Any]:
-    """Expire all leases, and end the pause after which jobs may be queued again."""
+    """Expire all leases, and end the waiting time before jobs may be queued again."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -245,7 +252,7 @@ def lapse() -> dict[str, Any]:
 
 
 def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
-    """Make `count` debits one after the other; return how many were paid and how many refused."""
+    """Make `count` debits in sequence; return how many were paid and how many were refused."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.budgets.services import budget_debit
     from dpgeo.core.errors import BudgetExceeded
@@ -265,7 +272,7 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
 
 
 def merge(ledger: int, into: int) -> dict[str, Any]:
-    """Merge two ledgers, unless another process has merged them."""
+    """Merge two ledgers; the result says whether this worked or another process was faster."""
     from dpgeo.budgets.merging import ledger_merge
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.errors import Conflict
@@ -279,7 +286,7 @@ def merge(ledger: int, into: int) -> dict[str, Any]:
 
 
 def total(ledger: int) -> dict[str, Any]:
-    """Return what a ledger reports as spent, and the sum of its entries."""
+    """Return a ledger's budget, the amount that it reports as spent, and the sum of its entries."""
     from django.db.models import Sum
 
     from dpgeo.budgets.models import Ledger
@@ -290,7 +297,10 @@ def total(ledger: int) -> dict[str, Any]:
 
 
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
-    """Announce `count` files as the dataset's owner from the time `at` on; count the accepted."""
+    """Wait until the time `at`, then announce `count` files as the dataset's owner.
+
+    Returns how many were accepted, and how many transfers of the dataset are open.
+    """
     import time
 
     from dpgeo.accounts.models import User
@@ -322,7 +332,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def answer_lines() -> None:
-    """Answer actions until the input ends; each one gets database connections of its own."""
+    """Answer actions until the input ends, and close the database connections after each one."""
     from django.db import connections
 
     answers, sys.stdout = sys.stdout, sys.stderr  # an action may print

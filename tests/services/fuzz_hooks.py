@@ -1,4 +1,4 @@
-"""Hooks for the API fuzzer that let it send bytes by the tus protocol."""
+"""Hooks that let the API fuzzer send bytes by the tus protocol."""
 
 from __future__ import annotations
 

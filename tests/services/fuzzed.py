@@ -1,6 +1,6 @@
-"""Data for the server that is fuzzed: at least one object of each kind in the API.
+"""Data for the fuzzed server: at least one object of each kind in the API.
 
-The dataset and the release of the API's examples are among them, so that the examples succeed.
+The dataset and the release used in the API's examples are included, so that the examples succeed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MANY = Fraction(1000)
 """The largest possible budget."""
 
 SPARE = 3
-"""Number of objects of each kind that requests may destroy, so that later requests find one, too.
+"""Number of objects of each kind that requests may destroy, so that later requests still find one.
 """
 
 Names = dict[str, list[str]]
@@ -48,7 +48,10 @@ RANGES = (
 
 
 def make() -> dict[str, Any]:
-    """Fill an empty installation; return a key with every scope, and the names of the objects."""
+    """Fill an empty installation; return headers with a key, and the names of the objects.
+
+    The key has every scope.
+    """
     from tests.web.api import COLUMNS, Program, program_of
     from tests.web.desk import make_desk
     from tests.web.example_city import STUDY_AREA
@@ -71,10 +74,10 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """Make releases in every state, and return their names.
+    """Make releases in every state, and return their names by the state or use.
 
-    They are one published release of every content type, drafts, one withdrawn and one rejected
-    release, and drafts to be rejected.
+    There is a published release of every content type, one withdrawn and one rejected release,
+    drafts, and further releases for requests that withdraw or reject them.
     """
     from dpgeo.artefacts.files import file_kind
     from dpgeo.core.levels import make_level
@@ -105,7 +108,7 @@ def _releases(desk: Any) -> Names:
 
 
 def _uploads(program: Any, slug: str) -> Names:
-    """Make uploads that are only announced and others that are complete; return their names."""
+    """Make uploads that are only announced and others that are complete; return ids by use."""
     announced = {"file_name": "trips.csv", "size": 1000}
     address = f"/api/v1/datasets/{slug}/uploads"
     begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
@@ -120,7 +123,7 @@ def _uploads(program: Any, slug: str) -> Names:
 
 
 def _planned(program: Any, slug: str, release: str) -> Names:
-    """Make zones of a dataset, and campaigns; return their names."""
+    """Add layers of zones to a dataset, and make campaigns; return their names and ids by use."""
     from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
@@ -152,7 +155,7 @@ def zones() -> dict[str, Any]:
 
 
 def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dict[str, Any]:
-    """Return the fuzzer's dictionaries, by name; `tile` is the number of a tile with content."""
+    """Return the fuzzer's dictionaries, by name; `tile` identifies a tile with content."""
     zoom, column, row = tile
     return {
         **names,
@@ -207,7 +210,8 @@ EVERYWHERE = {
     "path.collectionId": "collection",
     "path.featureId": "feature",
 }
-"""The dictionary from which values are mixed in, for each parameter of any operation."""
+"""For each parameter of any operation, the name of the dictionary that provides some of its values.
+"""
 
 BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
@@ -233,11 +237,11 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""Operations in which a parameter's values come from another dictionary."""
+"""Operations that use another dictionary for one of their parameters."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:
-    """Return the fuzzer's settings, with names of existing objects so that requests succeed.
+    """Return the fuzzer's settings, with names of existing objects so that requests can succeed.
 
     If `mixed`, invented names are tried as well; otherwise only the first name of each kind is
     used.
@@ -271,7 +275,7 @@ def _share(parameter: str) -> float:
 
 
 def tile_at(longitude: float, latitude: float, zoom: int) -> tuple[int, int, int]:
-    """Return zoom, column and row of the tile that contains a place."""
+    """Return the zoom, column and row of the tile that contains a place."""
     across = (longitude + 180) / 360
     down = (1 - math.asinh(math.tan(math.radians(latitude))) / math.pi) / 2
     return zoom, int(across * 2**zoom), int(down * 2**zoom)

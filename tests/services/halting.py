@@ -1,9 +1,8 @@
 """Worker, website or reaper that halts at a named point, so that it can be killed there.
 
-(The reaper is the process that cleans up after others.) `python -m tests.services.halting PROGRAM
+The reaper is the process that cleans up after others. `python -m tests.services.halting PROGRAM
 POINT GATE` writes the file GATE when it reaches POINT, and continues once that file is removed.
-Production code has no such points: only this process replaces a function in its own copy of the
-program.
+Production code has no such points: this process replaces a function in its own copy of the program.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PATIENCE_SECONDS = 120.0
 
 
 def stand_still(gate: Path) -> None:
-    """Write the gate file, and wait until it is removed."""
+    """Write the gate file, and wait until it is removed or PATIENCE_SECONDS have passed."""
     gate.touch()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while gate.exists() and time.monotonic() < deadline:
@@ -48,7 +47,7 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Return each point's object and function, and whether to halt before or after it."""
+    """Return each point's object and function, and whether to halt before or after the function."""
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
@@ -104,7 +103,7 @@ def work() -> None:
 
 
 def serve() -> None:
-    """Run the website on the port that the environment variable HALTING_PORT names."""
+    """Run the website on the port given by the environment variable HALTING_PORT."""
     from gunicorn.app.wsgiapp import WSGIApplication
 
     address = f"127.0.0.1:{os.environ['HALTING_PORT']}"

@@ -1,4 +1,4 @@
-"""An installation in its own folder; its processes are stopped by their ids."""
+"""An installation in a separate folder, whose processes are stopped by their ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Installation:
     """An installation that writes only to `folder`.
 
     `servers` are the settings for PostgreSQL and Redis. Without them the installation has the
-    embedded defaults: SQLite, and a queue of files.
+    embedded defaults: SQLite and a file-based queue.
     """
 
     def __init__(self, folder: Path, servers: Mapping[str, str] | None = None) -> None:
@@ -44,7 +44,7 @@ class Installation:
         self._settings: dict[str, str] = {}
 
     def start(self, *words: str) -> Process:
-        """Start a Python process in a process group of its own; it logs to a file in the folder."""
+        """Start a Python process in a new process group; it logs to a file in the folder."""
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, *words],
@@ -57,7 +57,10 @@ class Installation:
             )
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
-        """Return the result of an action of `tests.services.driver`; one process runs them all."""
+        """Run an action of `tests.services.driver` and return its result.
+
+        One process runs all actions.
+        """
         driver = self._present_driver()
         assert driver.stdin is not None
         assert driver.stdout is not None
@@ -69,7 +72,7 @@ class Installation:
         return answer
 
     def _present_driver(self) -> Process:
-        """Return a driver process that has the current settings, which tests may change."""
+        """Return the driver process, restarted if a test has changed the settings."""
         if self._driver is None or self._settings != self.environment:
             self.close()
             self._driver = self.start("-m", "tests.services.driver")
@@ -83,7 +86,7 @@ class Installation:
             self._driver = None
 
     def begin(self, action: str, **values: Any) -> Process:
-        """Start an action of the driver in a process of its own, without waiting for it."""
+        """Start an action of the driver in a separate process, without waiting for it."""
         return self.start("-m", "tests.services.driver", action, json.dumps(values))
 
     def answer(self, process: Process) -> dict[str, Any]:
@@ -95,7 +98,7 @@ class Installation:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[Process]:
-        """Run a process within the block; then kill it and its children if it still runs."""
+        """Run a process within the block; at the end, kill it and its children if it still runs."""
         process = self.start(*words)
         try:
             yield process
@@ -113,11 +116,11 @@ class Installation:
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self) -> contextlib.AbstractContextManager[Process]:
-        """Run a reaper within the block, more often than in production."""
+        """Run a reaper within the block; it runs more often than in production."""
         return self.running("manage.py", "reap", "--interval", "0.2")
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
-        """Wait until a release has the expected states, and return them."""
+        """Wait until a release has the expected states, and return all of its states."""
         deadline = time.monotonic() + 120
         while True:
             seen = self.ask("look", release=release)
@@ -129,21 +132,21 @@ class Installation:
 
 
 def celery_words(workers: int) -> Sequence[str]:
-    """Return the arguments after "python" that start a worker with `workers` processes."""
+    """Return the arguments after `python` that start a worker with `workers` processes."""
     from dpgeo.commands.management.commands.serve import worker_command
 
     return worker_command(workers)[1:]
 
 
 def kill(process: Process) -> None:
-    """Kill a process, which this test has started, and its children with signal 9."""
+    """Kill a process and its process group with signal 9, and wait until the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=20)
 
 
 def wait_until_exists(path: Path, process: Process, log: Path) -> None:
-    """Wait until a process has written the file `path`; fail with its log if it ends before."""
+    """Wait until a process has written the file `path`; fail with the log if it ends before."""
     deadline = time.monotonic() + 60
     while not path.exists():
         assert process.poll() is None, log.read_text()[-4000:]

@@ -1,6 +1,6 @@
-"""Actions on an installation, among them a request posted at a given moment.
+"""Actions on an installation, including a request that is posted at a given time.
 
-`python -m tests.services.posting ACTION JSON` runs an action in a process of its own and prints the
+`python -m tests.services.posting ACTION JSON` runs an action in a separate process and prints the
 result as JSON.
 """
 
@@ -16,7 +16,7 @@ import django
 
 
 def prepare() -> dict[str, Any]:
-    """Make a dataset with data; return a key and the body of a request for a release."""
+    """Make a dataset with data; return headers with a key, and the body of a release request."""
     from django.core.management import call_command
 
     from tests.web.api import REQUEST, program_of
@@ -30,7 +30,7 @@ def prepare() -> dict[str, Any]:
 
 
 def layered() -> dict[str, Any]:
-    """Make a published release that has two layers, with its files."""
+    """Make a published release with two layers and its files; return its id."""
     from django.core.management import call_command
 
     from tests.unit.artefacts.releases import partition_release
@@ -41,7 +41,7 @@ def layered() -> dict[str, Any]:
 
 
 def fuzzed() -> dict[str, Any]:
-    """Make at least one object of each kind in the API; return a key and the objects' names."""
+    """Make objects of each kind in the API; return headers with a key, and the objects' names."""
     from django.core.management import call_command
 
     from tests.services.fuzzed import make
@@ -53,7 +53,7 @@ def fuzzed() -> dict[str, Any]:
 def house(datasets: int) -> dict[str, Any]:
     """Make an organisation with datasets that are declared but have no data.
 
-    Returns the organisation's key and its owner's session.
+    Returns headers with the organisation's key, its owner's session and the datasets' slugs.
     """
     from django.core.management import call_command
 
@@ -68,7 +68,7 @@ def house(datasets: int) -> dict[str, Any]:
 
 
 def reports() -> dict[str, Any]:
-    """Return each upload's state and its numbers of accepted and read rows."""
+    """Return, for each dataset, its last upload's state and numbers of accepted and read rows."""
     from dpgeo.datasets.models import Upload
 
     found = Upload.objects.order_by("created_at").select_related("dataset")
@@ -80,7 +80,7 @@ def reports() -> dict[str, Any]:
 
 
 def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, Any]:
-    """Post a request at the time `at`; return the response's status and job."""
+    """Post a release request at the time `at`; return the response's status and JSON."""
     from django.test import Client
 
     client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
@@ -91,7 +91,7 @@ def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, 
 
 
 def total() -> dict[str, Any]:
-    """Return the number of releases and the total that was paid for them."""
+    """Return the number of releases, and the units of every ledger entry."""
     from dpgeo.budgets.models import Entry
     from dpgeo.releases.models import Release
 

@@ -1,4 +1,4 @@
-"""HTTP clients for tests of real servers: a program with a key, and a browser."""
+"""HTTP clients for tests of real servers: a program with an API key, and a browser."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class Site:
 
 
 def program_at(port: int, facts: Mapping[str, Any]) -> Site:
-    """Return a client with an organisation's key."""
+    """Return a client that uses an organisation's key."""
     return Site(port, facts["headers"])
 
 
 def browser_at(port: int, facts: Mapping[str, Any]) -> Site:
-    """Return a client with the session of an organisation's owner."""
+    """Return a client that uses the session of an organisation's owner."""
     cookie = f"dpgeo_session={facts['session']}; dpgeo_csrf={CSRF}"
     return Site(port, {"Cookie": cookie, "X-CSRFToken": CSRF})
 
@@ -100,7 +100,7 @@ def form(fields: Mapping[str, str]) -> bytes:
 
 
 def form_with_file(name: str, content: bytes) -> bytes:
-    """Encode fields and a file as a multipart form with `BOUNDARY`."""
+    """Encode a file as a multipart form with the boundary `BOUNDARY`."""
     head = (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
         "Content-Type: application/octet-stream\r\n\r\n"

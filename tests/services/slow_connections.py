@@ -1,4 +1,4 @@
-"""Clients that are as slow as the server allows, and how long other clients wait meanwhile."""
+"""Clients as slow as the server allows, and how long other clients wait meanwhile."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BEGINNINGS = {
     "closing": b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n",
     "readers": b"GET " + LARGE_FILE.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 }
-"""What a slow client of each kind sends at once; after that it sends or reads one byte per second.
+"""What a slow client of each kind sends at first; after that it sends or reads one byte per second.
 """
 
 
 @contextlib.contextmanager
 def held(port: int, kind: str, number: int) -> Iterator[list[socket.socket]]:
-    """Keep `number` slow connections open; reopen those that the server closes."""
+    """Keep `number` slow connections open, and reopen those that the server closes."""
     connections = [_begun(port, kind) for _ in range(number)]
     ended = threading.Event()
     dripping = threading.Thread(target=_drip, args=(port, kind, connections, ended))
@@ -73,7 +73,7 @@ def _drip(port: int, kind: str, connections: list[socket.socket], ended: threadi
 
 
 def longest_wait(port: int, path: str = "/", times: int = 10, most: float = 30.0) -> float:
-    """Return the longest of several waits for a page in seconds; `most` if a reader fails."""
+    """Return the longest of several waits for a page, in seconds, or `most` if one fails."""
     longest = 0.0
     for _ in range(times):
         began = time.monotonic()

@@ -34,13 +34,13 @@ ROOT = Path(__file__).parents[2]
 HOOKS = "tests.services.fuzz_hooks"
 
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""Number of random examples for each operation, and of walks along links; examples at the limits of
-the schema are tried in addition.
+"""Number of random examples for each operation, and of walks along links. Examples at the limits of
+the schema are tried as well.
 """
 
 FUZZERS = 2
-"""Number of fuzzer processes that share the operations: generating an example takes longer than
-answering it.
+"""Number of fuzzer processes that share the operations, because generating an example takes longer
+than answering it.
 """
 
 CHECKS = (
@@ -60,7 +60,7 @@ Statuses = Mapping[str, collections.Counter[int]]
 Words = Mapping[str, Sequence[Any]]
 
 Fixture = tuple[Path, dict[str, Any]]
-"""The folder of an installation, and the names of the objects in it."""
+"""The folder of an installation, and the headers and names of the objects in it."""
 
 
 def wait_until_served(address: str) -> None:
@@ -90,7 +90,7 @@ def operations(description: Any) -> dict[str, str]:
 
 
 def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
-    """Return zoom, column and row of the tile that contains the layer's middle."""
+    """Return the zoom, column and row of the tile that contains the middle of a layer."""
     described = read(f"{server}/api/v1/releases/{release}/tiles/{layer}.json")
     west, south, east, north = described["bounds"]
     return fuzzed.tile_at((west + east) / 2, (south + north) / 2, described["maxzoom"])
@@ -98,7 +98,10 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
-    """Yield an installation with one object of each kind, and their names."""
+    """Return the folder of an installation with objects of each kind, and the objects' names.
+
+    The names come with headers that contain a key.
+    """
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     installation = Installation(tmp_path_factory.mktemp("held"))
     made = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
@@ -107,8 +110,10 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 @contextmanager
 def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
-    """Run a server on a copy of that installation; yield its address, headers with a key, and
-    names.
+    """Run a server on a copy of that installation.
+
+    Yields its address, headers with a key, and the fuzzer's dictionaries. Afterwards no API request
+    may have failed.
     """
     kept, made = held
     shutil.copytree(kept / "var", folder / "var")
@@ -144,7 +149,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
 
 
 def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
-    """Return, for each operation, how often each status was answered."""
+    """Return, for each operation, how often each status occurred."""
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
     with (folder / "events").open() as events:
         for line in events:
@@ -163,7 +168,10 @@ def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
 def fuzz(
     folder: Path, server: str, address: str, words: Words, headers: Mapping[str, str]
 ) -> Statuses:
-    """Divide the operations of a schema among fuzzers; return the counts of answered statuses."""
+    """Divide a schema's operations among fuzzers; return how often each status occurred.
+
+    The counts are by operation.
+    """
     ids = list(operations(read(server + address)).values())
     key = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
@@ -184,14 +192,14 @@ def fuzz(
 
 
 def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a fuzzer ends; fail if it has found anything."""
+    """Wait until a fuzzer ends; fail if it has found a problem."""
     process.wait()
     said = (folder / "said").read_text()
     assert process.returncode == 0, said[-8000:]
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
-    """Return the operations that were tried but never succeeded."""
+    """Return the operations of the schema that never succeeded."""
     well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
     return {*operations(description)} - well
 

@@ -1,7 +1,7 @@
 """Every step of the Dockerfile and every service of the compose file, run without Docker.
 
-`make audit` also installs the packages and builds the scripts; other runs bind those of this
-environment into the image.
+`make audit` also installs the packages and builds the scripts. Other runs use this environment's
+packages and the scripts that are already built.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SERVICES: dict[str, Any] = interpolate(
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """Build the image from a clone that no other account may read."""
+    """Build the image from a copy that no other account can read."""
     if os.geteuid():
         pytest.skip("building an image without Docker needs root")
     folder = tmp_path_factory.mktemp("container")
@@ -83,12 +83,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
 
 
 def skipped(step: Step) -> bool:
-    """Return whether a step runs only in `make audit`."""
+    """Return whether to skip a step, because it runs only in `make audit`."""
     return not AUDIT and "pip install" in step.rest
 
 
 def test_the_image_is_read_by_its_user_and_written_by_root_alone(image: Image) -> None:
-    """Root collects the static files from a clone made with umask 077, yet the site serves them."""
+    """The site can serve static files that root collected from a copy made with umask 077."""
     assert image.user == "dpgeo"
     collected = image.inside("static")
     assert len(list(collected.rglob("*.js"))) > 3
@@ -112,9 +112,7 @@ def test_private_folders_belong_to_the_user_and_no_key_is_in_the_image(image: Im
 
 
 class Stack:
-    """The services of the compose file, run from this image with PostgreSQL and Redis of this
-    machine.
-    """
+    """The compose file's services, run from this image with this machine's PostgreSQL and Redis."""
 
     def __init__(self, image: Image, folder: Path, servers: Mapping[str, str]) -> None:
         self.image, self.folder = image, folder
@@ -127,7 +125,7 @@ class Stack:
         os.chown(self.files, facts.st_uid, facts.st_gid)
 
     def options(self, name: str) -> dict[str, Any]:
-        """Return the options with which commands of a service run."""
+        """Return the options for running a service's commands."""
         service = SERVICES[name]
         assert service["read_only"]
         if "build" not in service:  # the proxy is the service that is not built here
@@ -142,7 +140,7 @@ class Stack:
         }
 
     def words(self, command: list[str]) -> list[str]:
-        """Return a command with its ports replaced by those of this test."""
+        """Return a command with its ports replaced by the ports of this test."""
         text = "\0".join(command)
         for port, free in self.ports.items():
             text = re.sub(rf"\b{port}\b", free, text)
@@ -166,7 +164,7 @@ class Stack:
             process.wait()
 
     def wait_until_healthy(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        """Run a service's health check until it passes."""
+        """Run a service's health check until it passes; fail if the service ends first."""
         test = SERVICES[name]["healthcheck"]["test"]
         assert test[0] == "CMD"
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -182,7 +180,7 @@ class Stack:
         return self.image.start(self.words(command), **silent, **self.options(name))
 
     def ask(self, path: str) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the proxy's response to a request that comes from another, https proxy."""
+        """Return the proxy's response to a request forwarded by an outer https proxy."""
         headers = {"X-Forwarded-Proto": "https", "Accept-Encoding": "gzip"}
         proxy = Site(int(self.ports["8080"]), {**headers, "Host": "maps.example.org"})
         answer = proxy.ask("GET", path)
@@ -191,9 +189,7 @@ class Stack:
 
 @pytest.fixture
 def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
-    """Yield the services, with PostgreSQL and Redis as other tests start them and a configured
-    proxy.
-    """
+    """Yield the services, with test servers for PostgreSQL and Redis, and a configured proxy."""
     need(servers_installed(), INSTALL)
     need(Path("/usr/sbin/nginx").exists(), "nginx: apt-get install nginx-light")
     with running_servers() as servers:

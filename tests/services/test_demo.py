@@ -28,7 +28,7 @@ print(json.dumps({
 
 
 def words_of(process: Process) -> str:
-    """Return the output of a process that must end with success."""
+    """Wait for a process to end successfully, and return its output."""
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0
     return output.decode()

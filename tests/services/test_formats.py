@@ -1,4 +1,4 @@
-"""Uploads of every format, by the owners' pages and by the API, read by a real worker."""
+"""Uploads of every format through the owners' pages and the API, read by a real worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Maker = Callable[[Path], bytes]
 
 
 def positions() -> list[tuple[str, float, float]]:
-    """Return rows of person, longitude and latitude; one lies far outside the declared box."""
+    """Return rows of person, longitude and latitude, one of them far outside the declared box."""
     inside = [(f"p{n % 7}", 10.01 + n % 9 / 100, 50.01 + n % 8 / 100) for n in range(ROWS)]
     return [*inside, ("far", 20.0, 60.0)]
 
@@ -126,7 +126,7 @@ FORMATS: dict[str, tuple[Maker, Mapping[str, str]]] = {
 
 
 def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Upload a file by the owners' pages and confirm its columns."""
+    """Upload a file through the owners' pages and confirm its columns."""
     kind = f"multipart/form-data; boundary={BOUNDARY}"
     sent = site.ask(
         "POST",
@@ -143,8 +143,9 @@ def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) 
 
 
 def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Upload a file by the API: announce it, send two pieces, add to the suggested columns,
-    confirm.
+    """Upload a file through the API, in two pieces, and confirm its columns.
+
+    The given columns are added to the suggested ones.
     """
     facts = {"file_name": name, "size": len(content)}
     address = site.must("POST", f"/api/v1/datasets/{slug}/uploads", facts)["url"]
@@ -184,10 +185,10 @@ def test_every_format_is_sent_and_read(
 
 
 def waiting(seen: Mapping[str, list[Any]]) -> bool:
-    """Return whether an upload has not been read yet."""
+    """Return whether any upload is still queued."""
     return any(state == "queued" for state, *_ in seen.values())
 
 
 def reports(installation: Installation) -> dict[str, Any]:
-    """Return the state of every upload."""
+    """Return, for each dataset, its upload's state and numbers of accepted and read rows."""
     return installation.answer(installation.start("-m", "tests.services.posting", "reports", "{}"))

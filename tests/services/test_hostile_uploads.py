@@ -1,4 +1,4 @@
-"""Damaged and hostile files sent to a site: each is read or refused with a reason."""
+"""Damaged and hostile files sent to a site: each one is read, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def wrong_name(random: Random) -> Named:
 
 
 def hostile_files(folder: Path, random: Random) -> Iterator[Named]:
-    """Yield hostile files; half of them are damaged files of every format that is read."""
+    """Yield hostile files; half of them are damaged files of each supported format."""
     whole = [(name, make(folder)) for name, (make, _) in FORMATS.items()]
     odd = (long_line, wide_line, packed_zeros, packed_names, odd_document, odd_table, wrong_name)
     for number in range(FILES):
@@ -85,7 +85,10 @@ def hostile_files(folder: Path, random: Random) -> Iterator[Named]:
 
 
 def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
-    """Send a file and have it read; yield the responses up to the first refusal."""
+    """Send a file, confirm it, and yield the responses up to the first refusal.
+
+    If nothing is refused, the job's state is requested and yielded again and again.
+    """
     facts = {"file_name": name, "size": len(content)}
     yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads", facts))
     if announced.status >= 400:

@@ -1,4 +1,4 @@
-"""A worker killed at any point while it makes a release: one charge, one draw."""
+"""A worker killed at any point while it makes a release: one charge and one draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 POINTS = [
-    # For each point: its name, whether noise may have been drawn, whether the draw is committed.
+    # For each point: its name, whether noise may have been drawn, and whether the draw is
+    # committed.
     ("leased", False, False),
     ("counting", False, False),
     ("drawing set", True, False),
@@ -30,8 +31,7 @@ POINTS = [
 
 
 QUICK_ON_SERVERS = {"leased", "drawing set", "drawn", "committed", "one file public"}
-"""Points at which workers are killed on PostgreSQL and Redis as well; `make audit` tries all
-points.
+"""Points at which workers are also killed on PostgreSQL and Redis; `make audit` tries all points.
 """
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
@@ -44,14 +44,13 @@ CASES = [
 ]
 
 TURNS = range(10 if AUDIT else 1)
-"""Numbers of repetitions; in `make audit` 200 workers are killed, half of them on PostgreSQL and
-Redis.
+"""Repetitions of each case. `make audit` kills 200 workers, half of them on PostgreSQL and Redis.
 """
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """Make a dataset with data and a budget of its own; return its id."""
+    """Make a dataset with data and its own budget; return its id."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
@@ -122,7 +121,7 @@ def test_of_two_living_holders_one_commits(
 ) -> None:
     """If two live workers hold the same release, only one of them commits its draw.
 
-    The first halts with its draw in memory until the second has published its own.
+    The first one halts with its draw in memory until the second has published a draw.
     """
     gate = tmp_path / "gate"
     log = installation.folder / "log"
@@ -134,8 +133,8 @@ def test_of_two_living_holders_one_commits(
             installation.reaper(),
             installation.worker() as second,
         ):
-            # The first worker keeps renewing its lease, so the reaper must run after the lease has
-            # expired and before it is renewed.
+            # The first worker keeps renewing its lease, so the reaper must run after the lease
+            # expires and before it is renewed.
             while installation.ask("look", release=release)["attempts"] == 1:
                 installation.ask("lapse")
             published = installation.wait_for(release, job="done")

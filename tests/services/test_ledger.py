@@ -1,4 +1,4 @@
-"""One budget that many processes spend at the same time: it is never exceeded."""
+"""One budget that many processes spend from at the same time: it is never exceeded."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEBITS_EACH = 625 if os.environ.get("DPGEO_AUDIT") == "1" else 63
 ASKED = PROCESSES * DEBITS_EACH
 
 HELD = ASKED * 4 // 5
-"""Number of debits that the budget of 4 can pay."""
+"""Number of debits that the budget of 4 can pay for."""
 
 EPSILON = f"{4_000_000 // HELD / 1_000_000:.6f}"
 
 
 def test_ten_thousand_concurrent_debits_never_overspend(installation: Installation) -> None:
-    """16 processes together request a quarter more than the budget; none of it is overspent.
+    """16 processes together request a quarter more than the budget, and it is never overspent.
 
     `make audit` makes ten times as many debits.
     """

@@ -1,6 +1,6 @@
-"""Two hosts that share nothing but PostgreSQL, Redis and an S3-compatible store.
+"""Two hosts that share only PostgreSQL, Redis and an S3-compatible store.
 
-The store is a real server in its own process. The site uses it over HTTP, as in production.
+The store is a real server in a separate process. The site uses it over HTTP, as in production.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def names_in(address: str) -> list[str]:
 
 @pytest.fixture
 def hosts(store: str, servers: Servers, tmp_path: Path) -> list[Installation]:
-    """Return two hosts' installations, each in a folder of its own."""
+    """Return two hosts' installations, each in a separate folder."""
     shared = {
         **servers.environment(),
         "DPGEO_S3_BUCKET": BUCKET,
@@ -124,7 +124,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
 
 
 def check_files(site: Any, release: dict[str, Any]) -> None:
-    """Check each file of a release, as a whole and in a range, against its checksum."""
+    """Check each file of a release, both whole and as a range, against its checksum."""
     for file in release["files"]:
         whole = site.ask("GET", file["url"])
         assert whole.status == 200

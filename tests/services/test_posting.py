@@ -1,4 +1,4 @@
-"""A request that several processes post at the same time: it creates only one job."""
+"""The same request posted by several processes at once, which creates only one job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 12
-"""Seconds until all processes are ready to post."""
+"""Number of seconds after which all processes are ready to post."""
 
 
 def begin(installation: Installation, action: str, **values: Any) -> Process:

@@ -1,4 +1,4 @@
-"""QGIS as a reader: maps of a running server by OGC API - Features, and styled files."""
+"""QGIS as a reader of a running server's OGC API - Features and of styled files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.unit.artefacts.releases import partition_release
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 PYTHON = "/usr/bin/python3"
-"""The system's Python, which can import QGIS; no package index has it."""
+"""The system's Python, which can import QGIS, since no package index provides it."""
 
 READ = """
 import json, sys
@@ -48,7 +48,7 @@ assert "OAPIF" in QgsProviderRegistry.instance().providerList()
 print(json.dumps({name: read(sys.argv[1], name) for name in sys.argv[2:]}))
 application.exitQgis()
 """
-"""Script that reads maps in QGIS. It deletes layers before QGIS exits, as QGIS would crash
+"""Script that reads maps in QGIS. It deletes layers before QGIS exits, because QGIS would crash
 otherwise.
 """
 
@@ -86,7 +86,7 @@ application.initQgis()
 print(json.dumps({Path(path).name: draw(path) for path in sys.argv[1:]}))
 application.exitQgis()
 """
-"""Script that draws files in QGIS as they open, without choosing a style."""
+"""Script that draws files in QGIS with the style they open with."""
 
 
 def qgis_installed() -> bool:
@@ -96,7 +96,7 @@ def qgis_installed() -> bool:
 
 
 def run_qgis(script: str, words: list[str], folder: Path) -> Any:
-    """Return what a script prints that uses QGIS; its settings go to a folder of their own."""
+    """Run a script that uses QGIS and return what it prints; `folder` holds QGIS's settings."""
     places = {
         "HOME": str(folder),
         "XDG_RUNTIME_DIR": str(folder),
@@ -116,7 +116,7 @@ def run_qgis(script: str, words: list[str], folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _qgis() -> None:
-    """Skip the tests if QGIS is missing; in the audit, let them fail."""
+    """Skip the tests if QGIS is missing, or let them fail in the audit."""
     if not qgis_installed():
         lack = "This needs QGIS: apt-get install --no-install-recommends python3-qgis."
         if os.environ.get("DPGEO_AUDIT"):
@@ -164,6 +164,6 @@ def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:
             drawn = seen[name]["colours"]
             expected = {hexadecimal((r, g, b)) for r, g, b in view.colours().tolist()}
             assert all(drawn.get(colour, 0) > 20 for colour in expected)
-            # The other pixels are smoothed edges.
+            # The other pixels are antialiased edges.
             known = sum(drawn.get(colour, 0) for colour in {*expected, "#ffffff"})
             assert known > 0.8 * sum(drawn.values())

@@ -1,4 +1,4 @@
-"""The site after its supervisor was killed, restarted as systemd restarts it."""
+"""The site after its supervisor was killed and restarted the way systemd restarts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.services.sites import Site
 pytestmark = pytest.mark.services
 
 READY_SECONDS = 20.0 if os.environ.get("DPGEO_AUDIT") == "1" else 120.0
-"""Longest time in seconds from killing the supervisor until the site is ready again.
+"""Longest time, in seconds, from killing the supervisor until the site is ready again.
 
 The promise is 20 s; more is allowed when other tests run at the same time.
 """
@@ -44,7 +44,7 @@ def words_of(command: str, port: int) -> list[str]:
 
 
 def wait_until_ready(port: int, seconds: float) -> None:
-    """Wait until `/readyz` answers with status 200, for at most the given seconds."""
+    """Wait until `/readyz` answers with status 200, but no longer than the given seconds."""
     deadline = time.monotonic() + seconds
     while not is_ready(port):
         assert time.monotonic() < deadline, "the site is not ready"
@@ -89,7 +89,7 @@ def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) 
 
 
 def leave_stale_files(var: Path) -> None:
-    """Leave further files of the kind that killed processes leave."""
+    """Create files like those that killed processes leave behind."""
     for name in ("throttle/lock", "secret-key.4711", "worker.pid", "gunicorn.sock"):
         (var / name).parent.mkdir(exist_ok=True)
         (var / name).touch()
@@ -113,7 +113,7 @@ def descendants_of(number: int) -> set[int]:
 
 
 def runs(number: int) -> bool:
-    """Return whether a process still runs; one that only waits to be reaped does not."""
+    """Return whether a process still runs; a zombie, which only waits to be reaped, does not."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""`manage.py serve` with the real web server, worker and reaper (which cleans up after jobs)."""
+"""`manage.py serve` with a real web server, worker and reaper (which cleans up after jobs)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(installation: Installation, port: int) -> Iterator[Process]:
 
 
 def wait_for_answer(port: int) -> None:
-    """Wait until the site answers with any status."""
+    """Wait until the site answers, whatever the status."""
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -56,7 +56,7 @@ def wait_for_answer(port: int) -> None:
 
 
 def children_of(number: int) -> dict[str, int]:
-    """Return the direct children of a process: ids by the last significant word of each command."""
+    """Return the ids of a process's children, by the last significant word of their commands."""
     path = Path(f"/proc/{number}/task/{number}/children")
     found = {}
     for child in map(int, path.read_text().split()):

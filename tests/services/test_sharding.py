@@ -14,12 +14,12 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 COST = 2 * make_level("ln 4", 200).pico
-"""The cost of two reports of each person."""
+"""The cost of two reports per person."""
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """Make a dataset with 500 rows of twenty people, to be perturbed in five shards."""
+    """Make a dataset with 500 rows from twenty people, to be perturbed in five shards."""
     installation.environment["DPGEO_ROWS_PER_SHARD"] = "100"
     return int(installation.ask("prepare_points", rows=500)["dataset"])
 
@@ -63,7 +63,7 @@ def test_other_workers_perturb_shards_while_one_is_halted(
                 seen = installation.ask("look_at_points", release=release)
             assert len(seen["written"]) == 4
             gate.unlink()
-            # This worker would halt before writing a shard, but no shard is left to be written.
+            # This worker would halt before writing a shard, but no shard is left to write.
             installation.wait_for(release, job="done", attempts=1)
     done = installation.ask("look_at_points", release=release)
     assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)

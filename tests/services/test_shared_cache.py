@@ -1,4 +1,4 @@
-"""Withdrawal behind a shared cache: nginx keeps published files only as long as it may."""
+"""Withdrawal behind a shared cache: nginx keeps published files only as long as allowed."""
 
 from __future__ import annotations
 

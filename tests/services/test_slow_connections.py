@@ -1,4 +1,4 @@
-"""Three hundred slow connections of one kind, which must not make other readers wait."""
+"""Three hundred slow connections of one kind, which must not keep other readers waiting."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.services
 SLOW = 300
 
 LONGEST_SECONDS = 1.0 if os.environ.get("DPGEO_AUDIT") == "1" else 5.0
-"""The longest that a reader may wait, in seconds.
+"""Longest time, in seconds, that a reader may wait.
 
 More is allowed while other tests run; without the protection, readers would wait for 20 s.
 """
@@ -50,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run nginx with deploy/nginx.conf, except for ports and folders, and yield its port."""
+    """Run nginx with deploy/nginx.conf, with only ports and folders changed, and yield its port."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     need(program is not None, "nginx")
     assert program
@@ -64,7 +64,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert given in text
         text = text.replace(given, here)
     (folder / "nginx.conf").write_text(text)
-    # If root starts it, nginx would run as a user who cannot write to the test's folder.
+    # If root starts nginx, its workers would run as a user who cannot write to the test's folder.
     user = "user root; " if os.geteuid() == 0 else ""
     words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
     process = subprocess.Popen(words, start_new_session=True)
@@ -95,7 +95,7 @@ def test_slow_connections_behind_nginx_do_not_keep_readers_waiting(
 
 @pytest.fixture(scope="module")
 def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run Caddy with deploy/Caddyfile, except without https, and yield its port."""
+    """Run Caddy with deploy/Caddyfile, but without https, and yield its port."""
     if os.environ.get("DPGEO_AUDIT") != "1" or shutil.which("caddy") is None:
         pytest.skip("This runs in `make audit`, where Caddy is installed: apt-get install caddy.")
     folder, port = tmp_path_factory.mktemp("caddy"), free_port()
@@ -140,11 +140,11 @@ def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> 
 
 
 def exchanged(port: int, request: str) -> bytes:
-    """Send a request and return all that is answered until the server closes the connection."""
+    """Send a request and return everything received until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(request.encode())
         parts = []
-        # If a server has not read the whole body, it resets the connection after its response.
+        # A server that has not read the whole body resets the connection after its response.
         with contextlib.suppress(ConnectionResetError):
             while part := connection.recv(1 << 16):
                 parts.append(part)

@@ -23,7 +23,7 @@ from tests.services.sites import Answer, Site, answers, browser_at, program_at
 MINUTES = float(os.environ.get("DPGEO_SOAK_MINUTES", "60"))
 
 WARM_UP = 1 / 6
-"""Share of the whole time after which memory is measured first."""
+"""Fraction of the total time after which memory is first measured."""
 
 MOST_GROWTH = 1.25
 MOST_GROWTH_BYTES = 64 * 1024**2
@@ -37,7 +37,7 @@ pytestmark = [
 
 @dataclass
 class Load:
-    """Clients of a site that send requests until `ends`."""
+    """Clients of a site that send requests until the time `ends`."""
 
     port: int
     facts: dict[str, Any]
@@ -46,11 +46,11 @@ class Load:
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def going(self) -> bool:
-        """Return whether time is left."""
+        """Return whether there is time left."""
         return time.monotonic() < self.ends
 
     def note(self, who: str, answer: Answer) -> Answer:
-        """Count a response and return it; a server error ends the test."""
+        """Count a response and return it; a server error fails the test."""
         self.statuses[who, answer.status] += 1
         assert answer.status < 500, (who, answer.status, answer.body[:2000])
         return answer
@@ -73,7 +73,7 @@ class Load:
                 time.sleep(0.05)
 
     def query(self) -> None:
-        """Ask for the totals of areas, as analysts do."""
+        """Request totals of random areas, as analysts do."""
         site, random = Site(self.port, {}), Random(1)  # noqa: S311 - no secret
         west, south, east, north = site.must("GET", f"/api/v1/releases/{self.release}")["bbox"]
         while self.going():
@@ -84,7 +84,7 @@ class Load:
             time.sleep(0.1)
 
     def desk(self) -> None:
-        """Open the owners' pages."""
+        """Repeatedly open the owners' pages."""
         site = browser_at(self.port, self.facts)
         while self.going():
             for address in ("/desk/", "/desk/ledger/", "/desk/keys/", "/de/desk/"):
@@ -117,7 +117,7 @@ class Load:
 
 
 def tree(number: int) -> Iterator[int]:
-    """Yield the ids of a process and all its descendants."""
+    """Yield the ids of a process and of all its descendants."""
     yield number
     for task in Path(f"/proc/{number}/task").glob("*"):
         try:
@@ -129,9 +129,10 @@ def tree(number: int) -> Iterator[int]:
 
 
 def memory(number: int) -> dict[str, int]:
-    """Return the resident bytes of the largest descendant process, for each program.
+    """Return the resident memory, in bytes, of each program's largest descendant process.
 
-    Workers of the same program take turns, and a worker that has not made a release yet is small.
+    Only the largest one counts, because workers of the same program take turns, and one that has
+    not made a release yet is small.
     """
     found: dict[str, int] = {}
     for each in tree(number):
@@ -182,6 +183,6 @@ def test_memory_stays_as_it_is_under_mixed_load(tmp_path: Path) -> None:
 
 
 def acted(installation: Installation, action: str, **values: Any) -> dict[str, Any]:
-    """Return the result of an action of `tests.services.posting`."""
+    """Run an action of `tests.services.posting` and return its result."""
     words = ("-m", "tests.services.posting", action, json.dumps(values))
     return installation.answer(installation.start(*words))

@@ -43,7 +43,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Yield a function that starts supervisors in `tmp_path`; finally end those that run."""
+    """Yield a function that starts supervisors in `tmp_path`; kill them at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str) -> subprocess.Popen[str]:
@@ -72,7 +72,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def ids(folder: Path) -> list[list[int]]:
-    """Return a list for each run of the program: its process id and that of its child."""
+    """Return, for each run of the program, its process id and that of its child."""
     path = folder / "ids"
     if not path.exists():
         return []
@@ -80,7 +80,7 @@ def ids(folder: Path) -> list[list[int]]:
 
 
 def lives(number: int) -> bool:
-    """Return whether the process runs; one that has ended and was not reaped yet does not."""
+    """Return whether a process runs; one that has ended but was not yet reaped does not."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

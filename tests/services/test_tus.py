@@ -1,4 +1,4 @@
-"""Uploads by a stock tus client to real web servers, one of which disconnects."""
+"""Uploads by a standard tus client to real web servers, one of which drops the connection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client_of(port: int, slug: str, headers: dict[str, str]) -> Any:
 
 
 def break_off(address: str, headers: dict[str, str], content: bytes, at: int, sent: int) -> None:
-    """Announce the rest of a file, send only `sent` of its bytes, and close the connection."""
+    """Announce the rest of a file, send only `sent` bytes of it, and close the connection."""
     url = urlsplit(address)
     named = {
         **headers,

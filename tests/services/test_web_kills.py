@@ -1,4 +1,4 @@
-"""Website or reaper killed at any point: the work is completed later and paid for once."""
+"""A website or reaper killed at any point: the work is completed later and paid for once."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CSRF = "c" * 32
 BOUNDARY = "a-line-between-parts"
 
 ROWS = b"who,lat,lon\n" + b"ann,50.01,10.01\n" * 8192
-"""A file with so many rows that it is written in several pieces."""
+"""A file with enough rows to be written in several pieces."""
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """Make a dataset with data and a budget of its own; return its id."""
+    """Make a dataset with data and its own budget; return its id."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
 class Browser:
-    """The browser of a signed-in person, who has one quote to confirm."""
+    """The browser of a signed-in person who has one quote to confirm."""
 
     def __init__(self, facts: Mapping[str, Any], port: int) -> None:
         self.port = port
@@ -56,7 +56,7 @@ class Browser:
             connection.close()
 
     def upload(self) -> int | None:
-        """Upload a file; return the status, or None if the server was killed."""
+        """Upload a file; return the response's status, or None if the server was killed."""
         head = (
             f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; '
             'filename="web.csv"\r\nContent-Type: text/csv\r\n\r\n'
@@ -66,7 +66,7 @@ class Browser:
         return self.post(f"/desk/datasets/{self.slug}/upload/", body, kind)
 
     def spend(self) -> int | None:
-        """Confirm the quote, which pays; return the status, or None if the server was killed."""
+        """Confirm and pay the quote; return the status, or None if the server was killed."""
         typed = {
             **{"title": "Trips", "mechanism": "uniform-grid", "uniform-grid.cells": "8"},
             **{"epsilon": "1", "bound": "5", "counting": "people", "publish_when_done": "on"},
@@ -81,7 +81,7 @@ class Browser:
 def killed_while(
     installation: Installation, browser: Browser, point: str, gate: Path, send: str
 ) -> Iterator[None]:
-    """Kill the website at a point within a request; return once that request has failed."""
+    """Kill the website at a point within a request, and check that the request has failed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with (
@@ -150,7 +150,7 @@ def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
 def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
     installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
 ) -> None:
-    """If the same quote is confirmed again after a kill, it leads to the same release."""
+    """Confirming the same quote again after a kill leads to the same release."""
     browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
         seen = installation.ask("stored", dataset=dataset)

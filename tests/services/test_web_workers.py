@@ -32,7 +32,7 @@ MILLISECONDS_OF_AN_ANSWER = 5
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """WSGI application that reads the body, works for a while and answers with its process id."""
+    """WSGI application that reads the body, works for a while and responds with its process id."""
     environ["wsgi.input"].read()
     until = time.thread_time() + MILLISECONDS_OF_AN_ANSWER / 1000
     while time.thread_time() < until:
@@ -43,7 +43,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Serve the application above with the project's settings, and yield the port."""
+    """Serve `application` with the project's settings, and yield the port."""
     made = free_port()
     words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{made}")
     with subprocess.Popen([sys.executable, *words, f"{__name__}:application"]) as process:
@@ -94,7 +94,7 @@ def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port
 
 
 def shares(port: int) -> Counter[str]:
-    """Open several connections at once, and return how many each process holds."""
+    """Open several connections at once, and return how many of them each process served."""
     together = Barrier(CONNECTIONS)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         asked = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]

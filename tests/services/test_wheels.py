@@ -1,4 +1,4 @@
-"""Wheels of the project and its client, installed where nothing else is installed."""
+"""Wheels of the project and its client, installed in otherwise empty environments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_servers_wheel_serves_a_whole_site_without_node(tmp_path: Path) -> N
 
 
 def settings_of(folder: Path) -> dict[str, str]:
-    """Return an environment with account data in `folder` and only Python's programs on PATH."""
+    """Return an environment with user data in `folder` and no programs on PATH."""
     return {**environment(), "XDG_DATA_HOME": str(folder / "data"), "PATH": "/nonexistent"}
 
 
@@ -84,8 +84,8 @@ def serving(program: str, folder: Path) -> Iterator[str]:
             assert process.poll() is None, said
             assert time.monotonic() < deadline, said
             time.sleep(0.2)
-        # The address is printed as soon as the port is open, but in a new environment the first
-        # import takes longer.
+        # The address is printed as soon as the port is open, but the first import takes longer in a
+        # new environment.
         while not answers(port):
             assert process.poll() is None, log.read_text(errors="replace")
             assert time.monotonic() < deadline, log.read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""Wheels built from this tree and installed in environments of their own."""
+"""Wheels built from this tree and installed in separate environments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTALLER = runpy.run_path(str(ROOT / "locks" / "install.py"))
 
 
 def build_client(folder: Path) -> Path:
-    """Build the client's wheel from a copy, because setuptools leaves files beside the sources."""
+    """Build the client's wheel from a copy, because setuptools leaves files next to the sources."""
     shutil.copytree(ROOT / "clients" / "python", folder / "source")
     return build_wheel(folder / "source", folder)
 
@@ -32,9 +32,9 @@ def build_wheel(project: Path, folder: Path) -> Path:
 
 
 def install_wheel(wheel: Path, folder: Path) -> Path:
-    """Install a wheel and what it requires, in the versions of locks/run.txt if that lists them.
+    """Install a wheel and its requirements, in the versions of locks/run.txt where listed.
 
-    Returns the folder with the programs of the new environment. It sees no package of this
+    Returns the folder with the programs of the new environment, which sees no package of this
     environment.
     """
     venv.create(folder, with_pip=False, symlinks=True)
@@ -47,7 +47,7 @@ def install_wheel(wheel: Path, folder: Path) -> Path:
 
 
 def run(words: list[str], **further: Any) -> str:
-    """Return all that a program prints on both streams; if it fails, fail with that text."""
+    """Run a program and return all its output; if it fails, fail with that output."""
     ran = ask(words, **further)
     assert ran.returncode == 0, ran.stdout
     return ran.stdout

@@ -1,7 +1,7 @@
 """Lower bounds on epsilon from whole releases of two datasets.
 
-Many releases of both datasets are drawn. Some train a classifier that tells the datasets apart and
-choose an event; the others give a lower confidence bound on the epsilon that the event proves.
+Many releases of both datasets are drawn. Some train a classifier that tells the datasets apart, and
+choose an event. The others give a lower confidence bound on the epsilon that the event proves.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from tests.statistical.bounds import LOG_FALSE_ALARM
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
 Scoring = Callable[[list[Floats], slice], dict[str, tuple[Floats, Floats]]]
-"""Function that trains on a slice of the releases of both datasets. It returns the scores of all
-releases, by name.
+"""Function that trains scores on a slice of the releases of both datasets. It returns the scores of
+all releases, by name.
 """
 
 MOST_PHASES = 8
 
 FLATTENED = 6
-"""Number of entries at the beginning of every array that are used individually."""
+"""Number of leading entries of every array that are used individually."""
 
 
 UNLISTED = -1000
-"""Value that stands for the count of a cell that is missing from a release."""
+"""Value that stands for the count of a cell that a release does not list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two datasets differ, and everything else, which the attacker is assumed to know."""
+    """Where two datasets differ, and all the counts that the attacker is assumed to know."""
 
     cells: NDArray[np.int64]
-    """Indices of the cells in which the datasets differ, each once."""
+    """Indices of the cells in which the datasets differ, without duplicates."""
     known: NDArray[np.int64]
     """Counts (rows, columns) of all cells in the dataset without the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What releases of one dataset show: numbers (releases, columns) and fingerprints."""
+    """What releases of one dataset show: each one's numbers, and a fingerprint of its structure."""
 
     numbers: list[list[float]]
     structures: list[int]
@@ -59,10 +59,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How often releases of two datasets had an event that was chosen on other releases.
+    """How often an event occurred in releases of two datasets; other releases chose the event.
 
-    Of `trials` releases of each dataset, `more` of the one and `less` of the other had it. `score`
-    and `threshold` define the event.
+    Of `trials` releases of each dataset, the event occurred in `more` releases of one dataset and
+    `less` of the other. `score` and `threshold` define the event.
     """
 
     score: str
@@ -74,7 +74,7 @@ class Proof:
     def epsilon(self, chance: float = math.exp(LOG_FALSE_ALARM)) -> float:
         """Return a lower confidence bound on epsilon, at least 0.
 
-        It is too large with probability at most `chance`.
+        The bound is too large with probability at most `chance`.
         """
         return max(0.0, float(least_log_ratio(*self._counts(), self.trials, chance)[0]))
 
@@ -85,14 +85,14 @@ class Proof:
 def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, runs: int) -> float:
     """Return a lower confidence bound on epsilon from `runs` releases of each of two datasets.
 
-    It exceeds the true epsilon with probability at most exp(LOG_FALSE_ALARM).
+    The bound exceeds the true epsilon with probability at most exp(LOG_FALSE_ALARM).
     """
     sides = [watch(draw, difference, runs) for draw in (without, with_person)]
     return prove(sides, EVERY_SCORE).epsilon()
 
 
 def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
-    """Draw releases and return what each shows."""
+    """Draw `runs` releases and return what they show."""
     seen = [observe(draw(), difference) for _ in range(runs)]
     return Seen([numbers for _, numbers in seen], [structure for structure, _ in seen])
 
@@ -100,7 +100,7 @@ def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
 def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
     """Choose an event on some of the releases, and count it on others.
 
-    A fifth of the releases train the scores, and a fifth choose the event; the rest prove it.
+    A fifth of the releases train the scores and a fifth choose the event; the rest prove it.
     """
     runs = len(sides[0].numbers)
     width = max(len(numbers) for side in sides for numbers in side.numbers)
@@ -127,9 +127,10 @@ def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
 
 
 def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
-    """Return a fingerprint of a release's structure, and the release's values as a list of numbers.
+    """Return a fingerprint of a release's structure, and its values as a list of numbers.
 
-    The fingerprint covers public facts, trace, and the shapes, types and order of the arrays.
+    The fingerprint covers the parameters, trace and guarantee, the values of fields that are not
+    arrays, the type and number of dimensions of each array, and the names and labels of the layers.
     """
     numbers: list[float] = []
     structure: list[object] = [released.parameters, released.trace, released.guarantee]
@@ -140,7 +141,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # If a mechanism lists only some of the cells, each release lists other ones.
+        # If a mechanism lists only some of the cells, every release lists different ones.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
@@ -155,7 +156,10 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
 
 
 def array_numbers(array: NDArray[Any]) -> list[float]:
-    """Return the length, the extremes and the first entries of an array, in order."""
+    """Return the first entries of an array, followed by six summary numbers.
+
+    These are the minimum, the maximum, the positions of both, the sum and the length.
+    """
     flat = array.reshape(-1)
     if not flat.size:
         return [0.0] * (FLATTENED + 6)
@@ -179,7 +183,7 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
 
     They are one residual per cell, the sum of the residuals, the sum of the box sizes over these
     cells, and the number of distinct boxes. A residual is the value of the cell's box minus the
-    known counts in that box. A cell that no box contains has the value UNLISTED.
+    known counts in that box. If no box contains a cell, UNLISTED is used as the value.
     """
     row, column = np.divmod(difference.cells, layer.grid.columns)
     boxes = np.concatenate([layer.boxes, [[0, 0, 0, 0]]])
@@ -196,12 +200,12 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
 
 
 def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
-    """Return rows that are padded with zeros to a length of `width`."""
+    """Return the rows as an array, padded with zeros to the length `width`."""
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
 def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Return each number as a score of its own."""
+    """Return each number as a separate score."""
     return {
         f"number {place}": (one, other)
         for place, (one, other) in enumerate(zip(columns[0].T, columns[1].T, strict=True))
@@ -209,7 +213,7 @@ def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Float
 
 
 def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Return scores that are weighted sums of the numbers, clipped between both datasets' medians.
+    """Return weighted sums of the numbers, clipped between both datasets' medians, as scores.
 
     Between the medians, this is the likelihood ratio of shifted Laplace noise. The weights are
     learned on the training releases in two ways: jointly, and separately for each number.
@@ -224,7 +228,7 @@ def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats
     label = np.repeat([-0.5, 0.5], len(taught[0]))
     together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
     alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
-    # The sums are rounded, because equal sums that differ in their last bits would split an event.
+    # Round the sums: equal sums that differ only in their last bits would split an event.
     return {
         name: (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
         for name, weights in (("joint weights", together), ("separate weights", alone))
@@ -235,8 +239,10 @@ EVERY_SCORE: tuple[Scoring, ...] = (linear_scores, single_scores)
 
 
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
-    """Return scores that say how much more often training releases with the person had a
-    fingerprint.
+    """Return a score for each release: how typical its structure is of the second dataset.
+
+    The score is how many more training releases of the second dataset than of the first had the
+    same fingerprint.
     """
     odds: dict[int, float] = {}
     for sign, side in zip((-1, 1), structures, strict=True):
@@ -247,16 +253,16 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return the threshold at which the event `score >= threshold` has the largest bound.
+    """Return the largest bound of an event `score >= threshold`, and its threshold.
 
-    The bound comes second. It is what `trials` releases with the same shares would prove; a bound
-    below 0 proves nothing.
+    The bound is what `trials` releases with the same shares would prove. A bound below 0 proves
+    nothing.
     """
     thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
     more, less = (
         np.array([np.mean(side >= each) * trials for each in thresholds]) for side in (one, other)
     )
-    # An event that the other dataset never had here may still happen: count it once.
+    # An event that the other dataset never had in this sample is still possible, so count it once.
     bounds = least_log_ratio(more, np.maximum(less, 1.0), trials, math.exp(LOG_FALSE_ALARM))
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(thresholds[best])

@@ -1,7 +1,7 @@
 """Tail bounds that hold for every sample size, and the number of runs of the audits.
 
 `make test-all` runs a quick audit with fixed seeds. With DPGEO_AUDIT=1 there are ten times as many
-runs, with seeds from the operating system.
+runs, and the seeds come from the operating system.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ EFFORT = 10 if AUDIT else 1
 """Number of draws, relative to the quick audit."""
 
 LOG_FALSE_ALARM = math.log(1e-11)
-"""Log of the probability of a false alarm in one comparison; in a hundred it is below 1e-9."""
+"""Log of the probability of a false alarm in one comparison. In a hundred comparisons together, the
+probability is at most 1e-9.
+"""
 
 
 def seed(fixed: int) -> int:
-    """Return the fixed seed, or in a full audit one from the operating system."""
+    """Return the fixed seed or, in a full audit, a seed from the operating system."""
     return int.from_bytes(os.urandom(16)) if AUDIT else fixed
 
 

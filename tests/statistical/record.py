@@ -1,9 +1,9 @@
-"""Record of the statistical suite's last full pass, with a fingerprint of what it depends on.
+"""Record of the statistical suite's last full pass, with a fingerprint of its inputs.
 
 With fixed seeds the suite's results depend only on the code that it runs, its own files, the
 packages and Python. `tests/audited.json` contains the hash of all these at the last full pass. As
-long as they have not changed, only a tenth of the cases is run. Comments and docstrings change no
-result, so they are left out.
+long as they have not changed, only a tenth of the cases is run. Comments and docstrings are left
+out of the hash, because they do not change results.
 
 `python -m tests.statistical.record pass` runs the whole suite and writes the record. `python -m
 tests.statistical.record options` prints options for pytest: "--one-in 10", or nothing if the record
@@ -42,7 +42,7 @@ def audited_files(root: Path = ROOT) -> list[Path]:
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the project's files that a file imports anywhere in it, with their packages."""
+    """Yield the project's files that are imported anywhere in a file, and their packages' files."""
     for name in _imported_names((root / path).read_bytes()):
         yield from _files_of(root, name)
 
@@ -73,9 +73,9 @@ def _files_of(root: Path, name: str) -> Iterator[Path]:
 
 
 def fingerprint(root: Path = ROOT) -> dict[str, str]:
-    """Return the values to record: Python's version and one hash of all files.
+    """Return the values to record: Python's version, and one hash of all files.
 
-    The hash covers the names and contents of files.
+    The hash covers the names and contents of the files.
     """
     digest = hashlib.sha256(json.dumps(file_hashes(root)).encode())
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -93,7 +93,7 @@ def file_hashes(root: Path = ROOT) -> dict[str, str]:
 
 @cache
 def _hash(content: bytes, *, is_python: bool) -> str:
-    """Return a hash of the content; for Python, of the syntax tree without docstrings."""
+    """Return a hash of the content or, for Python, of the syntax tree without docstrings."""
     if is_python:
         tree = ast.parse(content)
         for node in ast.walk(tree):
@@ -105,7 +105,7 @@ def _hash(content: bytes, *, is_python: bool) -> str:
 
 
 def _is_docstring(node: ast.AST) -> bool:
-    """Return whether a statement is only a string, which nothing reads while tests run."""
+    """Return whether a statement is only a string, which has no effect when tests run."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -114,13 +114,13 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def is_fresh(root: Path = ROOT) -> bool:
-    """Return whether the whole suite has passed with the files as they are now."""
+    """Return whether the whole suite has passed with the current files."""
     record = root / RECORD
     return record.exists() and json.loads(record.read_text()) == fingerprint(root)
 
 
 def record_pass(options: list[str]) -> int:
-    """Run the whole suite; if it passes, record that. Return its exit code."""
+    """Run the whole suite, record it if it passes, and return its exit code."""
     before = fingerprint()
     outer = {name: text for name, text in os.environ.items() if name != "DPGEO_AUDIT"}
     command = [sys.executable, "-m", "pytest", str(SUITE), "-m", "statistical", *options]

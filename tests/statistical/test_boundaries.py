@@ -38,14 +38,14 @@ def precision() -> Iterator[None]:
 
 
 def boundary(rate: Fraction, outcomes: int | None, index: int) -> Any:
-    """Return P(value <= index), computed with 2000 bits."""
+    """Return P(value <= index), computed with 2000 bits of precision."""
     exponent = mpmath.mpf(rate.numerator) / rate.denominator
     whole = -mpmath.expm1(-exponent * outcomes) if outcomes else 1
     return -mpmath.expm1(-exponent * (index + 1)) / whole
 
 
 def tables(rate: Fraction) -> list[sampler._Table]:
-    """Return two tables: of the Bernoulli draw, and of a digit or the geometric variable."""
+    """Return the sampling tables of the Bernoulli draw and of a digit or geometric variable."""
     digit = sampler._table(rate, 4096 if rate * 512 < 1 else None)
     return [sampler._table(rate, 2), digit]
 
@@ -58,7 +58,7 @@ def test_every_word_of_a_table_is_the_boundary_rounded_down(rate: Fraction) -> N
             assert word == int(mpmath.floor(boundary(rate, table.outcomes, index) * scale))
 
 
-# The tables of the first rate have only one boundary, so no probability lies between two.
+# The first rate is left out: its tables have one boundary, so no mass lies between two boundaries.
 @pytest.mark.parametrize("rate", RATES[1:], ids=str)
 def test_a_table_ends_where_masses_are_still_above_2_to_the_minus_64(rate: Fraction) -> None:
     for table in tables(rate):

@@ -1,8 +1,8 @@
 """Empirical audit of epsilon, from releases of neighbouring datasets.
 
-The datasets differ in one person with ten records, all in one cell or each in a cell of its own.
-The attack uses the whole output: values, structure, order and labels. The same test detects planted
-faults.
+The datasets differ in one person with ten records, all in one cell or each in a different cell. The
+attack uses the whole output: values, structure, order and labels. The same tests must detect
+planted faults.
 """
 
 from __future__ import annotations
@@ -84,18 +84,17 @@ single cluster, because its count always covers the same records.
 """
 
 TOO_LITTLE = {"private-clusters": 4, "prilocation": 8}
-"""For some mechanisms, the divisor of the noise that must be detected if half of the noise cannot
-be.
+"""By how much the noise is divided in the planted fault, where half the noise cannot be detected.
 
-Half of the epsilon of clusters goes into centres and half of PriLocation's into rows; both reveal
-little of it.
+Half of the epsilon goes into centres for private clusters and into rows for PriLocation; both
+reveal little.
 """
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
-"""Mechanisms that hide presence. Moved points do not; see `test_moved_points`."""
+"""Mechanisms that hide presence. Moved points do not, so `test_moved_points` audits them."""
 
 SLOW = {"prilocation", "private-clusters"}
-"""Mechanisms that are audited with half as many releases, since each takes several times as long.
+"""Mechanisms audited with half as many releases, because each release takes several times as long.
 """
 
 every_mechanism = pytest.mark.parametrize("mechanism", COUNTING, ids=lambda each: each.key)
@@ -175,7 +174,7 @@ class CountedOnce:
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
-    """Return a view of people's records, which are at the centres of cells."""
+    """Return a view of people's records, which are placed at the centres of cells."""
     row, column = np.divmod(visited, SIDE)
     return ArrayView(
         area=AREA,
@@ -192,7 +191,7 @@ def view_of(
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
-    """Return twenty people; if `cells` are given, add one with a record in each of these cells."""
+    """Return a dataset of twenty people, plus one with records in `cells` if these are given."""
     others = np.random.default_rng(3).integers(0, SIDE**2, 60)
     visited = others if cells is None else np.concatenate([others, cells])
     persons = np.arange(others.size) // 3
@@ -202,7 +201,7 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
 
 
 def chosen_of(mechanism: Mechanism) -> dict[str, object]:
-    """Return a mechanism's parameters: a grid as small as the data, and those of `CHOSEN`."""
+    """Return a mechanism's parameters: those of `CHOSEN`, and a grid as fine as the data."""
     return sides(mechanism.params, SIDE) | CHOSEN.get(mechanism.key, {})
 
 
@@ -215,7 +214,7 @@ def audited(
     totals: TotalsPlan | None = None,
     **chosen: object,
 ) -> float:
-    """Return the lower bound on epsilon that releases with and without the person prove."""
+    """Return a lower bound on epsilon, from releases with and without the added person."""
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
@@ -231,9 +230,9 @@ def audited(
 def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
     """Return two datasets that differ in one person, who breaks a tie between two places.
 
-    Each of twenty people has two places, of which one is kept. Both are equally popular in the
-    pilot measurement until one more person is added: without noise on it, everybody's choice would
-    reveal that person.
+    Each of twenty people has two places, only one of which is kept. Both places are equally popular
+    in the pilot measurement until one more person is added. If that measurement had no noise,
+    everybody's choice would reveal the added person.
     """
     assert mechanism.regions is not None
     places = np.tile([6, 9], 20)
@@ -250,7 +249,7 @@ def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
 
 
 def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float:
-    """Return the lower bound on epsilon that releases with popular places kept prove.
+    """Return a lower bound on epsilon, from releases that keep each person's popular places.
 
     The two datasets are those of `torn`, which differ in one person.
     """
@@ -269,7 +268,7 @@ def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], Any]) -> None:
-    """Make the Meter draw less noise than it declares: that which `wrong` returns."""
+    """Make the Meter draw the noise that `wrong` returns instead of the noise that it declares."""
 
     def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
         return sampler.sample(wrong(noise), size, random)
@@ -315,15 +314,15 @@ def test_a_dropped_bound_is_caught(
     mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
-    # Slow mechanisms get all their runs here, because half of them would prove too little over ten
-    # cells.
+    # `audited` halves the runs of slow mechanisms, so they get more here: too few would prove too
+    # little over ten cells.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
 
 
 TOTALS = TotalsPlan(percent=50, sightings=BOUND, visits=BOUND)
-"""Limits for the totals; one person reaches them, so that all three totals show as much as they
-may.
+"""Limits for the totals. One person reaches them, so that all three totals reveal as much as
+possible.
 """
 
 

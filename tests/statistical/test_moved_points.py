@@ -1,4 +1,4 @@
-"""Perturbed points from two places: log-ratios against epsilon times the distance."""
+"""Perturbed points from two places: log-ratios compared with epsilon times the distance."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ CHANCE = 1e-10
 def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> float:
     """Return a lower bound on the largest log-ratio of outcomes from two places.
 
-    The places are `metres` apart, and `place` is the eastern one. It may lie near the study area's
-    edges.
+    The places are `metres` apart, and `place` is the eastern one, which may lie near the study
+    area's edges.
     """
     lon, lat = place
     degree = math.radians(EARTH_RADIUS_METRES)
@@ -61,10 +61,10 @@ def test_no_outcome_exceeds_the_guaranteed_epsilon(metres: int, place: tuple[flo
 
 
 def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart() -> None:
-    """Two reports on either side of a snapping edge are as hard to distinguish as the level says.
+    """Two reports beside a snapping edge are as hard to distinguish as the level requires.
 
-    The level is 2 within 1 m. The positions are 2 cm apart, between two points of the grid to which
-    inputs are snapped.
+    The level is 2 within 1 m. The positions are 2 cm apart, one on either side of the edge between
+    two points of the grid to which inputs are snapped.
     """
     level = make_level("2", 1)
     noise = PlanarLaplace(level.epsilon, 1, grid_step(1), input_step(1))
@@ -76,7 +76,7 @@ def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart() -> N
 
 
 def beside_an_edge(step: float) -> tuple[float, float]:
-    """Return the place on the equator a centimetre east of an edge between two columns."""
+    """Return the place on the equator one centimetre east of an edge between two grid columns."""
     points = math.floor(2 * math.pi * EARTH_RADIUS_METRES / step)
     edge = 360 / points * (round(points * 13.4 / 360) + 0.5)
     return edge + math.degrees(0.01 / EARTH_RADIUS_METRES), 0.0
@@ -85,8 +85,8 @@ def beside_an_edge(step: float) -> tuple[float, float]:
 def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # `argparse` is imported directly, because the suite's record covers all that its imports
-    # import.
+    # Build the parser here, because the suite's record covers everything that the suite imports,
+    # including what those modules import.
     parser = argparse.ArgumentParser()
     geoind.add_to(parser.add_subparsers())
     geoind.measure(parser.parse_args(["geoind", "--json", "--draws", str(DRAWS // 4)]))
@@ -106,8 +106,9 @@ def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:
 
 
 def test_metres_of_web_mercator_would_be_found_out() -> None:
-    """The test would detect noise in map metres: at 60 degrees north it is half as wide as
-    declared.
+    """The test would detect noise drawn in Web Mercator metres.
+
+    At 60 degrees north, such noise is half as wide as declared.
     """
     wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2, 1000)
     assert loss(200, (20.0, 60.0), wrong) > float(LEVEL.epsilon) * 200

@@ -1,4 +1,4 @@
-"""The noise has its declared distribution, and the tests detect others."""
+"""The noise has its declared distribution, and the tests detect other distributions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ Ints = NDArray[np.int64]
 SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
 DRAWS = 2_000_000 * EFFORT
 LEAST_EXPECTED = 50
-"""Least expected number of draws in a class; with it the chi-square law holds far into its tail."""
+"""Smallest expected number of draws in a class; it makes the chi-square law accurate far into its
+tail.
+"""
 
 
 def noise_of(scale: str | float) -> DiscreteLaplace:
@@ -32,8 +34,9 @@ def noise_of(scale: str | float) -> DiscreteLaplace:
 
 
 def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
-    """Return P(X < edge) of discrete Laplace noise by the closed form, which the sampler does not
-    use.
+    """Return P(X < edge) of discrete Laplace noise.
+
+    This is the closed form, which the sampler does not use.
     """
     ratio_plus_one = 1 + math.exp(-rate)
     above = np.exp(-rate * np.maximum(edges, 0)) / ratio_plus_one
@@ -42,7 +45,7 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 
 
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
-    """Return the edges of at most 400 classes with enough expected draws in each of them."""
+    """Return the edges of at most 400 classes, each with enough expected draws."""
     rate = float(noise.rate)
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
@@ -54,8 +57,9 @@ def classes(noise: DiscreteLaplace, draws: int) -> Ints:
 
 
 def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
-    """Return an upper bound on the log probability that draws with this noise fit as badly as
-    these.
+    """Return an upper bound on the log probability of a fit as bad as that of these draws.
+
+    The probability is that for draws that really have this noise.
     """
     edges = classes(noise, draws.size)
     chances = np.diff(less_than(edges, float(noise.rate)), prepend=0.0, append=1.0)
@@ -102,7 +106,10 @@ def test_digits_that_depend_on_each_other_are_noticed() -> None:
 
 
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """Return an upper bound on the log probability that independent numbers pair so unevenly."""
+    """Return an upper bound on the log probability that independent numbers pair so unevenly.
+
+    It uses the chi-square statistic of the table of pairs.
+    """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size
     assert expected.min() >= LEAST_EXPECTED
@@ -137,7 +144,7 @@ def test_noise_is_distributed_like_that_of_opendp(scale: str) -> None:
 def log_two_samples(first: Ints, second: Ints, noise: DiscreteLaplace) -> float:
     """Return an upper bound on the log probability that two samples differ as much as these.
 
-    Both samples have this noise.
+    The probability is that for samples that both have this noise.
     """
     edges = classes(noise, second.size)
     seen = [

@@ -82,7 +82,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
         f"\n{key}, {spread}: exact {np.mean(exact):.3f} of {len(exact)}"
         + (f", cut {np.mean(cut):.3f} of {len(cut)}" if cut else "")
     )
-    # Answers from one release share their noise, so only the releases count as independent.
+    # Answers from one release share their noise, so only releases count as independent.
     slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5
     assert np.mean(exact) >= 0.95 - slack
     if cut and spread == "nobody":
@@ -115,10 +115,10 @@ def test_most_intervals_of_inferred_answers_hold(key: str, spread: str) -> None:
 @pytest.mark.parametrize("rate", ["0.01", "0.5", "2", "3.5", "6"])
 @pytest.mark.parametrize("terms", [1, 2, 5, 40])
 def test_shares_of_noise_stay_within_their_margin(rate: str, terms: int) -> None:
-    """Weighted sums of noise stay within the margin that is given for them.
+    """Weighted sums of noise stay within the margin computed for them.
 
     Discrete Laplace noise is drawn here as the difference of two geometric variables, and the
-    shares are random.
+    weights are random.
     """
     noise, random = DiscreteLaplace(Fraction(rate), 1), np.random.default_rng(7)
     chance = -np.expm1(-float(noise.rate))

@@ -1,4 +1,4 @@
-"""The game in the audit of epsilon: what guesses prove, and a rule learned from noise itself."""
+"""The guessing game that audits epsilon: what guesses prove, and how attackers learn rules."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ CLAIM = 2.0
 
 
 def expected(epsilon: float, draws: int) -> Guesses:
-    """Return the expected numbers of guesses about one count with noise of this epsilon."""
+    """Return the expected guesses about one count that has noise of this epsilon."""
     right, wrong = (round(share * draws) for share in best_guesses(epsilon))
     return Guesses(right, wrong, draws - right - wrong)
 
 
 def found(factor: float, guesses: Guesses, case: str = "uniform-grid") -> Finding:
-    """Return an audit's finding that has these guesses."""
+    """Return an audit finding with these guesses."""
     return Finding(
         case=case,
         factor=factor,
@@ -56,7 +56,7 @@ HONEST, FAULTY = expected(CLAIM, 24_000), expected(1.1 * CLAIM, 24_000)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
 def test_the_capital_is_not_expected_to_grow_under_the_claim(epsilon: float, delta: float) -> None:
-    # The least favourable shares, with which Z = right - e^epsilon wrong has the mean delta.
+    # These are the worst cases under the claim: Z = right - e^epsilon wrong has the mean delta.
     for wrong in (0.0, 0.02, 0.1):
         right = math.exp(epsilon) * wrong + delta
         if right + wrong <= 1:
@@ -75,7 +75,7 @@ def test_a_tenth_more_than_the_claim_is_proven_and_the_claim_itself_is_not() -> 
     assert 1.8 < least_epsilon(HONEST, CHANCE) < CLAIM
     assert CLAIM < least_epsilon(FAULTY, CHANCE) < 1.1 * CLAIM
     assert least_delta(HONEST, CLAIM, CHANCE) == 0 < least_delta(FAULTY, CLAIM, CHANCE)
-    # The true divergence is 1 - e^(-0.2) on half of the releases and 0 on the others.
+    # The true divergence is 1 - e^(-0.2) for half of the releases and 0 for the others.
     assert least_delta(FAULTY, CLAIM, CHANCE) < 0.5 * (1 - math.exp(-0.1 * CLAIM))
 
 
@@ -127,7 +127,7 @@ def test_a_wrong_claim_and_a_missed_fault_fail_the_audit() -> None:
 
 
 def test_a_fault_that_just_ended_the_game_is_caught() -> None:
-    # The bound is rounded down: here it becomes the claim itself.
+    # The lower bound on epsilon is rounded down, here to the claim itself.
     just = found(1.1, Guesses(6197, 683, 5620))
     assert just.caught
     assert just.epsilon == pytest.approx(CLAIM)

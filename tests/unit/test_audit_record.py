@@ -1,4 +1,4 @@
-"""The statistical suite's record, which becomes stale with any change that could matter."""
+"""The statistical suite's record, which any change that could affect the results makes stale."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ files = [getattr(module, "__file__", None) or "" for module in sys.modules.value
 ours = [os.path.relpath(file) for file in files if file.startswith(os.getcwd() + os.sep)]
 print(*[file for file in ours if not file.startswith(".venv")], sep="\\n")
 """
-"""Script that prints which of the project's files are loaded by importing modules."""
+"""Script that prints which of the project's files are loaded when modules are imported."""
 
 
 @pytest.fixture

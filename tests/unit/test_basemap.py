@@ -1,4 +1,4 @@
-"""Land that crosses the 180th meridian, which the base map draws on both sides of it."""
+"""Land across the 180th meridian, which the base map draws on both sides of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.requirements import need
 
 
 def widest(polygon: shapely.Polygon) -> float:
-    """Return the length of a polygon's longest edge in degrees of longitude."""
+    """Return the longest extent of any edge of a polygon, in degrees of longitude."""
     return max(
         float(np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])).max())
         for ring in shapely.get_rings(polygon)

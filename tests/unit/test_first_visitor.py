@@ -1,4 +1,4 @@
-"""The first request after a start, for which the process has prepared all that it can."""
+"""The first request after a start, for which the process has prepared everything it can."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.requirements import need
 ROOT = Path(__file__).parents[2]
 
 MOST_SECONDS = 0.5
-"""Longest processor time for the first request; without preparations it takes about a second."""
+"""Most processor time for the first request; without preparation it takes about a second."""
 
 SCRIPT = """
 import time

@@ -24,7 +24,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def name_of(path: Path) -> str:
-    """Return the name of the module in a file."""
+    """Return the module name of a file."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -42,7 +42,7 @@ def targets(statement: Import) -> Iterator[str]:
 
 
 def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool]]:
-    """Yield each import and whether it is late: inside a function, or only for the type checker."""
+    """Yield each import and whether it is late: inside a function or for the type checker only."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Import):
             yield node, late
@@ -84,9 +84,9 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith(".apps")])
 def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
-    """Functions contain imports only if these load a heavy library.
+    """A function contains an import only if that import loads a heavy library.
 
-    An app's `ready` may contain others, too, because Django wants receivers to be imported there.
+    `AppConfig.ready` is exempt, because Django expects signal receivers to be imported there.
     """
     light = [
         f"line {statement.lineno}: {target}"
@@ -101,7 +101,7 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
     """The site starts without heavy libraries.
 
-    The script imports the worker first because the web server loads it before Django is set up.
+    The script imports the worker first, as the web server does before Django is set up.
     """
     script = "import sys, dpgeo.config.worker, dpgeo.config.wsgi, dpgeo.config.urls"
     modules = subprocess.run(
@@ -118,7 +118,7 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
 
 
 OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
-"""Names that all parts of dpgeo may use, because they tell no kind of release from another."""
+"""Names that all parts of dpgeo may use, because they are common to every kind of release."""
 
 OF_ONE_KIND = (
     "core",
@@ -129,10 +129,10 @@ OF_ONE_KIND = (
     "postprocess.tree_areas",
     "postprocess.surface_areas",
 )
-"""Parts of dpgeo that may have modules for a single kind of release."""
+"""Packages of dpgeo that may have modules for a single kind of release."""
 
 OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}
-"""Modules that kinds of releases register from another part of dpgeo."""
+"""Modules outside those packages that are registered for a single kind of release."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

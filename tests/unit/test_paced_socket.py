@@ -1,4 +1,4 @@
-"""Connections with deadlines and least rates."""
+"""Connections with deadlines and minimum transfer rates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Pair = tuple[PacedSocket, socket.socket]
 
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    """Yield the server's end of a connection and a client's; all times are a hundredth of the real
-    ones.
+    """Yield the server's and the client's end of a connection.
+
+    All time limits are a hundredth of the real ones.
     """
     monkeypatch.setattr(paced_socket, "HEADER_SECONDS", 0.1)
     monkeypatch.setattr(paced_socket, "GRACE_SECONDS", 0.15)

@@ -1,4 +1,4 @@
-"""Phrases, which separate values from text in every language and in storage."""
+"""Phrases: sentence templates with values, which can be translated and stored."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_no_phrase_is_refused(document: object) -> None:
 
 
 def nested(depth: int, template: str) -> Any:
-    """Return a phrase that contains a phrase, and so on, to the given depth."""
+    """Return a phrase with further phrases nested in it to the given depth."""
     value: Any = "x"
     for _ in range(depth):
         value = {"template": template, "values": {"x": value}}

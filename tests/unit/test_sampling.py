@@ -1,4 +1,4 @@
-"""The fixed sample of tests from the suites that `.ci/run` does not run as a whole."""
+"""The fixed sample of tests from suites that `.ci/run` does not run in full."""
 
 from tests.sampling import sample
 

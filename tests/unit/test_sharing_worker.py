@@ -1,4 +1,4 @@
-"""The rules by which a web server's process accepts connections."""
+"""The rules by which a web server process accepts connections."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def computing(worker: Any) -> None:
 
 
 def answered(worker: Any) -> None:
-    """End one request as if it were answered, and close its connection."""
+    """Finish one request with a response, and close its connection."""
     worker._count(-1)
     done: Future[bool] = Future()
     done.set_result(False)

@@ -1,4 +1,4 @@
-"""The extractor of messages from Python, templates and scripts, and its catalogues."""
+"""Extraction of messages from Python, templates and scripts, and the message catalogues."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_messages_of_every_kind_of_source_are_extracted() -> None:
 
 @pytest.mark.parametrize("name", ["Phrase", "InvalidInput", "Conflict", "NotAllowed"])
 def test_templates_are_constant(name: str) -> None:
-    """Messages in templates are constant: no catalogue could contain assembled ones."""
+    """Messages in templates are constant, because no catalogue could contain assembled ones."""
     wrong = [
         f"{path}:{node.lineno}"
         for path in ROOT.glob("dpgeo/**/*.py")

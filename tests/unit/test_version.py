@@ -1,4 +1,4 @@
-"""The version, which is the same wherever it is written."""
+"""The project's version, which must be the same in every place."""
 
 from __future__ import annotations
 

@@ -53,7 +53,9 @@ class Program:
     def ask(
         self, method: str, address: str, body: Any = None, status: int = 200, **headers: str
     ) -> Any:
-        """Return the JSON of a response; check its status. A body of bytes is sent unchanged."""
+        """Send a request, check the response's status and return its JSON; bytes are sent
+        unchanged.
+        """
         answer = self.send(method, address, body, **headers)
         content = getattr(answer, "content", b"")
         assert answer.status_code == status, (method, address, answer.status_code, content)
@@ -62,7 +64,7 @@ class Program:
         return json.loads(content) if content else None
 
     def send(self, method: str, address: str, body: Any = None, **headers: str) -> HttpResponseBase:
-        """Send a request and return the response, whatever its status."""
+        """Send a request and return the response with any status."""
         data, media_type = body, "application/octet-stream"
         if body is None:
             data, media_type = b"", ""
@@ -76,7 +78,7 @@ class Program:
         return answer
 
     def upload(self, slug: str, content: bytes = CONTENT, name: str = "trips.csv") -> str:
-        """Send a file in one piece; return the URL of the upload."""
+        """Send a file in one request, and return the URL of the upload."""
         begun = self.ask(
             "POST",
             f"/api/v1/datasets/{slug}/uploads",
@@ -100,5 +102,5 @@ def program(
 
 
 def program_of(desk: Desk, *scopes: str) -> Program:
-    """Return an API client of the desk's organisation; it has all scopes if none is named."""
+    """Return an API client of the desk's organisation, with all scopes unless some are given."""
     return program(desk.organisation, desk.user, scopes or EVERYTHING)

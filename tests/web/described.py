@@ -1,4 +1,4 @@
-"""Checks of responses against the OpenAPI schema of their operation."""
+"""Checks of responses against the OpenAPI schemas of their operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.api.documentation import schema
 
 
 def operation(name: str) -> dict[str, Any]:
-    """Return what the OpenAPI schema says about an operation."""
+    """Return an operation's entry in the OpenAPI schema."""
     found = [
         each
         for methods in schema()["paths"].values()
@@ -26,7 +26,7 @@ def operation(name: str) -> dict[str, Any]:
 
 
 def check(name: str, answer: HttpResponseBase) -> None:
-    """Check that a response's status, media type, headers and content are as its operation says."""
+    """Check a response's status, media type, headers and content against its operation."""
     responses = operation(name)["responses"]
     assert str(answer.status_code) in responses, (name, answer.status_code)
     described = responses[str(answer.status_code)]

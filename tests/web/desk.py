@@ -1,4 +1,4 @@
-"""An organisation with pages for owners (a desk), for tests, made by the real services."""
+"""An organisation with access to the owners' pages, set up for tests through the real services."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = "device,lon,lat,seen\n"
 
 
 def invented_rows(count: int = 40) -> str:
-    """Return a CSV of invented people, all within the declared box."""
+    """Return a CSV of fictional people, all within the declared box."""
     rows = [
         f"p{n % 8},{10.01 + n % 9 / 100},{50.01 + n % 7 / 100},2026-05-01T12:00:00Z"
         for n in range(count)
@@ -42,13 +42,13 @@ class Desk:
     client: Client
 
     def page(self, address: str) -> str:
-        """Return the text of a page; fail if it does not exist."""
+        """Return the text of a page; fail if the page does not exist."""
         answer = self.client.get(address)
         assert answer.status_code == 200, address
         return answer.content.decode()
 
     def signed_in(self, name: str, *, role: Role | None) -> Client:
-        """Return the browser of another person, who is signed in."""
+        """Return a browser in which another new person is signed in."""
         user = User.objects.create_user(name, password=PASSWORD)
         if role:
             Membership.objects.create(organisation=self.organisation, user=user, role=role)
@@ -57,7 +57,7 @@ class Desk:
         return client
 
     def declaration(self, **changes: str) -> dict[str, str]:
-        """Return the form that a person fills in to declare a dataset."""
+        """Return the form data of a person who declares a dataset."""
         typed = {
             "title": "Invented trips",
             "description": "Trips that nobody made.",
@@ -104,7 +104,7 @@ class Desk:
         return dataset
 
     def request(self, dataset: Dataset, **changes: Any) -> Release:
-        """Request a release, and return it while its job is still waiting."""
+        """Request a release and return it before its job has run."""
         asked: dict[str, Any] = {
             "title": "A map",
             "mechanism": "uniform-grid",

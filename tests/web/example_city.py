@@ -1,4 +1,4 @@
-"""An invented city that uses every API operation; its responses are the schema's examples."""
+"""A fictional city that uses every API operation; the responses are the schema's examples."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ BODIES: dict[str, Any] = {
 
 
 class City:
-    """The city's API client, which records responses with fixed values in place of random ones."""
+    """The city's API client; it records responses with random values replaced by fixed ones."""
 
     def __init__(self) -> None:
         self.desk = make_desk("Example City")
@@ -170,7 +170,7 @@ class City:
         content: bytes | None = None,
         **headers: str,
     ) -> Any:
-        """Send the body in BODIES to an operation; check its response against the schema and record
+        """Send an operation's body from BODIES, check the response against the schema and record
         it.
         """
         answer = self.program.send(method, address, content or BODIES.get(name), **headers)
@@ -192,9 +192,9 @@ class City:
         return json.loads(text)
 
     def request(self) -> Release:
-        """Request a release, and return it while its job waits.
+        """Request a release and return it before its job has run.
 
-        The response is recorded as if it were the city's only release.
+        The response is recorded as if this were the city's only release.
         """
         name = f"march-{Release.objects.count()}"
         asked = self.ask("release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name)
@@ -206,11 +206,11 @@ class City:
         return release
 
     def call(self, found: str, always: str) -> None:
-        """Record the fixed name `always` wherever responses contain the random name `found`."""
+        """Record the fixed name `always` in place of the random name `found` in all responses."""
         self._ids[found] = always
 
     def steady(self, value: Any) -> Any:
-        """Return a copy of a document in which everything that differs between runs is replaced."""
+        """Return a copy of a document with everything that differs between runs replaced."""
         if isinstance(value, dict):
             steady = {key: self.steady(each) for key, each in value.items()}
             return _file(steady) if "sha256" in steady else steady
@@ -242,7 +242,7 @@ def _file(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def play() -> dict[str, Any]:
-    """Return the JSON responses of all operations that have one, by operation."""
+    """Return the JSON responses of all operations that have one, keyed by operation."""
     city = City()
     dataset = city.desk.declare(
         ready=True,

@@ -1,4 +1,4 @@
-"""Releases with any content for any dataset, stored without being drawn."""
+"""Releases with any content for any dataset, stored without a draw."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def install(
 ) -> Release:
     """Store a release with the given content.
 
-    `private` are facts about the upload that nobody may see.
+    `private` contains facts about the upload that nobody may see.
     """
     released = released or grid_release()
     notion = released.guarantee.notion

@@ -1,4 +1,4 @@
-"""Who may see a release in each of its states, at every URL."""
+"""Access to a release in each of its states, at every URL."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ KEYS: dict[str, tuple[str, list[str]]] = {
 """The organisation and scopes of each API key."""
 
 SEEING = {*INSIDERS, "drafts key"}
-"""Readers who may see the publisher's drafts."""
+"""Readers who may see drafts of the publisher."""
 
 BOX = "4.3,52,4.9,52.4"
 
 
 def comer(who: str) -> Client:
-    """Return the client of a reader: somebody's browser, or a program with a key."""
+    """Return the client of a reader: a person's browser, or a program with a key."""
     if who not in KEYS:
         return visitor(who)
     slug, scopes = KEYS[who]
@@ -53,7 +53,7 @@ def comer(who: str) -> Client:
 
 
 def told_of_people() -> Released:
-    """Return perturbed points that are published together with the app of each report."""
+    """Return a release of perturbed points, published with the app of each report."""
     released = points_release()
     assert isinstance(released.content, PointsRelease)
     told = dataclasses.replace(
@@ -70,7 +70,7 @@ LAYERS = {"slices": ["cells-00-12", "cells-12-24"], "points": ["points", "densit
 
 
 def draft(kind: str) -> Release:
-    """Make a draft on which nobody has decided."""
+    """Make a draft that is neither published nor rejected."""
     dataset = make_dataset(
         points_budget=make_level("ln 16", 200),
         public_attributes=[{"column": "app", "values": ["walker", "rider"]}],
@@ -79,7 +79,7 @@ def draft(kind: str) -> Release:
 
 
 def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]]:
-    """Return API URLs for a release's content, each with the body to post or None."""
+    """Return API URLs of a release's content, each with the body to post, or None."""
     base = f"/api/v1/releases/{release.pk}"
     asked: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
     for layer in LAYERS[kind]:
@@ -92,7 +92,7 @@ def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]
 
 
 def status(client: Client, address: str, body: Any = None) -> int:
-    """Return the status of a response; check that a refusal has a remedy and is not cached."""
+    """Return a response's status; check that a refusal names a remedy and is not cached."""
     if body is None:
         answer = client.get(address)
     else:
@@ -114,15 +114,15 @@ SEEN_BY_STRANGERS = {
 
 
 def rules_of(state: str) -> StateRules:
-    """Return a state's rules from the table of states."""
+    """Return the rules of a state from the table of states."""
     return STATES[ReleaseState(state)]
 
 
 def served(state: str, who: str) -> set[int]:
-    """Return the statuses that the API may answer for a release's content."""
+    """Return the statuses with which the API may answer a request for a release's content."""
     rules = rules_of(state)
     if who == "revoked key":
-        # Responses for everybody are sent without checking who requests them.
+        # Responses that everybody may see are sent without checking the key.
         return {200, 401} if rules.public else {401}
     if rules.gone:
         return {410}
@@ -130,9 +130,10 @@ def served(state: str, who: str) -> set[int]:
 
 
 def described(state: str, who: str) -> int:
-    """Return the API's expected status for the release itself.
+    """Return the expected status of the API's document about the release.
 
-    It may show the release's facts (200), or that it is gone (410), or nothing (404).
+    It is 401 for a revoked key, 200 if the reader may see the release's facts, 410 if the release
+    is gone, and otherwise 404.
     """
     if who == "revoked key":
         return 401
@@ -151,7 +152,7 @@ def shown(state: str, who: str) -> int:
 
 
 def shared(state: str, _: str) -> int:
-    """Return the expected status where every reader is a stranger, as in a page of another site."""
+    """Return the expected status where readers are not identified, as on an embedded page."""
     rules = rules_of(state)
     if not rules.known:
         return 404
@@ -164,9 +165,9 @@ def harvested(state: str, who: str) -> int:
 
 
 def rewritten(state: str, who: str) -> int:
-    """Return the expected status of what is made from a file on request.
+    """Return the expected status of a file that is generated on request.
 
-    Such requests are counted, so the key is checked.
+    Such requests are counted, so the API key is checked.
     """
     return 401 if who == "revoked key" else max(served(state, who))
 
@@ -182,11 +183,11 @@ DOORS = {
     "/ogc/collections/{id}.{layer}/items": harvested,
     "/ogc/collections/{id}.{layer}/items/0": harvested,
 }
-"""URLs of a release besides its files, with a function that says which status each reader gets."""
+"""URLs of a release besides its files, each with a function that returns the expected status."""
 
 
 def courses() -> list[tuple[str, ...]]:
-    """Return all sequences of states from draft to a final state that the table allows."""
+    """Return all sequences of states, from draft to a final state, that the table allows."""
     found: list[tuple[str, ...]] = []
     left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
     while left:
@@ -229,15 +230,16 @@ STRANGERS = ("anonymous", "other", "budgets key", "other's key")
 
 
 def holds(answer: Any, facts: list[str]) -> bool:
-    """Return whether a response contains any of these facts."""
+    """Return whether a response contains any of the given facts."""
     body = answer.getvalue().decode(errors="replace")
     return any(fact in body for fact in facts)
 
 
 @pytest.mark.parametrize("course", courses(), ids=" ".join)
 def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str, ...]) -> None:
-    """At no URL do strangers see more than `SEEN_BY_STRANGERS` says, whatever the table of states
-    is.
+    """Strangers never see more at any URL than `SEEN_BY_STRANGERS` allows.
+
+    That holds whatever the table of states says.
     """
     kind = "slices"
     release = draft(kind)

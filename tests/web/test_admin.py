@@ -1,4 +1,4 @@
-"""The admin: links to the next step, data of one's own organisations only, nothing rewritten."""
+"""The admin: links to the next step, own data only, and no changes to paid or frozen data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ LISTS = [
 
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """Make a draft of a dataset with one upload. Its id has characters that the admin escapes."""
+    """Make a draft of a dataset with one upload.
+
+    The draft's id has characters that the admin escapes.
+    """
     ids = itertools.count()
     monkeypatch.setattr("secrets.token_urlsafe", lambda size: f"_5F-{next(ids)}_{'x' * size}")
     dataset = make_dataset(title="Bicycle trips")
@@ -365,7 +368,7 @@ def test_a_strangers_button_finds_nothing(release: Release) -> None:
 
 
 def membership_form(organisation: Organisation, newcomer: User) -> dict[str, object]:
-    """Return the form of an organisation with one more member, as it is posted."""
+    """Return the posted form data of an organisation with one more member."""
     fields: dict[str, object] = {"name": organisation.name, "slug": organisation.slug}
     rows = [
         *({"id": row.pk, "user": row.user_id, "role": row.role} for row in _members(organisation)),

@@ -1,7 +1,7 @@
 """The API's schema and responses, compared with committed files.
 
-The schema's examples are taken from these responses. After an intended change, write the files
-anew; their diff shows what changes for clients: DPGEO_WRITE_CONTRACT=1 python -m pytest
+The schema's examples are taken from these responses. After an intended change, regenerate the
+files; their diff shows what changes for clients: DPGEO_WRITE_CONTRACT=1 python -m pytest
 tests/web/test_api_contract.py
 """
 
@@ -28,21 +28,19 @@ SCHEMA = HERE / "api_schema.json"
 ANSWERS = HERE / "api_answers.json"
 
 FILES = {"schema", "statement_schema", "release_file", "style"}
-"""Operations that answer with a JSON file instead of a document, so they need no examples."""
+"""Operations that return a JSON file instead of an API document, so they need no examples."""
 
 PROSE = {"description", "summary", "examples"}
 
 
 REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
-"""Lists that follow from a registry. If a list is complete, the committed schema names its
-registry.
-"""
+"""Registry lists by name. The committed schema has the name in place of the complete list."""
 
 
 def structure(described: Any, *, names: bool = False) -> Any:
-    """Return a schema without its prose and registered names.
+    """Return a schema without its prose; complete registry lists are replaced by their names.
 
-    If `names`, the object's keys are names of fields and not keywords.
+    If `names`, the object's keys are field names, not schema keywords.
     """
     for name, registered in REGISTERED.items():
         if described == registered:
@@ -59,7 +57,11 @@ def structure(described: Any, *, names: bool = False) -> Any:
 
 
 def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
-    """Check that a document equals a committed file, also in the order of members unless sorted."""
+    """Check that a document equals a committed file.
+
+    The order of object members is compared, too, unless `sort_keys` is set or the database does not
+    preserve it.
+    """
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
@@ -93,9 +95,9 @@ def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
 
 
 def described(mechanisms: list[Any]) -> list[Any]:
-    """Return the mechanisms that the committed responses list.
+    """Return those mechanisms that are in the committed responses.
 
-    A new mechanism is only in the registry.
+    Mechanisms added since then are left out.
     """
     held = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
     keys = {each["key"] for each in held}
@@ -116,7 +118,7 @@ def takes_json(operation: dict[str, Any]) -> bool:
 
 
 def examples(answers: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema's examples: request bodies, and responses with long lists shortened."""
+    """Return the schema's examples: request bodies, and responses with shortened long lists."""
     return {
         name: {
             **({"sent": sent} if (sent := example_city.BODIES.get(name)) else {}),
@@ -128,7 +130,7 @@ def examples(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def beginning(answer: Any) -> Any:
-    """Return an answer with only the first results and files."""
+    """Return a response with only the first of its results and files."""
     if not isinstance(answer, dict):
         return answer
     kept = {"results": 1, "files": 2}

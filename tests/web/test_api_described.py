@@ -1,4 +1,4 @@
-"""Responses and examples, which must be as the OpenAPI schema describes them."""
+"""Responses and examples, checked against the OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_refusals_by_the_web_server_are_described_for_every_operation() -> None:
 
 @pytest.fixture
 def desk(settings: Any, tmp_path: Any) -> Desk:
-    """Make an organisation that has a dataset with data."""
+    """Make an organisation with a dataset that has data."""
     settings.INCOMING_DIR = tmp_path
     made = make_desk()
     made.declare(ready=True, slug="walks", study_area=STUDY_AREA)
@@ -124,14 +124,14 @@ def release(desk: Desk) -> Release:
 
 @pytest.fixture
 def throttled(settings: Any) -> Iterator[Any]:
-    """Yield the settings, with request limits that start from zero."""
+    """Yield the settings, with request limits whose counters start at zero."""
     caches["throttle"].clear()
     yield settings
     caches["throttle"].clear()
 
 
 def problems(described: dict[str, Any]) -> set[tuple[str, str]]:
-    """Return types and titles of the problems among an operation's examples."""
+    """Return the types and titles of the problems in an operation's examples."""
     return {
         (example["value"]["type"], example["value"]["title"])
         for answer in described["responses"].values()

@@ -1,4 +1,4 @@
-"""Release files over HTTP: who may fetch them, and their exact bytes."""
+"""Release files over HTTP: their exact bytes, and who may fetch them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PUBLIC = "public, max-age=60, s-maxage=60, must-revalidate"
 
 
 def holds(each: LayerFormat | StyleFormat, layer: Layer) -> bool:
-    """Return whether a layer has a file in a format."""
+    """Return whether a layer is offered as a file in a format."""
     if isinstance(each, LayerFormat):
         return each.holds(layer)
     (view,) = (view for view in views([*LAYERS.values()]) if view.layer is layer)
@@ -49,7 +49,7 @@ NAMES = sorted(
     | MADE_UP.keys()
     | WHOLE_RELEASE.keys()
 )
-"""Names of the files of a release that has a layer in every format."""
+"""Names of the files of a release with a layer in every format."""
 
 RANGE_NAME = "estimate.csv"
 
@@ -87,7 +87,7 @@ def expected_status(state: str, who: str) -> int:
 
 
 def test_every_format_role_and_state_is_tried_here() -> None:
-    # kepler.gl cannot draw layers in which features differ in size or threshold.
+    # kepler.gl cannot draw layers whose features differ in size or threshold.
     for each in set(FORMATS) - {kepler.FORMAT}:
         assert any(holds(each, layer) for layer in LAYERS.values()), each.title
     assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}

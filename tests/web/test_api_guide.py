@@ -1,4 +1,4 @@
-"""The commands in docs/api.md, run one after another as HTTP requests."""
+"""The commands in docs/api.md, run in order as HTTP requests."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COMMAND = re.compile(
 
 
 CUT = "%/tus"
-"""What the guide's shell commands cut off from the end of an upload's URL."""
+"""The suffix that the guide's shell commands remove from an upload's URL, in shell notation."""
 
 
 def commands() -> list[str]:
-    """Return the guide's commands that send a request."""
+    """Return those commands of the guide that send a request."""
     blocks = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     joined = "\n".join(blocks).replace("\\\n", "")
     assert joined.count(CUT) == 1
@@ -48,7 +48,7 @@ def commands() -> list[str]:
 
 
 def ask(command: str, names: dict[str, str]) -> Any:
-    """Send the request of a curl command, and return the response."""
+    """Send the request that a curl command describes, and return the response."""
     words = shlex.split(re.sub(r"\$([A-Z]+)", lambda name: names[name[1]], command))
     method, address, data = "GET", "", b""
     headers: dict[str, str] = {}
@@ -75,7 +75,7 @@ def ask(command: str, names: dict[str, str]) -> Any:
 
 
 def work_off() -> None:
-    """Run the jobs that workers would have run meanwhile."""
+    """Run the jobs that workers would have run in the meantime."""
     for upload in Upload.objects.filter(job__state=JobState.QUEUED):
         upload_ingest(upload_id=upload.pk)
     for release in Release.objects.filter(job__state=JobState.QUEUED):

@@ -21,7 +21,7 @@ EVERYTHING = list(Scope.values)
 
 
 def bearer(secret: str) -> User:
-    """Return the user of a valid key."""
+    """Return the user that a valid key belongs to."""
     user = bearer_of(secret)
     assert user is not None
     return user

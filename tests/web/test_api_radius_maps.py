@@ -1,4 +1,4 @@
-"""Radius maps by API: bands, lines, what is out of reach, and the file."""
+"""Radius maps by API: bands, lines, unreachable areas, and the file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def positions_in(shape: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_radius_planned_at_a_position_lies_within_its_band(release: Release) -> None:
-    """Holds for at least 95 %; the others are within a step of the lattice from a line."""
+    """At least 95 % of the radii planned at random positions lie within their band.
+
+    The others are at positions within one lattice step of a band's border.
+    """
     document = radius(release, values=True)
     bands = shapes_of(document, "band")
     longitude, latitude = positions_in(

@@ -230,7 +230,7 @@ def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
 ) -> None:
     """A polygon with too many corners is refused before its validity is checked.
 
-    It would take a minute to find out whether 100,000 corners make a valid polygon.
+    Checking the validity of a polygon with 100,000 corners would take a minute.
     """
     ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MOST_CORNERS)]
     polygon = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}

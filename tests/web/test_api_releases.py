@@ -1,4 +1,4 @@
-"""The API's documents about releases and datasets: content, access and format."""
+"""API documents about releases and datasets: content, access and format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACCEPTS = ["*/*", "application/json", "text/html", "text/csv", "application/pdf;
 
 
 def lasting(answer: Any) -> dict[str, str]:
-    """Return the headers of a response except the random request id."""
+    """Return a response's headers except the random request id."""
     return {name: value for name, value in answer.items() if name != "X-Request-ID"}
 
 
@@ -47,12 +47,12 @@ def signed_in(user: User) -> Client:
 
 
 def member() -> Client:
-    """Return the browser of a steward of the publisher, who is signed in."""
+    """Return a browser in which a steward of the publisher is signed in."""
     return signed_in(make_member(make_organisation(), get_random_string(8)))
 
 
 def stranger() -> Client:
-    """Return the browser of another publisher's administrator, who is signed in."""
+    """Return a browser in which another publisher's administrator is signed in."""
     other = make_organisation("other-town")
     return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
 
@@ -177,9 +177,9 @@ def test_the_stated_guarantee_is_the_whole_budget_and_never_the_rest(client: Cli
 
 
 def test_private_facts_change_no_public_answer() -> None:
-    """Private facts change no public response.
+    """Private facts do not affect public responses.
 
-    The same content for two different datasets differs only in ids and dates of publication.
+    The responses for two datasets with the same content differ only in ids and publication dates.
     """
     answers = []
     for rows, budget_spent in ((1, 0), (999_999, 1_000_000)):
@@ -204,7 +204,7 @@ def test_private_facts_change_no_public_answer() -> None:
 
 
 def public_answers(release: Release) -> dict[str, bytes]:
-    """Return all that a stranger can fetch about a release, without ids and dates."""
+    """Return everything a stranger can fetch about a release, without ids and dates."""
     client = Client()
     base = f"/api/v1/releases/{release.pk}"
     addresses = ["/api/v1/releases", "/api/v1/datasets", "/api/v1/datasets/walks", base]
@@ -247,7 +247,8 @@ def test_other_sites_may_read_what_is_public(client: Client) -> None:
 def test_no_public_answer_reveals_the_hour_of_publication() -> None:
     """No public response reveals the hour of publication.
 
-    A release that publishes itself does so when its job ends, and run times are private.
+    A release that is published automatically is published when its job ends, and run times are
+    private.
     """
     dataset = make_dataset()
     releases = [install(dataset) for _ in range(3)]
@@ -270,7 +271,7 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     releases = [install(dataset) for _ in range(5)]
     moment = timezone.now()
     for index, release in enumerate(releases):
-        # Each day has two of them.
+        # Up to two releases are published per day.
         at = moment + datetime.timedelta(days=index // 2)
         Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
     found: list[str] = []
@@ -292,7 +293,7 @@ def test_a_release_published_between_pages_repeats_nothing(client: Client) -> No
     install(dataset)
     rest = get(client, page["next"])["results"]
     found = [each["id"] for each in page["results"] + rest]
-    # The new one may be in the middle, because within a day the random ids determine the order.
+    # The new release may be in the middle, because within a day random ids determine the order.
     assert len(set(found)) == len(found)
     assert set(found) >= set(first)
 

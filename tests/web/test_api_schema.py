@@ -1,4 +1,4 @@
-"""The OpenAPI schema and its page: valid, complete, and without content from other sites."""
+"""The OpenAPI schema and its page: valid, complete, and without third-party content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.one_database
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
-    """Return a validator for one schema of the description."""
+    """Return a validator for one named schema of the OpenAPI description."""
     root = {"$ref": f"#/components/schemas/{name}", "components": schema()["components"]}
     return jsonschema.Draft202012Validator(
         root, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER

@@ -1,4 +1,4 @@
-"""Request limits: nobody can block others, and nobody is blocked if counting fails."""
+"""Request limits: nobody can block others, and if counting fails, nobody is blocked."""
 
 from __future__ import annotations
 

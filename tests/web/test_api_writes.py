@@ -1,4 +1,4 @@
-"""Writing by API: permissions, refusals, and requests that are repeated."""
+"""Writes by API: permissions, refusals and repeated requests."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
 
 
 def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]:
-    """Return each operation that writes or is for members: its scope, and a request for it."""
+    """Return the scope and a sample request of each operation, by name.
+
+    The operations are those that write or that only members may use.
+    """
     dataset = desk.declare(ready=True, title="Own")
     waiting = desk.declare(title="Waiting")
     upload = program_of(desk).upload(waiting.slug)
@@ -147,7 +150,7 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
 
 
 def things() -> list[Any]:
-    """Return everything that a write could have changed."""
+    """Return all objects that a write could have changed."""
     return [
         list(Dataset.objects.order_by("pk").values("title", "frozen_at")),
         list(Upload.objects.order_by("pk").values("state")),
@@ -199,7 +202,7 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
 
 
 OF_DRAWN = {"publish", "reject", "refuse", "withdraw"}
-"""Operations that need a release that is already drawn."""
+"""Operations that require a release that has already been drawn."""
 
 
 def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
@@ -411,9 +414,9 @@ def test_an_invalid_content_length_is_refused(desk: Desk) -> None:
 
 
 def test_a_key_creates_a_budget_only_with_that_scope(desk: Desk) -> None:
-    """A key needs a scope of its own to create a budget.
+    """A key needs a separate scope to create a budget.
 
-    Each separate budget allows further releases about people who are in other data, too.
+    Each separate budget allows further releases about people who may also be in other datasets.
     """
     every = {*Scope.values} - {Scope.BUDGETS_GRANT}
     refused = program_of(desk, *every).ask("POST", "/api/v1/datasets", DECLARATION, 403)
@@ -433,7 +436,7 @@ def test_two_datasets_about_the_same_people_share_a_budget(desk: Desk) -> None:
     second = program.ask("POST", "/api/v1/datasets", shared, 201)
     budgets = program.ask("GET", "/api/v1/budgets?limit=1")
     rest = program.ask("GET", budgets["next"])
-    # They are sorted by URL, which ends in random characters.
+    # The budgets are sorted by URL, which ends in random characters.
     shares = [each["results"][0]["shared_with"] for each in (budgets, rest)]
     assert sorted(shares) == sorted([[first["slug"]], [second["slug"]]])
     both = {**DECLARATION, "shares_budget_with": first["slug"]}
@@ -480,13 +483,13 @@ def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
 
 
 def pieces(address: str) -> list[str]:
-    """Return the names of the stored pieces of an unfinished upload."""
+    """Return the names of the stored parts of an unfinished upload."""
     begins = f"incoming/{UUID(address.rpartition('/')[2]).hex}"
     return [name for name in stored_names(private_storage(), "incoming") if name.startswith(begins)]
 
 
 class Broken:
-    """A request body; its sender disconnects after some bytes."""
+    """A request body whose sender disconnects after some bytes."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -1027,7 +1030,7 @@ def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
 def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Desk) -> None:
     """A key can list the unfinished uploads that it announced, but no others.
 
-    Exact sizes and names of the files that members send are private.
+    The exact sizes and names of files that members send are private.
     """
     program, other, dataset = program_of(desk), program_of(desk), desk.declare()
     member = Program(client=desk.client)

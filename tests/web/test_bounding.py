@@ -1,4 +1,4 @@
-"""Contribution bounding: chosen for each request, paid for, and stated."""
+"""Contribution bounding: chosen per request, charged for, and stated in the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: the ledger is never overspent, and no entry is lost or rewritten."""
+"""Budgets: the ledger is never overspent, and its entries are never lost or rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check step of the owner's path: what the owner sees, what stops, and what stays hidden."""
+"""The check step of the owner's path: what it shows, when it blocks, and what stays hidden."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def received(
     name: str = "a.csv",
     area: tuple[float, float, float, float] = (10, 50, 11, 51),
 ) -> Upload:
-    """Make an upload with columns that are not confirmed, in a dataset over a box."""
+    """Make an upload with unconfirmed columns, in a dataset whose study area is a box."""
     dataset = dataset_create(
         organisation=desk.organisation,
         title="A box",
@@ -48,7 +48,7 @@ def received(
 
 
 def rows_at(lon: float, lat: float, count: int = 200) -> list[str]:
-    """Return rows of invented people near a position."""
+    """Return rows of fictional people near a position."""
     return [
         f"p{n % 17},{lon + n / 1000:.4f},{lat + n / 1000:.4f},2026-05-01T12:{n % 60:02d}:00Z"
         for n in range(count)
@@ -177,7 +177,7 @@ def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     assert "rows can be used" not in page
     assert 'id="points"' not in page
     assert desk.client.post(address(upload), COLUMNS).status_code == 302
-    # Once the area is fixed, it can no longer be replaced.
+    # Once the area is fixed, it cannot be replaced any more.
     assert desk.client.post(place, {"place": "Paris"}).status_code == 422
 
 

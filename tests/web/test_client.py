@@ -1,4 +1,4 @@
-"""The Python client: what its tables, pictures and lists carry, and what it says when it fails."""
+"""The Python client: contents of its tables, images and lists, and its error messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PACKAGE = Path(settings.BASE_DIR) / "clients" / "python"
 
 
 def answer(request: httpx.Request) -> httpx.Response:
-    """Return the site's response to a client's request, over the test's database connection."""
+    """Return the site's response to a client's request, using the test's database connection."""
     where = request.url.raw_path.decode()
     form = request.headers.get("Content-Type", "")
     said = Client().generic(request.method, where, request.content, content_type=form)
@@ -49,7 +49,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Answer all requests of the client within the test.
 
-    The fixture is a function that sets another answer.
+    The value of the fixture is a function that replaces the request handler.
     """
 
     def serve(handler: Any) -> None:
@@ -288,7 +288,8 @@ class _Store:
 def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
     release = read(slices_release())
     told = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
-    # The answers come from memory, because the client's threads are outside the test's transaction.
+    # The responses come from memory, because the client's threads are outside the test's
+    # transaction.
     served(lambda request: httpx.Response(200, json=told[request.url.path.split("/")[-1]]))
 
     async def ask() -> list[Any]:

@@ -1,4 +1,4 @@
-"""Commands that publish a map without a running server, and that explain errors."""
+"""Commands that publish a map without a running server, and their error messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DECLARATION = [
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for a worker, because none runs in these tests."""
+    """Set the waiting time for a worker to zero, because none runs in these tests."""
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
 
 

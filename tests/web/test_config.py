@@ -1,4 +1,4 @@
-"""Settings: headers, logs, and the result of `check --deploy`."""
+"""Settings: headers, logs and the result of `check --deploy`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET = "b0a7-home-of-person-17"  # noqa: S105
 
 
 def logged(record: logging.LogRecord) -> str:
-    """Return the line that the project's handler writes for a record."""
+    """Return the line that the project's log handler writes for a record."""
     configurator = logging.config.DictConfigurator(logging_settings(json=True))
     formatter = configurator.configure_formatter(configurator.config["formatters"]["line"])
     handler = logging.StreamHandler(stream := io.StringIO())
@@ -37,13 +37,13 @@ def logged(record: logging.LogRecord) -> str:
 
 
 def record_of(message: str, *arguments: object, error: BaseException | None) -> logging.LogRecord:
-    """Return a record as loggers make it."""
+    """Return a log record like those that loggers create."""
     info = (type(error), error, error.__traceback__) if error is not None else None
     return logging.LogRecord("dpgeo", logging.ERROR, "", 1, message, arguments, info)
 
 
 def failure() -> ValueError:
-    """Return an exception that quotes private data, raised from another that does."""
+    """Return an exception that quotes private data, raised from another one that does so, too."""
     with pytest.raises(ValueError, match=SECRET) as caught:  # noqa: PT012
         try:
             float(SECRET)

@@ -1,4 +1,4 @@
-"""Datasets, which are declared publicly and then frozen; uploads are private and streamed."""
+"""Datasets, which are declared publicly and then frozen, and private, streamed uploads."""
 
 from __future__ import annotations
 
@@ -418,7 +418,7 @@ def test_a_later_file_keeps_the_columns_that_it_has() -> None:
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
-    """If an ingestion was interrupted at its end, it is completed and not repeated.
+    """An ingestion that was interrupted at its end is completed, not repeated.
 
     Its worker died after writing the canonical file, and the raw file may already be deleted.
     """

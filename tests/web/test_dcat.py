@@ -1,4 +1,4 @@
-"""The catalogue as portals read it: DCAT-AP 3 in three syntaxes, validated and harvested."""
+"""The DCAT-AP 3 catalogue as portals read it: in three syntaxes, validated and harvested."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> No
 
 @pytest.fixture
 def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Yield ckanext-dcat's parser, with the few functions of CKAN that it imports replaced.
+    """Yield ckanext-dcat's parser, with stand-ins for the few functions that it imports from CKAN.
 
-    The parser and its profiles are the extension's own. CKAN itself would need a database, Solr and
-    certain versions of Flask and others.
+    The parser and its profiles are the extension's own code. CKAN itself would require a database,
+    Solr and fixed versions of Flask and other packages.
     """
     need(importlib.util.find_spec("ckanext"), "ckanext-dcat: make packages-full")
 

@@ -1,4 +1,4 @@
-"""What a server requires: health checks, production settings and container files."""
+"""Server requirements: health checks, production settings and container files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ def test_cookies_are_bound_to_this_host_under_https(
 ) -> None:
     """Under https, cookies are bound to this host.
 
-    Browsers accept a cookie with this prefix only if it is secure, for this host, and for path `/`.
+    Browsers accept a cookie with this prefix only if it is secure, is set for this host, and has
+    the path `/`.
     """
     shown = manage(tmp_path, *("shell", "--no-imports", "-c", COOKIES), DPGEO_HTTPS=https)
     assert shown.returncode == 0, shown.stderr
@@ -159,7 +160,7 @@ def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
-    """Everything works with a storage in which files have no path.
+    """Everything works with a storage whose files have no path on this machine.
 
     As with an object store, data are copied to this machine while they are read.
     """
@@ -189,9 +190,9 @@ def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
 def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
     tmp_path: Path,
 ) -> None:
-    """All may read the collected static files, but only their owner may read private folders.
+    """Everybody may read the collected static files; only their owner may read private folders.
 
-    That also holds if the clone and its build were made with umask 077.
+    This also holds if the clone and its build were made with umask 077.
     """
     command = shlex.join([sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"])
     static = tmp_path / "static"
@@ -233,7 +234,7 @@ def test_the_compose_file_has_the_services_of_a_server() -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_container_is_confined(name: str) -> None:
-    """Each container is read-only and without privileges, with limited memory and limited logs."""
+    """Each container is read-only and unprivileged, with limited memory and limited logs."""
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -247,7 +248,7 @@ def test_each_container_is_confined(name: str) -> None:
 
 
 def test_images_have_exact_versions() -> None:
-    """Images have exact versions, so that the same files give the same image tomorrow."""
+    """Images have pinned versions, so that building the same files later gives the same image."""
     bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     others = [each["image"] for each in SERVICES.values() if not each.get("build")]
     assert len(bases) == 2
@@ -295,7 +296,7 @@ def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """Return the arguments of the Dockerfile's last such instruction."""
+    """Return the arguments of the last such instruction in the Dockerfile."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     words = [line for line in text.splitlines() if line.startswith(f"{instruction} ")][-1]
     rest = words.removeprefix(instruction).strip()

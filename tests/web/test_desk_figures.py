@@ -1,4 +1,4 @@
-"""Figures on the owners' pages: bars, exact epsilons and readable lengths."""
+"""Numbers on the owners' pages: bars, exact epsilons and readable lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database
 
 
 def width(budget: Budget) -> float:
-    """Return the width of a budget's bar, in per cent of the whole."""
+    """Return the width of a budget's bar as a percentage of the full width."""
     return sum(budget.spent) + budget.held + sum(budget.future)
 
 

@@ -1,4 +1,4 @@
-"""The rehearsal map that is shown before a request: it is drawn without private data."""
+"""The rehearsal map shown before a request, which is drawn without private data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def rehearsal(desk: Desk, dataset: Dataset, **changes: str) -> Any:
-    """Return the data from which the quote's page draws the rehearsal, and the page."""
+    """Return the data that the quote page draws the rehearsal from, and the page."""
     answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", FIELDS | changes)
     return answer.context["rehearsal"], answer.content.decode()
 

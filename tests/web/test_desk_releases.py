@@ -33,7 +33,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def asked(**changes: str) -> dict[str, str]:
-    """Return the form that a person fills in to request a release."""
+    """Return the form data of a person who requests a release."""
     typed = {
         "title": "Evenings of May",
         "description": "Nobody was there.",
@@ -48,12 +48,12 @@ def asked(**changes: str) -> dict[str, str]:
 
 
 def address(dataset: Dataset) -> str:
-    """Return the URL of the page that requests releases of a dataset."""
+    """Return the URL of the page for requesting releases of a dataset."""
     return f"/desk/datasets/{dataset.slug}/release/"
 
 
 def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
-    """Return the form fields of the last page before payment, including the pressed button."""
+    """Return the form data of the last page before payment, as if its button were pressed."""
     page = desk.client.post(address(dataset), asked(**changes)).content.decode()
     hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
     return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {

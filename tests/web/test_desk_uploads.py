@@ -39,7 +39,7 @@ def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
 
 
 def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload:
-    """Upload a file, and return the upload, which waits for its columns to be confirmed."""
+    """Upload a file, and return the upload, whose columns are not confirmed yet."""
     dataset = desk.declare()
     file = csv(invented_rows() if text is None else text, name)
     desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})

@@ -1,4 +1,4 @@
-"""The sea and large lakes left out of a study area, on the desk and through the services."""
+"""Study areas without the sea and large lakes, on the owners' pages and through the services."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FIRST_COAST, NEXT_COAST = 10.3, 10.4
 
 @pytest.fixture
 def desk(tmp_path: Path, settings: Any) -> Desk:
-    """Make an organisation with a signed-in administrator, without ground."""
+    """Make an organisation with a signed-in administrator, on a site without a map background."""
     settings.GROUND_DIR = tmp_path
     cache.clear()
     return make_desk()
@@ -55,7 +55,7 @@ def coast(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def declare(desk: Desk, **typed: str) -> Any:
-    """Send the first step's form."""
+    """Submit the form of the first step, and return the response."""
     return desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), **typed})
 
 

@@ -72,7 +72,7 @@ def rows(upload: Upload) -> int:
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages, without files of other tests."""
+    """Use empty storages that contain no files from other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -293,7 +293,7 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
 
 
 def stored_but_not_committed(release: Release, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Stop a worker after it has stored a draw but before it commits it; return the draw's name."""
+    """Stop a worker after it has stored a draw and before it commits it; return the draw's name."""
     before = set(stored_names(private_storage(), FOLDER))
     with monkeypatch.context() as stopped:
         stopped.setattr("dpgeo.releases.release_job.commit_blob", interrupt)

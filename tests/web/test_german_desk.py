@@ -1,4 +1,4 @@
-"""The owner's pages in German, one by one; programs still get English."""
+"""The owners' pages in German, one by one; API clients still get English."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WARDS = {
 
 @pytest.fixture
 def desk() -> Desk:
-    """Make an organisation with a steward whose names are not English words."""
+    """Make an organisation with a steward; their names are not English words."""
     return make_desk("Haus", "inhaber")
 
 
@@ -127,13 +127,13 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
 
 
 def english_in(said: str) -> list[str]:
-    """Return the English sentences of the catalogue that a German page contains."""
+    """Return those English sentences of the catalogue that a German page contains."""
     catalogue = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
     said = " ".join(said.split())
     found = []
     for key, translated in catalogue._catalog.items():  # type: ignore[attr-defined]
         text = key[0] if isinstance(key, tuple) else key
-        # Short texts can also occur in German sentences, as can texts that are the same in German.
+        # Short texts can also occur in German sentences, and some texts are the same in German.
         for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
             english = piece.strip(" .,:;“”()")
             known = len(english) > 9 and " " in english and english not in translated
@@ -230,7 +230,7 @@ TRANSLATED = (
 def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
     """Every state, scope and released mechanism has a German name.
 
-    A new mechanism may wait for its translation; `make lint` warns about it.
+    A new mechanism may lack a translation for a while; `make lint` warns about it.
     """
     said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
     with translation.override("de"):
@@ -251,9 +251,9 @@ def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
     ],
 )
 def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
-    """A stored text that is no phrase is shown as it is.
+    """A stored text that is not a phrase is shown unchanged.
 
-    The ledger is settled from rows with such texts, so reading them must never fail.
+    Settling the ledger reads rows with such texts, so reading them must never fail.
     """
     assert str(read_phrase(text)) == text
 

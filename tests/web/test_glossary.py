@@ -1,4 +1,4 @@
-"""The glossary, a single list from which its page and docs/glossary.md are made."""
+"""The glossary: a single list from which its page and docs/glossary.md are generated."""
 
 from __future__ import annotations
 

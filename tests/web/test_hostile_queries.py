@@ -1,4 +1,4 @@
-"""Hostile query parameters, path segments and bodies: errors with a reason, no server error."""
+"""Hostile query parameters, path segments and bodies, which never cause a server error."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ PAGES = (
     *("q", "kind", "publisher", "from", "to", "west", "south", "east", "north", "page"),
     *("release", "campaign", "next", "lang", "format"),
 )
-"""Query parameters of pages; unlike API operations, pages do not declare them."""
+"""Query parameters of pages, which, unlike API operations, do not declare them."""
 
 Route = tuple[str, tuple[str, ...]]
 """A path as Django writes it, such as maps/<str:release_id>/, and its query parameters."""
 
 
 def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[Route]:
-    """Yield each of the project's routes with its query parameters."""
+    """Yield all of the project's routes, each with its query parameters."""
     for each in patterns:
         written = str(each.pattern) if isinstance(each.pattern, RoutePattern) else ""
         if isinstance(each, URLResolver):
@@ -63,7 +63,7 @@ def releases() -> list[Release]:
 
 
 def program_in(releases: list[Release]) -> Program:
-    """Return an API client of the publisher that has all scopes."""
+    """Return an API client of the publisher with all scopes."""
     organisation = releases[0].dataset.organisation
     return program(organisation, make_member(organisation, "owner", Role.ADMINISTRATOR))
 
@@ -98,7 +98,7 @@ def address(random: Random, releases: list[Release]) -> str:
 
 
 def cursor(random: Random) -> str:
-    """Return a cursor of hostile texts, encoded as the API encodes cursors."""
+    """Return a cursor made of hostile texts, encoded like the API's own cursors."""
     first = random.choice(("2026-01-01", "9999-12-31", word(random)))
     return write_cursor(
         [first, random.choice(("\ud800", word(random)))][: random.choice((1, 2, 2))]
@@ -110,7 +110,7 @@ def quoted(text: str) -> str:
 
 
 def failed(answer: HttpResponseBase) -> str:
-    """Return what went wrong; the text is empty unless the response is a server error."""
+    """Return a description of the failure, or "" if the response is not a server error."""
     if answer.status_code < 500:
         return ""
     caught = getattr(answer, "exc_info", None)
@@ -164,7 +164,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def spoiled(document: Any, random: Random) -> Any:
-    """Return a document in which one name or value is hostile."""
+    """Return a document in which one name or one value has been made hostile."""
     if isinstance(document, dict) and document and random.random() < 0.9:
         name = random.choice(list(document))
         if random.random() < 0.1:
@@ -196,7 +196,7 @@ def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> Non
 def test_ids_with_null_characters_are_unknown() -> None:
     """An id with null characters is treated as unknown.
 
-    PostgreSQL cannot store null characters, and comparing with one raises an error.
+    PostgreSQL cannot store null characters, and a comparison with one raises an error.
     """
     for page in ("/maps/%00/", "/maps/%00/privacy/", "/api/v1/releases/%00"):
         assert Client().get(page).status_code == 404, page

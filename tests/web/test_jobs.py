@@ -1,4 +1,4 @@
-"""Jobs: one worker at a time, lost workers are replaced, failures are refunded."""
+"""Jobs: only one worker at a time, replacement of lost workers, and refunds for failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def paid() -> tuple[Job, Ledger]:
-    """Make a queued job that has paid epsilon 1/4 from a budget of 1; return it and the ledger."""
+    """Return a queued job that has paid epsilon 1/4 from a budget of 1, and the ledger."""
     ledger = ledger_create(name="people", total=Fraction(1))
     job = job_create(task="tests.nothing")
     budget_debit(

@@ -1,4 +1,4 @@
-"""API keys and the files that they send: nothing that a key sees depends on a row."""
+"""API keys and the files that they send: what a key can see does not depend on any row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ROWS = {
     "rows.dat": TABLE,
     "rows": ALICE,
 }
-"""Files in which the names of columns, if there are any, stand in a row of somebody's."""
+"""Files by name. Their column names, if any, occur only inside rows with personal data."""
 
 PAIRS = {
     "only.jsonl": (b"\n", ALICE),
@@ -67,7 +67,7 @@ PAIRS = {
         + b"</Document></kml>",
     ),
 }
-"""Files without and with the rows of one person."""
+"""Pairs of files by name: one without and one with the rows of a person."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def desk(settings: Any, tmp_path: Path) -> Desk:
 
 
 def sent_by_member(desk: Desk, name: str = "rows.csv", content: bytes = CONTENT) -> Upload:
-    """Return a file that a member has sent at the desk."""
+    """Return a file that a member has uploaded through the owners' pages."""
     dataset = desk.declare(title="Waiting")
     file = io.BytesIO(content)
     return upload_look(
@@ -86,7 +86,7 @@ def sent_by_member(desk: Desk, name: str = "rows.csv", content: bytes = CONTENT)
 
 
 def answer(program: Program, method: str, address: str, body: Any = None) -> tuple[int, str]:
-    """Return the status and the body of a response, without ids."""
+    """Return the status and the body of a response, with ids removed."""
     response = program.send(method, address, body)
     text = b"".join(response).decode()
     return response.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", text)
@@ -143,7 +143,10 @@ def test_no_format_that_a_key_declares_shows_it_a_row(
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.txt"])
 def test_an_error_lists_no_row_that_was_taken_for_a_header(desk: Desk, name: str) -> None:
-    """The first row is mostly numbers, so it is not the header that the declaration expects."""
+    """An error does not list the first row of a file without a header as column names.
+
+    The first row is mostly numbers, so it is not taken for the header that the declaration expects.
+    """
     program, dataset = program_of(desk), desk.declare()
     address = program.upload(dataset.slug, b"alice,10.01,50.05\nbob,10.02,50.06\n", name)
     assert program.ask("GET", f"{address}/preview")["columns"] == []

@@ -1,4 +1,4 @@
-"""The language of a page, which comes from its URL or else from the browser's preference."""
+"""The language of a page, which depends on its URL or else on the browser's preference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translated pages, in which no English text remains."""
+"""Translated pages, which contain no English text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ KINDS: dict[str, Callable[[], Released]] = {
 
 
 def readable(page: str) -> str:
-    """Return the text of a page and of its labels, without scripts."""
+    """Return the text and the labels of a page, without scripts."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
     labels = re.findall(r'(?:aria-label|title|alt|data-label|content)="([^"]*)"', page)
     return html.unescape(" ".join([re.sub(r"<[^>]+>", "\n", page), *labels]))
@@ -89,25 +89,24 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
         said = " ".join(readable(client.get(path, headers=GERMAN).content.decode()).split())
         for text, translated in german._catalog.items():  # type: ignore[attr-defined]
             english = text[0] if isinstance(text, tuple) else text
-            # Short texts can also occur in German sentences, as can texts that are the same in
-            # German.
+            # Short texts can also occur in German sentences, and some texts are the same in German.
             if len(english) > 9 and english != translated and english in said:
                 assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 
 
 ENGLISH_PAGES = {"page.html", "docs.html"}
-"""Pages for programmers, which quote the English API and say so by `lang`."""
+"""Pages for programmers, which quote the English API and set `lang` accordingly."""
 
 
 def templates() -> Iterator[Path]:
-    """Yield every template of pages in the reader's language."""
+    """Yield every template of pages that are shown in the reader's language."""
     for path in sorted(Path(settings.BASE_DIR, "dpgeo").glob("*/templates/**/*.*")):
         if path.suffix in {".html", ".txt"} and path.name not in ENGLISH_PAGES:
             yield path
 
 
 def untranslated(template: str) -> set[str]:
-    """Return a template's texts that are not translated, including labels and default values."""
+    """Return the untranslated texts of a template, including labels and default values."""
     defaults = " ".join(re.findall(r'(?:default|yesno|pluralize):"([^"]*)"', template))
     text = re.sub(r"{% blocktranslate.*?{% endblocktranslate %}", " ", template, flags=re.S)
     text = re.sub(
@@ -175,9 +174,9 @@ def test_gettext_reads_the_catalogue_alike(domain: str, tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_a_privacy_sentence_has_the_number_format_of_its_language(client: Client) -> None:
-    """A privacy sentence has the number format of its language.
+    """A privacy sentence uses the number format of its language.
 
-    In German, "2,990" would mean not quite three.
+    In German, "2,990" would mean a little less than three.
     """
     counts = published.install(published.make_dataset(budget=Fraction(8)))
     both = published.make_dataset(budget=Fraction(8), points_budget=make_level("ln 4", 2000))

@@ -1,4 +1,4 @@
-"""Public layers: declared once, returned unchanged, and kept while in use."""
+"""Public layers: declared once, returned unchanged, and protected while in use."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
 
 
 def as_file(dataset: Dataset, folder: Path, **options: Any) -> bytes:
-    """Return the wards as a GeoPackage in another coordinate system."""
+    """Return the ward layer as a GeoPackage in another coordinate system."""
     table = geopandas.GeoDataFrame.from_features(wards(dataset)["features"], crs=4326)
     table.to_crs(3035).to_file(folder / "wards.gpkg", driver="GPKG", **options)
     return (folder / "wards.gpkg").read_bytes()

@@ -1,4 +1,4 @@
-"""Lists of public releases, which need few queries at any length and are always up to date."""
+"""Lists of public releases: few queries at any length, and always up to date."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_QUERIES = {
     "/ogc/collections?f=html": 1,
     "/": 5,
 }
-"""Largest number of database queries for each list when it was requested before."""
+"""Largest number of database queries for a list that has been requested before."""
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_cached_lists_equal_fresh_ones(
 
 @pytest.fixture
 def shown() -> Release:
-    """Make a release that has been shown in every list."""
+    """Make a release, and check that every list shows it."""
     release = install(make_dataset())
     install(make_dataset(title="Rides"))
     for body in bodies().values():
@@ -193,7 +193,7 @@ def test_drafts_are_never_cached(shown: Release) -> None:
 def test_files_being_published_are_not_cached(
     shown: Release,
 ) -> None:
-    """If a release's files are still being published, lists with it are not cached.
+    """Lists are not cached while files of a release in them are still being published.
 
     A server that was killed while publishing leaves some files private for a moment.
     """

@@ -1,4 +1,4 @@
-"""The owner's path: a place, a file, a kind of map, its cost, and the button that spends it."""
+"""The owner's path: a place, a file, a kind of map, its cost, and the publish button."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def desk() -> Desk:
 
 
 def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
-    """Declare a dataset before it is decided how much may be published."""
+    """Declare a dataset for which nobody has decided yet how much may be published."""
     if ready:
         dataset = desk.declare(ready=True, **facts)
         dataset.ledger.total_units = 0
@@ -56,7 +56,7 @@ def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
 
 
 def place(desk: Desk, **typed: str) -> Any:
-    """Send the first step's form, and return the response."""
+    """Submit the form of the first step, and return the response."""
     return desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), **typed})
 
 
@@ -76,7 +76,8 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
     assert dataset.title == "An area drawn by hand"
-    # Without a built frontend the country is unknown, and the nearest city's time zone is used.
+    # Without a built frontend, the country is unknown and the time zone of the nearest city is
+    # used.
     assert dataset.time_zone in {"Europe/Berlin", "Europe/Vaduz"}
 
 
@@ -162,7 +163,7 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
-    """Open the last step, press its button and return the response."""
+    """Open the last step, press its button, and return the response."""
     address = f"/desk/datasets/{dataset.slug}/map/publish/"
     answer = desk.client.get(address, {"kind": "heat", "total": "1", **query})
     assert answer.status_code == 200, answer
@@ -180,7 +181,7 @@ def test_publishing_sets_the_total_and_pays_once(desk: Desk) -> None:
     assert release.totals["percent"] == 10
     dataset.ledger.refresh_from_db()
     assert (dataset.ledger.total, dataset.ledger.spent) == (Fraction(1), Fraction(1, 2))
-    # The next map gets a share of what is left, and the page does not ask for a total again.
+    # The next map gets a share of the remaining total, and the page does not ask for a total again.
     page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/")
     assert "may ever be published about these people?" not in page
     assert "uses 0.25" in page
@@ -246,7 +247,10 @@ def test_a_dataset_without_a_total_may_share_that_of_the_same_people(desk: Desk)
 def test_nothing_of_the_file_reaches_the_later_steps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing in the file affects the later steps: neither pages nor rehearsal depend on it."""
+    """The later steps do not depend on the contents of the file.
+
+    Neither the pages nor the rehearsal change with them.
+    """
     dataset = undecided(desk, ready=True)
     steps = {
         name: f"/desk/datasets/{dataset.slug}/map/{name}?kind=heat&total=1"
@@ -294,9 +298,10 @@ def test_sample_data_can_be_practised_with(desk: Desk) -> None:
 
 
 def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
-    """The next map has the settings of the last one.
+    """The form for the next map has the settings of the last one.
 
-    After a map of points, with a cost that follows from its level, epsilon is not empty.
+    The epsilon of a point map follows from its level, so epsilon gets its default value after such
+    a map instead of being empty.
     """
     from dpgeo.core.levels import make_level
 
@@ -311,9 +316,9 @@ def test_the_next_map_keeps_the_settings_of_the_last(desk: Desk) -> None:
 
 
 def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
-    """Points wait until the total for counts is decided.
+    """Points cannot be requested before the total for counts has been decided.
 
-    Publishing points states both totals, and so would fix a total of 0 for counts for good.
+    Publishing points also publishes both totals, which would fix the total for counts at 0 forever.
     """
     from dpgeo.core.levels import make_level
 

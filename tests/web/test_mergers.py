@@ -1,4 +1,4 @@
-"""Mergers of ledgers about the same people: they are final, and every debit follows."""
+"""Mergers of ledgers about the same people: they are final, and later debits follow them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages, without files of other tests."""
+    """Use empty storages that contain no files from other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -158,9 +158,9 @@ def test_refunds_before_a_merger_show_neither_to_keys_nor_to_the_public(
 def test_a_merger_during_a_keys_request_shows_no_refunds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key does not see refunds if the ledger is merged during its request.
+    """A key does not see refunds if the ledger is merged during the key's request.
 
-    The ledger is merged between the query for it and the lock, which PostgreSQL allows.
+    The merger happens after the query for the ledger and before the lock, which PostgreSQL allows.
     """
     make_ready(dataset := make_dataset(), tmp_path)
     into = make_dataset(dataset.organisation).ledger
@@ -242,7 +242,7 @@ def level(text: str) -> GeoInd:
 
 
 def merge_a_promised_ledger(points_side: str, promised: str) -> tuple[Ledger, Ledger, uuid.UUID]:
-    """Merge two ledgers, of which one has paid for points.
+    """Merge two ledgers, one of which has paid for points.
 
     Returns the merged ledger, its ledger for points, and the job that was paid for.
     """

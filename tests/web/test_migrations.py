@@ -1,4 +1,4 @@
-"""Migration of installations from versions before 0.1.0, with all their rows."""
+"""Migration of installations from versions before 0.1.0, which keeps all rows."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ CLAUSES = {
     "triggers": """SELECT tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger
         WHERE NOT tgisinternal""",
 }
-"""Queries for PostgreSQL's schema without generated names, because a renamed table keeps those of
-its old name.
+"""Queries for PostgreSQL's schema that leave out generated names.
+
+A renamed table keeps the names that were generated from its old name.
 """
 
 
 @contextmanager
 def empty_database(folder: Path, name: str) -> Iterator[None]:
-    """Make the default connection use a database without tables."""
+    """Make the default connection use a new database without tables."""
     usual = connections["default"]
     other = usual.copy()
     server = other.vendor == "postgresql"
@@ -72,10 +73,10 @@ def _unblocked(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 def migrate_as_before(end: int) -> Any:
-    """Migrate to the database of an older version, and return that version's models.
+    """Migrate to the schema of an older version, and return that version's models.
 
-    `end` matters for apps with squashed migrations: it selects the last one to apply, where 0 is
-    the first and -1 the last.
+    `end` matters for apps with squashed migrations: it selects the last migration to apply, where 0
+    is the first one and -1 the last.
     """
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
@@ -91,7 +92,7 @@ def migrate_as_before(end: int) -> Any:
 
 
 def value_of(field: Any) -> Any:
-    """Return a value that a required field accepts."""
+    """Return a value that is valid for a required field."""
     if field.is_relation:
         return field.related_model._default_manager.get()
     if field.choices:
@@ -112,7 +113,7 @@ def value_of(field: Any) -> Any:
 
 
 def fill(old: Any) -> None:
-    """Store a row in every table of ours, including those of many-to-many relations."""
+    """Store a row in every table of the project, including many-to-many tables."""
     waiting = [model for model in old.get_models() if model._meta.app_label in OURS]
     kept: set[str] = set()
     while waiting:
@@ -146,7 +147,7 @@ def select(query: str) -> list[tuple[Any, ...]]:
 
 
 def rows(columns: dict[str, str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of the project's tables, either whole or with the given columns only."""
+    """Return all rows of the project's tables, with all columns or only those given."""
     tables = [
         name
         for name in connection.introspection.table_names()
@@ -157,7 +158,7 @@ def rows(columns: dict[str, str] | None = None) -> dict[str, list[tuple[Any, ...
 
 
 def columns_of_tables() -> dict[str, str]:
-    """Return the columns of each of our tables, as a query names them."""
+    """Return the columns of each of the project's tables, as a comma-separated list for queries."""
     describe = connection.introspection.get_table_description
     with connection.cursor() as cursor:
         return {
@@ -237,7 +238,7 @@ def test_migration_leaves_no_key_of_person_hashes_in_the_database(
 def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> None:
     """Budgets for points keep the coarser grid of their earlier releases.
 
-    Its step was a hundredth of the radius in whole metres, but at least a metre.
+    The step of that grid was a hundredth of the radius in whole metres, but at least a metre.
     """
     for radius in (1, 250):
         beside = Ledger.objects.create(name="x", total_units=1)
@@ -252,9 +253,9 @@ def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> 
 
 @pytest.mark.django_db
 def test_migration_records_only_an_order_that_is_known() -> None:
-    """The migration records only an order of uploads that is certain.
+    """The migration records the order of uploads only where it is certain.
 
-    A deleted upload may have been earlier than the earliest one that is left.
+    A deleted upload may have come before the earliest one that is left.
     """
     dataset = make_dataset()
     sibling = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)
@@ -290,7 +291,7 @@ def test_migration_counts_openings_of_other_datasets_and_drops_what_rested_on_by
         ShownFile.objects.create(
             organisation=first.organisation, dataset=first.pk, area=area, on=day
         )
-    # The area in which a dataset's own file was opened is no other area.
+    # Opening one of the dataset's own files does not count as an opening in another dataset.
     ShownFile.objects.create(
         organisation=first.organisation, dataset=second.pk, area="a", on=declared
     )

@@ -1,4 +1,4 @@
-"""Notes on maps: the publisher's words, read and approved by whoever publishes them."""
+"""Notes on maps: text by the publisher, read and approved by the person who publishes them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARKET = {"text": "Market: fewer than at the harbour.", "longitude": 4.5, "latit
 
 @pytest.fixture
 def draft() -> Release:
-    """Make a drawn draft."""
+    """Make a draft whose noise has been drawn."""
     return install(make_dataset(), published=False)
 
 
@@ -101,7 +101,7 @@ def desk() -> Desk:
 
 
 def rows(*notes: dict[str, Any]) -> dict[str, str]:
-    """Return what a person enters as notes."""
+    """Return the form data of a person who enters these notes."""
     return {
         f"note-{number}-{name}": str(value)
         for number, note in enumerate(notes, start=1)

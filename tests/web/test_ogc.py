@@ -1,4 +1,4 @@
-"""OGC API - Features: what the standard requires, hidden drafts, and GDAL as a client."""
+"""OGC API - Features: the standard's requirements, hidden drafts, and GDAL as a client."""
 
 from __future__ import annotations
 
@@ -446,8 +446,9 @@ west, south, _, north = found.total_bounds
 part = geopandas.read_file(source, layer=name, bbox=(west, south, west + 1e-4, north))
 print(json.dumps({"layers": layers, "part": len(part)}))
 """
-"""Script that reads with GDAL in a process of its own, because GDAL holds the interpreter's lock
-while it waits.
+"""Script that reads with GDAL in a separate process.
+
+GDAL holds the interpreter's lock while it waits.
 """
 
 

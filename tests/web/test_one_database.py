@@ -1,4 +1,4 @@
-"""The mark `one_database`, for modules that use PostgreSQL only in `make audit`."""
+"""The mark `one_database`, for modules that are tested with PostgreSQL in `make audit` only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ DATABASE = re.compile(
     | throttl | _MINUTE\b | _SIGN_INS\b | MigrationExecutor""",
     re.VERBOSE,
 )
-"""Matches what may depend on the database: locks, constraints, transactions, JSON in rows,
-ordering, and counters in the cache.
+"""Matches code that may depend on the database.
+
+Examples are locks, constraints, transactions, JSON in rows, ordering, and counters in the cache.
 """
 
 MODULES = sorted(FOLDER.glob("test_*.py"))

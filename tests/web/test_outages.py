@@ -1,4 +1,4 @@
-"""A full disk, a read-only folder or database: refused requests, and jobs that wait."""
+"""Full disks, and read-only folders or databases: requests are refused, and jobs wait."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEAST = MIB
 def disk(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Iterator[Disk]:
-    """Store all files on a disk of 8 MiB, of which one MiB has to stay free."""
+    """Store all files on a disk of 8 MiB, one MiB of which must stay free."""
     with small_disk(tmp_path / "disk") as made:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = made.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
@@ -271,9 +271,9 @@ def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> N
 
 
 def test_an_attempt_that_lost_a_draw_for_want_of_space_is_counted() -> None:
-    """An attempt counts even if its draw was lost because there was no space.
+    """An attempt counts even if its draw was lost for lack of disk space.
 
-    The number of attempts limits how often noise is drawn and discarded.
+    The number of attempts limits how often noise can be drawn and discarded.
     """
     job = job_create(task="tests.nothing")
 
@@ -501,9 +501,9 @@ def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.Monke
 
 
 def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:
-    """While space is short, requests for releases are refused and not charged.
+    """While disk space is short, requests for releases are refused and not charged.
 
-    What is already paid for waits.
+    Releases that are already paid for wait.
     """
     program, dataset = program_of(desk), desk.declare(ready=True)
     body = {**REQUEST, "dataset": dataset.slug, "title": "A map"}

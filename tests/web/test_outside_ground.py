@@ -1,4 +1,4 @@
-"""Ground of another server: off by default, told and allowed on the pages that use it."""
+"""Map background from another server: off by default, and disclosed on the pages that use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VADUZ = StudyArea.from_bounds(9.50, 47.12, 9.54, 47.16)
 
 @pytest.fixture
 def released(tmp_path: Path, settings: Any) -> Release:
-    """Publish a map where this site has no ground."""
+    """Publish a map in a place for which this site has no map background."""
     settings.GROUND_DIR = tmp_path
     cache.clear()
     return install(make_dataset(area=VADUZ), grid_release(VADUZ, 16))
@@ -40,7 +40,7 @@ def outside(settings: Any) -> None:
 
 
 def policy(client: Client, path: str) -> str:
-    """Return what a page may load."""
+    """Return the Content-Security-Policy header of a page."""
     return str(client.get(path)["Content-Security-Policy"])
 
 

@@ -1,4 +1,4 @@
-"""Password reset by mail, which never reveals whose addresses have an account."""
+"""Password reset by email, which never reveals which addresses have an account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASK = "/accounts/password/"
 
 
 def ask(client: Client, email: str) -> str:
-    """Ask for a password reset by mail, and return the page that is shown then."""
+    """Request a password reset by email, and return the page that follows."""
     answer = client.post(ASK, {"email": email}, follow=True)
     assert answer.status_code == 200
     return re.sub(r'name="csrf\w+" value="\w+"', "", answer.content.decode())
@@ -87,7 +87,7 @@ def test_an_unsuitable_password_is_refused(client: Client, first: str, second: s
 def test_without_mail_there_is_no_page_for_forgotten_passwords(
     client: Client, settings: Any, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If no mail can be sent, there is no page for forgotten passwords.
+    """If the site cannot send email, it has no page for forgotten passwords.
 
     A link that sets a password would be lost or would end up in the log.
     """

@@ -1,4 +1,4 @@
-"""The key of the person hashes is stored apart from the database."""
+"""The key for hashing persons, which is stored apart from the database."""
 
 from __future__ import annotations
 

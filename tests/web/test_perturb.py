@@ -1,4 +1,4 @@
-"""`manage.py perturb`, which perturbs a position or a file without a server."""
+"""`manage.py perturb`, which perturbs a position or a file without a running server."""
 
 from __future__ import annotations
 

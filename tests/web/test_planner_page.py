@@ -1,4 +1,4 @@
-"""The planner page: the maps that it offers, and who may see campaigns."""
+"""The planner page: which maps it offers, and who may see campaigns."""
 
 from __future__ import annotations
 

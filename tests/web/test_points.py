@@ -1,4 +1,4 @@
-"""Moved points: their own ledger, shards, and the guarantee that is stated."""
+"""Perturbed points: their separate ledger, their shards, and the stated guarantee."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
 ) -> None:
     """A release does not fail if somebody has more reports without times than the bound.
 
-    People who must not know how many reports anybody has can see whether a release fails.
+    People who must not learn how many reports anybody has can see whether a release fails.
     """
     upload = ready_upload(dataset)
     assert upload is not None
@@ -150,7 +150,7 @@ def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
 ) -> None:
     """A radius that needs a coarser grid than the budget's is refused.
 
-    On a grid of 10 m, a report to be moved by a metre may be moved by ten.
+    On a grid of 10 m, a report that is to be moved by one metre may be moved by ten.
     """
     with pytest.raises(InvalidInput, match="at most 200 m") as refused:
         make_release(dataset, **{**POINTS, "parameters": {"level": "1", "radius": 1000}})
@@ -242,7 +242,7 @@ APP = {"column": "app", "values": ["1.4", "2.0"]}
 
 @pytest.fixture
 def telling(tmp_path: Path) -> Dataset:
-    """Make the same dataset, with the app of each row as an attribute."""
+    """Make the same dataset with the app of each row as a public attribute."""
     made = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
     make_ready(made, tmp_path)
     return made
@@ -278,9 +278,9 @@ def test_public_attributes_are_published_only_on_request(telling: Dataset, clien
 
 
 def test_undeclared_attributes_are_not_published(dataset: Dataset) -> None:
-    """Attributes that are not declared are not published.
+    """Attributes that have not been declared public are not published.
 
-    The rows contain the attribute, but no request publishes it.
+    The rows contain an attribute, but a request to publish it is refused and costs nothing.
     """
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     with pytest.raises(InvalidInput, match="declared public") as refused:
@@ -343,9 +343,9 @@ def test_a_large_file_is_perturbed_in_shards_that_stay_private(dataset: Dataset)
 def test_the_release_consists_of_its_shards(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The release consists exactly of its shards.
+    """A release consists exactly of its shards.
 
-    Every shard has the reports of its people, and the release has all of them unchanged.
+    Every shard has the reports of its own people, and the release contains them all unchanged.
     """
     found: list[Any] = []
     decode = sharding.decode_shard
@@ -370,7 +370,7 @@ def test_a_committed_shard_is_not_drawn_again(
 ) -> None:
     """A committed shard is not drawn again.
 
-    The worker is told to stop after two of four shards are written.
+    The worker is told to stop when two of the four shards have been written.
     """
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
@@ -410,7 +410,8 @@ def test_only_complete_sets_of_shards_are_combined(
 ) -> None:
     """Only complete sets of shards are combined.
 
-    Two of four shards are written and one is lost: nobody may be in both that are left.
+    Two of four shards are written, and the record of a third one is lost. All four are then drawn
+    again, since nobody may be in two of the combined shards.
     """
     release = make_request(dataset, **POINTS)
     write, read = sharding._commit_shard, sharding._read
@@ -498,7 +499,8 @@ def test_shards_of_two_versions_of_the_data_are_never_combined(
 ) -> None:
     """Shards of two versions of the data are never combined.
 
-    A person is erased after one shard is written, so all shards are drawn from the new version.
+    A person is erased after one shard is written, so all shards are drawn again from the new
+    version.
     """
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
@@ -558,9 +560,9 @@ def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None
 def test_a_budget_from_a_process_of_an_earlier_version_keeps_its_coarser_grid(
     dataset: Dataset,
 ) -> None:
-    """A budget that a process of an earlier version creates keeps its coarser grid.
+    """A budget created by a process of an earlier version keeps its coarser grid.
 
-    During an upgrade, an older process may create a budget after the migration.
+    During an upgrade, an older process may still create a budget after the migration.
     """
     exact = lifetime_of(dataset).places
     Ledger.objects.filter(pk=ledger_of(dataset).pk).update(input_step=None)
@@ -590,7 +592,7 @@ def test_an_installation_that_cannot_write_refunds_nothing_that_may_be_drawn(
 ) -> None:
     """An installation that cannot write refunds nothing that may have been drawn.
 
-    That holds for counts and for points: after a restore, a queued job may already have been drawn.
+    This holds for counts and for points: after a restore, a queued job may already have been drawn.
     """
     drawn, untouched = (make_request(dataset, **POINTS) for _ in range(2))
     private_storage().save(f"{blob_prefix(drawn.job_id)}1", ContentFile(b"cut short"))

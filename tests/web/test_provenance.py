@@ -1,4 +1,4 @@
-"""Public geometry: what may be declared after the data, and what a release says about it."""
+"""Public geometry: what may still be declared after the data, and what releases say about it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ POINTS: dict[str, Any] = {
 
 
 def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
-    """Return a density of small squares around the rows' own places, with the persons there."""
+    """Return a density of small squares around the positions of the rows, one person in each."""
     features = []
     for line in rows.decode().splitlines()[1:]:
         _, lat, lon = line.split(",")
@@ -73,7 +73,7 @@ def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
 def crowd(
     dataset: Dataset, content: bytes | None = squares_around(CSV), **facts: Any
 ) -> PublicLayer:
-    """Declare a density; the default one gives the rows away."""
+    """Declare a density layer; the default one reveals the positions of the rows."""
     file = None if content is None else io.BytesIO(content)
     asked: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
     return layer_declare(dataset=dataset, file=file, created_by=None, **{**asked, **facts})
@@ -265,9 +265,10 @@ def test_a_prior_from_the_same_people_says_who_paid_for_it(
 
 
 def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: Path) -> None:
-    """Layers on which a release depends are not forgotten.
+    """A statement also mentions public layers used by an earlier release that serves as a prior.
 
-    If the data's own places were the prior, remapped points would be no better than those places.
+    If the earlier release's own prior were the positions in the data, its remapped points would
+    protect no better than those positions.
     """
     make_ready(dataset, tmp_path)
     crowd(dataset, public_source=SOURCE)
@@ -471,7 +472,7 @@ def meanwhile(work: Callable[[], object]) -> threading.Thread:
 def test_an_upload_waits_for_a_layer_that_is_being_declared(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An upload waits for a layer that is just being declared.
+    """An upload waits for a layer that is being declared.
 
     Otherwise a layer could claim to be older than an upload that came first.
     """

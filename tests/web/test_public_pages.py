@@ -55,7 +55,7 @@ def draft() -> Release:
 
 
 def words(client: Client, url: str, status: int = 200) -> str:
-    """Return the text of a page as readers see it without styles and scripts."""
+    """Return the text of a page as readers see it, without styles and scripts."""
     response = client.get(url)
     assert response.status_code == status
     text = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
@@ -264,7 +264,7 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
 def test_the_effect_of_one_person_on_a_count_is_not_understated() -> None:
     """The effect of one person on a count is not understated.
 
-    A person adds 1 to a cell, but up to the bound to a box of cells.
+    A person adds at most 1 to a cell, but up to the bound to a box of several cells.
     """
     cells, boxes = summarise(grid_release(AREA, 32)), summarise(partition_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
@@ -518,8 +518,8 @@ def test_only_the_embedded_map_may_be_framed(client: Client, published: Release)
     for name in ("release", "embed", "release-privacy"):
         response = client.get(reverse(name, args=[published.pk]))
         framable = name == "embed"
-        # Even a page that other sites may frame does not send `frame-ancestors *`, which would
-        # exclude saved files and editors' notebooks.
+        # Even a page that other sites may frame does not send `frame-ancestors *`, because that
+        # would exclude saved files and editors' notebooks.
         refused = "frame-ancestors 'none'" in response["Content-Security-Policy"]
         assert refused != framable
         assert ("frame-ancestors" in response["Content-Security-Policy"]) == refused

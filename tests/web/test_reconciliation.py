@@ -1,4 +1,4 @@
-"""Reconciliation of files, work and debits after a kill or a restored backup."""
+"""Reconciliation of files, work and debits after a killed process or a restored backup."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages, without files of other tests."""
+    """Use empty storages that contain no files from other tests."""
     use_empty_storages(settings, tmp_path)
 
 
@@ -52,7 +52,7 @@ def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:
 
 
 def leave(name: str, *, old: bool = True) -> str:
-    """Store a private file that no database row names, and return its name."""
+    """Store a private file that no database row refers to, and return its name."""
     stored = private_storage().save(name, ContentFile(b"abandoned"))
     if old:
         age(private_storage().path(stored))
@@ -93,7 +93,7 @@ def test_files_that_a_row_names_are_kept_at_any_age(tmp_path: Path) -> None:
 def test_files_younger_than_the_oldest_unfinished_job_are_kept() -> None:
     """Files younger than the oldest unfinished job are kept.
 
-    For example, a laptop that slept for a week wakes up in the middle of a job.
+    For example, a laptop may be suspended for a week in the middle of a job.
     """
     job = job_create(task="tests.nothing")
     week_ago = timezone.now() - timedelta(days=7)
@@ -199,7 +199,7 @@ def test_orphan_files_of_a_release_are_deleted_and_its_own_kept(tmp_path: Path) 
 
 
 def forget_commit(release: Release) -> None:
-    """Restore the rows as in a backup that was made before the release was drawn."""
+    """Restore the rows as from a backup that was made before the release was drawn."""
     release.files.all().delete()
     Release.objects.filter(pk=release.pk).update(blob_name="", blob_sha256="")
     Job.objects.filter(pk=release.job_id).update(
@@ -239,8 +239,8 @@ def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
 ) -> None:
     """An installation that cannot write releases neither draws nor recovers a draw.
 
-    It might not be able to read a stored draw either, and would draw a second one. Since one is
-    stored, nothing is refunded.
+    Such an installation might fail to read a stored draw as well, and would then draw again.
+    Because a draw is stored here, nothing is refunded.
     """
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
@@ -300,7 +300,8 @@ def test_a_draw_of_another_request_is_not_recovered_but_debited(
 ) -> None:
     """A draw that belongs to another request is not recovered, but debited.
 
-    After a restore, a request name that is used for another request gives the same job id.
+    After a restore, the same request name can be used for a different request, which then has the
+    same job id.
     """
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
@@ -417,7 +418,7 @@ def test_a_release_that_is_not_paid_in_full_is_not_published(tmp_path: Path) -> 
 
 
 def lose_private_files() -> Path:
-    """Move the private storage away, as if it were not restored yet; return its new place."""
+    """Move the private storage away, as if it were not restored yet; return its new path."""
     root = Path(private_storage().path(""))
     away = root.rename(root.with_name("away"))
     root.mkdir()

@@ -1,4 +1,4 @@
-"""Releases: paid for first, drawn once, made from the blob, and public by decision."""
+"""Releases: paid for first, drawn once, built from the blob, and published only on a decision."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def blob_count() -> int:
 
 
 def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
-    """If two workers hold the lease of a job, they commit only one draw.
+    """If two workers hold the lease of a job one after the other, they commit only one draw.
 
     The first stalls after its draw, loses its lease, and continues after the second.
     """
@@ -326,7 +326,8 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
 ) -> None:
     """An installation that cannot write releases draws nothing and refunds the epsilon.
 
-    That holds for a program, too. It usually pays once the data are opened, but here they are not.
+    This also holds for requests by API key, which are otherwise not refunded once the data have
+    been opened. Here the data are never opened.
     """
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
@@ -374,9 +375,9 @@ def test_a_draw_that_cannot_be_encoded_is_not_drawn_again(
 def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a draw cannot be stored, storing is tried again, but nothing is drawn again.
+    """If a draw cannot be stored, storing it is retried, but nothing is drawn again.
 
-    A blob's size depends on its noise, so a full disk would select among draws.
+    The size of a blob depends on its noise, so a full disk would select among draws.
     """
     offered: list[bytes] = []
 
@@ -406,9 +407,9 @@ def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
 def test_a_keys_request_is_not_refunded_once_the_data_are_opened(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key's request is not refunded once the data are opened.
+    """A key's request is not refunded once the data have been opened.
 
-    Otherwise a key could find out for free how much data the machine's memory can hold.
+    Otherwise a key could find out for free how much data fit in the machine's memory.
     """
     member, program = make_request(dataset), make_request(dataset)
     Release.objects.filter(pk=program.pk).update(by_key=True)
@@ -454,7 +455,7 @@ def test_a_mechanism_that_fails_after_its_draw_does_not_draw_again(
 ) -> None:
     """If a mechanism fails after its draw, it does not draw again.
 
-    Otherwise one payment would buy draws until one of them pleases the mechanism.
+    Otherwise one payment would buy repeated draws until the mechanism accepts one.
     """
     release = make_request(dataset)
     streams: list[int] = []

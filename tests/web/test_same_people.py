@@ -1,6 +1,6 @@
-"""Datasets with many of the same people on different budgets.
+"""Datasets that share many people but have different budgets.
 
-The tests are about the warnings and the answers to them, and that API keys see nothing of either.
+The tests cover the warnings and the answers to them, and check that API keys see neither.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def test_the_desk_shows_draws_of_an_unknown_dataset_to_its_publisher(first: Data
 
 
 def test_a_key_sees_the_same_documents_whatever_was_found() -> None:
-    """A key sees the same documents, whatever was found about shared people.
+    """A key sees the same documents whether or not shared people were found.
 
     The test compares all documents about the dataset, its upload and the job, and the refused
     request.

@@ -1,4 +1,4 @@
-"""Types of API responses in scripts and the Python client, compared with the API's schema."""
+"""API response types in the scripts and the Python client, checked against the schema."""
 
 from __future__ import annotations
 

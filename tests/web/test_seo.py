@@ -1,4 +1,4 @@
-"""DCAT for catalogues of open data; schema.org and a sitemap for search engines."""
+"""DCAT for open data catalogues; schema.org and a sitemap for search engines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADDED_14 = (
     ("guarantee", (*GUESSES, "sentence")),
     ("dataset_guarantee", GUESSES),
 )
-"""Members that version 1.4 of the statement added, by the object that contains them."""
+"""Members that version 1.4 of the statement added, with the object that contains each."""
 
 HOST = "http://testserver"
 

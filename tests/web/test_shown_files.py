@@ -1,4 +1,4 @@
-"""The record of files that members opened: it rests on what they do, and on nothing in a file."""
+"""The record of opened files, which depends on members' actions and not on file contents."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def desk() -> Desk:
 
 
 def stated_of(dataset: Dataset) -> dict[str, str]:
-    """Return what a release of a dataset would state of its area."""
+    """Return what a release of a dataset would state about its study area."""
     dataset.refresh_from_db()
     release = Release(dataset=dataset, pk="x" * 32)
     texts = declarations_of(release)
@@ -178,7 +178,7 @@ def test_the_order_of_an_area_counts_files_of_the_same_budget(desk: Desk) -> Non
 
 
 def said(choice: str) -> str:
-    """Return the words on a choice of the area."""
+    """Return the wording for a recorded choice of the study area."""
 
     class Drawn:
         about = {declarations.CHOICE: choice}
@@ -189,7 +189,7 @@ def said(choice: str) -> str:
 
 
 def exchanged(desk: Desk, **facts: Any) -> Upload:
-    """Return a file whose dataset's area was exchanged after the upload."""
+    """Return an upload after which the dataset's study area was replaced."""
     upload = received(desk, **facts)
     desk.client.post(f"{address(upload)}place/", {"place": "New York"})
     upload.refresh_from_db()

@@ -88,7 +88,7 @@ def test_no_limit_counts_nothing(settings: Any) -> None:
 
 
 def signed_in_before(door: str = DESK) -> Client:
-    """Return a browser in which ann has signed in and out."""
+    """Return a browser in which ann has already signed in and out again."""
     device = Client(REMOTE_ADDR="192.0.2.1")
     assert device.post(door, {"username": "ann", "password": PASSWORD}).status_code == 302
     device.post("/accounts/logout/")
@@ -153,9 +153,9 @@ def test_a_device_is_forgotten_after_its_lifetime(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_cookies_of_one_account_count_as_few_devices() -> None:
-    """The cookies of one account count as a few devices.
+    """All cookies of one account count as only a few devices.
 
-    So the number of guesses stays bounded, however many cookies somebody collects.
+    So the number of guesses stays bounded, however many cookies an attacker collects.
     """
     ann = User.objects.get(username="ann")
     keys = set()
@@ -195,9 +195,9 @@ for _ in range(100):
 
 
 def test_concurrent_counts_are_not_lost(tmp_path: Path) -> None:
-    """Concurrent counts of attempts are not lost.
+    """Concurrent increments of the attempt counters are not lost.
 
-    Django's own file cache would lose more than half of these 400 counts.
+    Django's own file cache would lose more than half of these 400 increments.
     """
     started = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(4)]
     assert [each.wait(timeout=60) for each in started] == [0] * 4

@@ -1,6 +1,6 @@
-"""What API keys see of jobs before they may learn that the jobs have ended.
+"""What API keys see of jobs before the public time at which the end of a job is shown.
 
-They learn it at the next public time: one of several times that are fixed when a job is submitted.
+The end is shown at the next of several public times, which are fixed when the job is submitted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_an_end_is_shown_at_the_next_slot(settings: Any, minutes: float, shown: 
 
 
 def later(job: Job, minutes: int = 1) -> None:
-    """Let a job look as if it had been submitted, and had ended, this many minutes earlier."""
+    """Make a job look as if it had been submitted, and had ended, this many minutes earlier."""
     job.refresh_from_db()
     assert job.finished_at is not None
     passed = minutes * MINUTE
@@ -63,7 +63,7 @@ def later(job: Job, minutes: int = 1) -> None:
 
 
 def with_data(desk: Desk) -> Dataset:
-    """Return a dataset with a file that was read some time ago."""
+    """Return a dataset with a file whose reading ended some time ago."""
     dataset = desk.declare(ready=True)
     for upload in dataset.uploads.all():
         later(upload.job or Job())
@@ -71,7 +71,7 @@ def with_data(desk: Desk) -> Dataset:
 
 
 def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, bytes]]:
-    """Return all that a key learns about a release by reading, by quoting and by trying actions."""
+    """Return everything a key learns about a release from reads, quotes and attempted actions."""
     map_ = f"/api/v1/releases/{release.pk}"
     home = f"/api/v1/datasets/{release.dataset.slug}"
     asked: list[tuple[str, str, Any]] = [
@@ -97,7 +97,7 @@ def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, 
 
 
 def fail(release: Release) -> None:
-    """Let a release's job fail before noise is drawn, so that it is refunded."""
+    """Make a release's job fail before noise is drawn, so that it is refunded."""
     lease = job_lease(job_id=release.job_id)
     assert lease is not None
     job_fail(job_id=release.job_id, lease=lease, reason=Phrase("Too large for 4711 bytes."))
@@ -140,7 +140,7 @@ def test_an_owner_sees_the_draft_at_once(desk: Desk) -> None:
 def test_a_key_does_not_cancel_a_job_that_may_have_begun(desk: Desk) -> None:
     """A key cannot cancel a job that may have begun.
 
-    Whether cancelling works would tell when earlier work ended.
+    Whether cancelling succeeds would reveal when earlier work ended.
     """
     program, dataset = program_of(desk), with_data(desk)
     body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
@@ -155,7 +155,7 @@ def test_a_key_does_not_cancel_a_job_that_may_have_begun(desk: Desk) -> None:
 def test_a_key_has_one_job_at_a_time(desk: Desk) -> None:
     """A key has only one job at a time.
 
-    With many jobs, the number shown as done at a public time would tell how long one takes.
+    With many jobs, the number shown as done at a public time would reveal how long one job takes.
     """
     program, dataset, other = program_of(desk), with_data(desk), desk.declare(title="Other")
     body = {"dataset": dataset.slug, "title": "A map", **REQUEST}

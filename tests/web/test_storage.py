@@ -17,7 +17,7 @@ from tests.unit.artefacts.releases import grid_release
 
 
 class Remote:
-    """A stored file that has the interface of boto3's objects and counts the bytes it sends."""
+    """A stored file with the interface of boto3's objects; it counts the bytes it sends."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -34,7 +34,7 @@ class Remote:
 
 
 class Store:
-    """A storage that opens files of the class above."""
+    """A storage that opens `Remote` files."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote

@@ -1,4 +1,4 @@
-"""Vector tiles over HTTP, read from the archive for those who may see the release."""
+"""Vector tiles over HTTP, read from the archive for readers who may see the release."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
 
 def typed(language: str, release: Release, server: str = "http://testserver") -> str:
-    """Return the guide's example in a language, with the given server and release filled in."""
+    """Return the guide's example in a language, with the server and release filled in."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
     return str(block).replace("SERVER", server).replace("ID", release.pk)
 
@@ -34,7 +34,7 @@ def stored(release: Release) -> str:
 def test_duckdb_reads_the_requested_part() -> None:
     """DuckDB reads only the part of a file that a query needs.
 
-    It reads from the disk here, because its extension for HTTP cannot be installed everywhere.
+    Here it reads from disk, because its extension for HTTP cannot be installed everywhere.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""Totals of a whole dataset: requested, paid for, stated, and used to scale answers."""
+"""Totals of a whole dataset: requested, paid for, stated, and used for scaling."""
 
 from __future__ import annotations
 

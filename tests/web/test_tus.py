@@ -1,4 +1,4 @@
-"""Uploads by the tus protocol, version 1.0.0, requirement by requirement."""
+"""Uploads by the tus protocol, version 1.0.0, tested requirement by requirement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client for dpgeo servers, which finds, reads, draws and requests private maps."""
+"""Client for dpgeo servers that finds, reads, draws and requests private maps."""
 
 from dpgeo_client.asynchronous import AsyncCatalogue, AsyncRelease
 from dpgeo_client.catalogue import Catalogue, Releases

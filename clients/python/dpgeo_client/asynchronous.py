@@ -1,6 +1,6 @@
-"""The catalogue for asynchronous programs; each call runs in a thread of its own.
+"""Asynchronous version of the catalogue, which runs each call in a thread.
 
-If a call is cancelled, its thread stops at the server's next response; what was posted by then
+If a call is cancelled, its thread stops at the server's next response. Anything posted by then
 stays posted.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class AsyncRelease:
-    """A release with awaitable versions of the methods that ask the server.
+    """A release with awaitable versions of the methods that send requests.
 
-    `release` is the Release with the ordinary methods.
+    `release` is the underlying Release, with the ordinary methods.
     """
 
     def __init__(self, release: Release) -> None:
@@ -126,15 +126,15 @@ class AsyncCatalogue(AbstractAsyncContextManager["AsyncCatalogue"]):
         columns: Mapping[str, object] | None = None,
         **how: Any,
     ) -> Upload:
-        """Send a file to a dataset and wait until it was read; see Catalogue.upload."""
+        """Send a file to a dataset and wait until it has been read; see Catalogue.upload."""
         return await _run(self.catalogue.upload, dataset, path, columns, **how)
 
     async def quote(self, dataset: str, **asked: Any) -> types.Quote:
-        """Return the cost and the noise of a request; see Catalogue.quote."""
+        """Return the cost and the noise that a release would have; see Catalogue.quote."""
         return await _run(self.catalogue.quote, dataset, **asked)
 
     async def request_release(self, **asked: Any) -> AsyncRelease:
-        """Pay for a release, wait for it and return it; see Catalogue.request_release."""
+        """Request a release, wait for it and return it; see Catalogue.request_release."""
         return AsyncRelease(await _run(self.catalogue.request_release, **asked))
 
 

@@ -20,14 +20,17 @@ Box = tuple[float, float, float, float]
 
 
 class Releases(list[Release]):
-    """A list of releases, which notebooks show as a table."""
+    """A list of releases, which notebooks display as a table."""
 
     def _repr_html_(self) -> str:
         return notebook.table([release.facts for release in self])
 
 
 class Catalogue(AbstractContextManager["Catalogue"]):
-    """A dpgeo server. A key (dpg_...) is needed to upload and to request, but not to read."""
+    """A dpgeo server.
+
+    A key (dpg_...) is needed to upload files and to request releases, but not to read.
+    """
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self._connection = Connection(url, key)
@@ -78,9 +81,9 @@ class Catalogue(AbstractContextManager["Catalogue"]):
     def search(self, words: str = "", **narrowed: Any) -> Releases:
         """Return the releases that contain all the words, newest first.
 
-        The words are looked for in title, description, dataset, publisher, kind and mechanism.
-        Parts of words count, and capitals make no difference. `narrowed` are arguments of
-        `releases`, with which the server narrows the list that is searched here. Raises ApiError or
+        The words are searched for in title, description, dataset, publisher, kind and mechanism.
+        Parts of words match, and case is ignored. `narrowed` are arguments of `releases`, with
+        which the server narrows the list before it is searched here. Raises ApiError or
         NetworkError.
         """
         wanted = words.casefold().split()
@@ -108,13 +111,13 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         wait: float = 3600,
         progress: bool = True,
     ) -> Upload:
-        """Send a file to a dataset, confirm its columns, and wait until it was read.
+        """Send a file to a dataset, confirm its columns, and wait until it has been read.
 
-        A broken connection is resumed. `columns` are the names by role: longitude and latitude, or
-        geometry; person if the dataset protects persons; time. Without them the file waits for
-        `Upload.confirm`, and `Upload.preview()` says what the server made of it. Raises ApiError or
-        NetworkError; RuntimeError if the file cannot be used; or TimeoutError as `request_release`
-        does.
+        An interrupted transfer is resumed. `columns` maps roles to column names: longitude and
+        latitude, or geometry; person if the dataset protects persons; time. Without it, the file
+        waits for `Upload.confirm`, and `Upload.preview()` shows the server's guess at the columns.
+        Raises ApiError or NetworkError; RuntimeError if the file cannot be used; or TimeoutError if
+        reading takes longer than `wait` seconds, while the job continues.
         """
         with bar(progress, unit="B", unit_scale=True) as shown:
             sent = send_file(self._connection, dataset, Path(path), shown)
@@ -124,7 +127,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         return upload
 
     def quote(self, dataset: str, **asked: Any) -> types.Quote:
-        """Return the cost and the noise of a requested release. Nothing is spent."""
+        """Return the cost and the noise that a release would have. Nothing is spent."""
         quote: types.Quote = self._connection.post(f"/api/v1/datasets/{dataset}/quote", asked)
         return quote
 
@@ -144,12 +147,12 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         progress: bool = True,
         **further: Any,
     ) -> Release:
-        """Pay for a release, wait up to `wait` seconds for it, and return it.
+        """Request a release, wait up to `wait` seconds for it, and return it.
 
-        `name` identifies the request: if it is sent again with the same name, it is paid for only
-        once. Raises ApiError or NetworkError. Raises TimeoutError if the job takes longer; the job
-        then continues. Raises RuntimeError if the job ended without a result; the publisher's desk
-        shows the reason.
+        The release's cost is debited from the budget. `name` identifies the request: if it is sent
+        again with the same name, its cost is debited only once. Raises ApiError or NetworkError.
+        Raises TimeoutError if the job takes longer; the job then continues. Raises RuntimeError if
+        the job ended without a result; the publisher's desk shows the reason.
         """
         body = {
             **{"dataset": dataset, "title": title, "mechanism": mechanism},
@@ -165,7 +168,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
 
 
 def _text(facts: types.Release) -> str:
-    """Return the text of a release that `search` looks at."""
+    """Return the text of a release that `search` searches, in lower case."""
     parts = (
         *(facts["title"], facts["description"], facts["dataset"]["title"]),
         *(facts["publisher"]["name"], facts["kind"], facts["mechanism"]),

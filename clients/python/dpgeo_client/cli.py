@@ -1,4 +1,4 @@
-"""`dpgeo-client list | get | plot`: maps of a dpgeo site from a terminal."""
+"""Command line `dpgeo-client list | get | plot` for the maps of a dpgeo site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from dpgeo_client.errors import DpgeoError
 from dpgeo_client.release import PREFERRED
 
 PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed|api/v1/releases)/([\w-]+)")
-"""Matches the path of a map's page in any language, of its frame, or of its API document."""
+"""Matches the path of a map's page in any language, of its embeddable frame, or of its API
+document.
+"""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -91,7 +93,7 @@ def _plot(given: argparse.Namespace) -> int:
 
 
 def read_address(text: str) -> tuple[str, str]:
-    """Return the site and the id of a map from its page's URL. Raises ValueError for other URLs."""
+    """Return a map's site and id from the URL of its page. Raises ValueError for other URLs."""
     parts = urlsplit(text)
     match = PAGE.match(parts.path)
     if parts.scheme not in {"http", "https"} or not parts.netloc or match is None:

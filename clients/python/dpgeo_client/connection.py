@@ -15,7 +15,10 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Connection:
-    """Requests to one server, with a key if one is given. Threads may share a connection."""
+    """Requests to one server, authenticated by a key if one is given.
+
+    Threads may share a connection.
+    """
 
     def __init__(self, url: str, key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -32,14 +35,14 @@ class Connection:
         return _json(self.send("POST", address, json=body, headers=headers))
 
     def send(self, method: str, address: str, **further: Any) -> httpx.Response:
-        """Return a response that is not an error. Raises ApiError or NetworkError."""
+        """Send a request and return the response. Raises ApiError or NetworkError."""
         with self._told(address):
             answer = self._client.request(method, address, **further)
         _refuse(answer)
         return answer
 
     def pages(self, address: str, **query: Any) -> Iterator[Any]:
-        """Yield the results of a list, page by page."""
+        """Yield the items of a list, requesting its pages one after another."""
         page = self.get(address, **query)
         while True:
             yield from page["results"]
@@ -63,7 +66,7 @@ class Connection:
 
     @contextmanager
     def _told(self, address: str) -> Iterator[None]:
-        """Within the block, turn errors of the network into NetworkError."""
+        """Turn network errors within the block into NetworkError."""
         try:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -76,11 +79,11 @@ class Connection:
 
 
 def _refuse(answer: httpx.Response) -> None:
-    """Raise ApiError unless an answer is a success."""
+    """Raise ApiError unless the response is a success."""
     if answer.is_success:
         return
     if answer.has_redirect_location:
-        # The redirect is not followed: a key could be sent to another site, or without https.
+        # Do not follow the redirect: it could send the key to another site, or without https.
         raise ApiError(
             answer.status_code,
             "The site is elsewhere",

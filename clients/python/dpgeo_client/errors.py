@@ -8,14 +8,14 @@ class DpgeoError(Exception):
 
 
 class NetworkError(DpgeoError):
-    """The server could not be reached, or what it sent did not arrive whole."""
+    """The server could not be reached, or its response was incomplete or broken."""
 
 
 class ApiError(DpgeoError):
     """An error that the server reports: its `status`, what is wrong, and what to do about it.
 
     `field` names the input at fault, or is "" if there is none. `retry_after` is the number of
-    seconds after which the server asks to try again, or None if it does not ask for that.
+    seconds to wait before trying again, or None if the server does not state it.
     """
 
     def __init__(

@@ -15,10 +15,10 @@ POLL_SECONDS = 1.0
 def wait_for(
     connection: Connection, job: types.Job, seconds: float, progress: bool = True
 ) -> types.Job:
-    """Request a job's state until it is done, and return the job.
+    """Poll a job until it is done, and return it.
 
-    The progress bar counts the seconds, because a key sees only the state of a job. Raises
-    ApiError, NetworkError or TimeoutError.
+    The progress bar counts polls, about one per second, because a key can see only a job's state
+    and not its progress. Raises ApiError or NetworkError, or TimeoutError after `seconds`.
     """
     deadline = time.monotonic() + seconds
     with bar(progress, unit=" s") as shown:
@@ -33,7 +33,7 @@ def wait_for(
 
 
 def bar(shown: bool, **further: Any) -> Any:
-    """Return a progress bar of tqdm, or one that shows nothing if tqdm is missing."""
+    """Return a tqdm progress bar, or one that shows nothing if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

@@ -1,4 +1,4 @@
-"""What notebooks show of releases: a card, a list, a frame with the site's map."""
+"""HTML views of releases for notebooks: a card, a table, and a frame with the site's map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = "font-size:.9em;opacity:.75"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame with a map. Notebooks show it; `save` writes a page for any browser."""
+    """A frame with a map. Notebooks display it; `save` writes a page for any browser."""
 
     title: str
     html: str
@@ -33,7 +33,8 @@ class Frame:
 def frame(server: str, facts: types.Release, height: int) -> Frame:
     """Return a frame, `height` pixels high, with the map of a published release.
 
-    The link below it is for notebooks on https, in which a site on http may not be framed.
+    There is a link below the frame, because notebooks on https cannot show a frame from a site on
+    http.
     """
     source = f"{server}/embed/{facts['id']}/"
     return Frame(
@@ -45,7 +46,7 @@ def frame(server: str, facts: types.Release, height: int) -> Frame:
 
 
 def card(facts: types.Release) -> str:
-    """Return HTML with what a release is, whose it is, and what it promises to people in it."""
+    """Return HTML with a release's title, publisher, privacy promise and main facts."""
     rows = [
         ("What was spent", facts["cost"]),
         ("Counted", f"{facts['counting']}, each in at most {facts['bound']} places"),

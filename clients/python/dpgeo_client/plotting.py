@@ -1,4 +1,4 @@
-"""Pictures of layers, drawn by matplotlib in the site's colours."""
+"""Plots of layers, drawn by matplotlib in the site's colours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIDE = ("#f1eab2", "#89d2a5", "#24afa4", "#038697", "#026082", "#023b6d", "#111b
 NOISE, OUTLINE, INK, QUIET = "#d6dcdb", "#5d6b74", "#14202a", "#44525e"
 
 VALUES = ("estimate", "from_people_per_km2")
-"""Columns that can be shown by colours: counts, or the density at which a contour's band begins."""
+"""Columns that colours can show: counts, or the density at which a contour's band begins."""
 
 WIDE_RANGE = 20
 """If the largest coloured value is more than this many times the smallest, the scale is
@@ -56,7 +56,7 @@ def _slope(frame: Any) -> float:
 
 
 def _places(plt: Any, count: int, slope: float) -> tuple[Any, list[Any]]:
-    """Return a figure and axes for `count` pictures; axes without a picture are hidden."""
+    """Return a figure and axes for `count` plots; unused axes are hidden."""
     across = min(count, MOST_ACROSS)
     down = math.ceil(count / across)
     side = SIDE_INCHES if count == 1 else SIDE_INCHES / 2
@@ -74,16 +74,17 @@ def _places(plt: Any, count: int, slope: float) -> tuple[Any, list[Any]]:
 
 
 def _values(frame: Any, name: str) -> Any:
-    """Return the values that colours show.
+    """Return the values that the colours represent.
 
-    Counts are given for each smallest cell, so that larger boxes can be compared with smaller ones.
+    Counts are divided by the number of smallest cells in each box, so that large boxes can be
+    compared with small ones.
     """
     values = frame[name].astype(float)
     return values / frame["cells"] if name == "estimate" and "cells" in frame else values
 
 
 def _stands_out(frame: Any) -> Any:
-    """Return a mask of the features with counts that noise alone hardly reaches."""
+    """Return a mask of the features with counts that noise alone is unlikely to reach."""
     if "estimate" in frame and "threshold" in frame:
         return frame["estimate"] >= frame["threshold"]
     return frame.geometry.notna()
@@ -105,8 +106,9 @@ def _norm(frame: Any, name: str | None) -> Any:
 
 
 def _draw_part(frame: Any, place: Any, name: str | None, norm: Any) -> None:
-    """Draw the features of one slice: first those that noise may explain, then those that stand
-    out.
+    """Draw the features of one slice.
+
+    Features that may be only noise are drawn first, and those that stand out above them.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -129,12 +131,12 @@ def _draw_part(frame: Any, place: Any, name: str | None, norm: Any) -> None:
 
 
 def _marked(frame: Any, size: dict[str, Any]) -> dict[str, Any]:
-    """Return the size of markers if the features are points; other shapes do not accept a size."""
+    """Return the marker size if the features are points; other shapes do not accept a size."""
     return size if set(frame.geom_type) <= {"Point", "MultiPoint"} else {}
 
 
 def _key(figure: Any, places: list[Any], frame: Any, name: str | None, norm: Any) -> None:
-    """Draw the legend, which is a bar of colours, beside the pictures."""
+    """Draw the colour bar, which is the legend, beside the plots."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -154,7 +156,10 @@ def _key(figure: Any, places: list[Any], frame: Any, name: str | None, norm: Any
 
 
 def _words(figure: Any, frame: Any, name: str | None, *, alone: bool) -> None:
-    """Write the title, what grey means, and the citation."""
+    """Write the title, the meaning of grey, the margin of error, and the citation.
+
+    Nothing is written if the plot is not `alone` in its figure.
+    """
     if not alone:
         return
     told = frame.attrs

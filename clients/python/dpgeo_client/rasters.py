@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 PLACE = {"row", "column", "rows", "columns", "cells"}
-"""Columns that are left out, because an array's coordinates replace them."""
+"""Columns that are left out, because the coordinates of the arrays replace them."""
 
 MOST_VALUES = 20_000_000
 """Largest number of cells in an array, over all slices: 160 MB for each column."""
 
 
 def to_dataset(table: Any, attributes: Mapping[str, Any]) -> Any:
-    """Return an xarray.Dataset (slice,) latitude, longitude of a table from `to_arrow`.
+    """Return a table from `to_arrow` as an xarray.Dataset.
 
-    Raises LookupError if its features are not single cells of a grid or none are listed, or
-    ValueError if the grid around them is too large for arrays.
+    Its dimensions are latitude and longitude, after slice for a map by time. Raises LookupError if
+    the features are not single cells of a grid or there are none, or ValueError if the grid around
+    them is too large for arrays.
     """
     import numpy as np
     import xarray

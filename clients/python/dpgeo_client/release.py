@@ -1,4 +1,4 @@
-"""One release: its facts, its files, its tables and pictures, and its range answers."""
+"""One release: its facts, files, tables, plots and answers to range queries."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 PREFERRED = "GeoParquet"
 
 COUNTED = ("counted", "counted_in_sums")
-"""Names of facts that only the file states: the words for what a feature counts, and for what a sum
-of features counts.
+"""Metadata keys that only the file has: what a feature counts, and what a sum of features counts.
 """
 
 
@@ -60,15 +59,16 @@ class Release:
 
     @property
     def slices(self) -> list[Slice]:
-        """The release's time slices in order, each of which is a layer; empty unless it is a map by
-        time.
+        """The release's time slices in order, each of which is a layer.
+
+        The list is empty unless the release is a map by time.
         """
         if self.facts["mechanism"] != MECHANISM:
             return []
         return [read_slice(each["layer"], each["title"]) for each in self._errors()]
 
     def statement(self) -> dict[str, Any]:
-        """The privacy statement of the release. Raises LookupError if there is none yet."""
+        """Return the privacy statement of the release. Raises LookupError if there is none yet."""
         if self.facts["statement_url"] is None:
             raise LookupError("This release has no statement yet.")
         if self._statement is None:
@@ -76,9 +76,9 @@ class Release:
         return dict(self._statement or {})
 
     def attributes(self) -> dict[str, Any]:
-        """What a table or picture of this release has to carry along, in a form that JSON can hold.
+        """Return the metadata that tables and plots of this release must carry, as JSON values.
 
-        It contains epsilon, margins, licence, citation and publisher.
+        They include epsilon, margins, licence, citation and publisher.
         """
         facts = self.facts
         return {
@@ -113,13 +113,13 @@ class Release:
         }
 
     def file(self, form: str, layer: str | None = None) -> types.File:
-        """Return a file by its format, such as "GeoPackage", and its layer, by default the measured
-        one.
+        """Return a file by its format, such as "GeoPackage", and its layer.
 
-        Files that belong to no layer are found by their format. If layers have files of that
-        format, too, as with synthetic points, their layer is "". Raises LookupError that lists the
-        existing files, or says that there are none yet; also if there are several slices and
-        `layer` names none of them.
+        The default layer is the measured one. If no file of the format belongs to a layer, `layer`
+        is ignored. If some do and others do not, as with synthetic points, the layer "" stands for
+        those that do not. Raises LookupError, which lists the existing files, if there is no such
+        file; also if there is no statement yet, or if there are several slices and `layer` names
+        none of them.
         """
         wanted = self._measured() if layer is None else layer
         fitting = [file for file in self.facts["files"] if file["format"] == form]
@@ -151,7 +151,7 @@ class Release:
         return path
 
     def download_all(self, folder: Path, form: str = PREFERRED) -> list[Path]:
-        """Save the measured layer's file, or those of all slices of a map by time; return the
+        """Save the measured layer's file, or those of all slices of a map by time, and return the
         paths.
         """
         names: list[str | None] = [each.layer for each in self.slices]
@@ -161,8 +161,8 @@ class Release:
         """Return a layer, by default the measured one, as a pyarrow.Table.
 
         Without a layer, a map by time is in long form: the rows of all slices, with the columns
-        `slice`, `start` and `end` before the others. The metadata are those of GeoParquet, so that
-        the table can be written as such, and `dpgeo`, which contains `attributes()` as JSON.
+        `slice`, `start` and `end` before the others. The table has GeoParquet metadata, so that it
+        can be written as GeoParquet, and the key `dpgeo`, which contains `attributes()` as JSON.
         """
         import pyarrow as pa
 
@@ -179,8 +179,8 @@ class Release:
     def to_geopandas(self, layer: str | None = None) -> geopandas.GeoDataFrame:
         """Return a layer, by default the measured one, as a GeoDataFrame in degrees.
 
-        Without a layer, a map by time is in long form, as in `to_arrow`. Its `attrs` are those of
-        `attributes()`.
+        Without a layer, a map by time is in long form, as in `to_arrow`. The frame's `attrs`
+        include `attributes()`.
         """
         import geopandas
 
@@ -198,9 +198,9 @@ class Release:
     def to_xarray(self, layer: str | None = None) -> Any:
         """Return a layer of single cells as an xarray.Dataset over latitude and longitude.
 
-        Cells without a row, which are outside the study area or were not listed, are NaN. Maps by
-        time have `slice` as their first dimension, with the coordinates `start` and `end`. Raises
-        LookupError if the layer's features are not the cells of a grid.
+        Cells without a row, because they are outside the study area or were not listed, are NaN.
+        Maps by time have `slice` as their first dimension, with the coordinates `start` and `end`.
+        Raises LookupError if the layer's features are not the cells of a grid.
         """
         from dpgeo_client.rasters import to_dataset
 
@@ -209,19 +209,19 @@ class Release:
     def plot(self, layer: str | None = None, ax: Any = None) -> Any:
         """Draw a layer with its legend and citation, using matplotlib; return the figure.
 
-        Counts below the threshold, which cannot be told from none, are grey. Without a layer, a map
-        by time has a picture for each slice, and all have the same scale. If only one layer is
-        drawn, `ax` may be the axes to draw on.
+        Counts below the threshold, which cannot be told from zero, are grey. Without a layer, a map
+        by time has one plot for each slice, all with the same scale. If only one layer is drawn,
+        `ax` may be the axes to draw on.
         """
         from dpgeo_client.plotting import draw
 
         return draw(self.to_geopandas(layer), ax)
 
     def explore(self, height: int = 560) -> notebook.Frame:
-        """Return a frame of some hundred bytes that shows the site's interactive map in a notebook.
+        """Return a frame that shows the site's interactive map in a notebook.
 
-        The map is what the site sends to any visitor. Raises LookupError if the release is not
-        public.
+        The frame has only a few hundred bytes; the map is loaded from the site, as for any visitor.
+        Raises LookupError if the release is not published.
         """
         if self.facts["state"] != "published":
             raise LookupError("Only published maps can be framed; plot() draws this one.")
@@ -230,7 +230,7 @@ class Release:
     def query(self, region: Any, layer: str | None = None) -> types.Answer:
         """Return the count in a region, with its margin of error. Nothing is spent.
 
-        The region is a GeoJSON polygon, a shapely one, or a box (west, south, east, north) in
+        The region is a GeoJSON polygon, a shapely polygon, or a box (west, south, east, north) in
         degrees. For maps by time, `layer` is the slice to count in; without it, all slices are
         summed.
         """
@@ -246,12 +246,13 @@ class Release:
         return self._ask({"regions": regions}, layer)["results"]
 
     def radius_map(self, reward: float, **settings: Any) -> geopandas.GeoDataFrame:
-        """Return how far around any place people have to be notified of a task, as a table.
+        """Return the radius around any place within which people must be notified of a task.
 
-        Its column `feature` is band (from_metres, to_metres), line (metres) or out_of_reach: there
-        the target cannot be met at this reward for each task. `settings` are those of
-        /api/v1/plan/radius, such as target, willingness, travel_metres and worker_share; `attrs`
-        are reward and settings. Raises ApiError, NetworkError.
+        The result is a GeoDataFrame. Its column `feature` is "band" (with from_metres and
+        to_metres), "line" (with metres) or "out_of_reach", which marks where the target cannot be
+        met at this reward per task. `settings` are those of /api/v1/plan/radius, such as target,
+        willingness, travel_metres and worker_share. The frame's `attrs` contain the reward and the
+        settings. Raises ApiError or NetworkError.
         """
         import geopandas
 
@@ -268,12 +269,11 @@ class Release:
         return answers
 
     def _errors(self) -> list[dict[str, Any]]:
-        """Return what the statement says about the expected error of each layer."""
+        """Return the expected error of each layer, as given in the statement."""
         return list(self.statement()["expected_error"])
 
     def _measured(self) -> str:
-        """Return the name of the first layer that the statement calls measured; others are
-        inferred.
+        """Return the name of the first measured layer; other layers are inferred.
 
         The name is "" if there are several slices, because none of them takes precedence.
         """
@@ -288,7 +288,7 @@ class Release:
             return pyarrow.parquet.read_table(self.download(Path(folder), PREFERRED, layer))
 
     def _part(self, each: Slice) -> Any:
-        """Return a slice's table, with added columns that distinguish it from other slices."""
+        """Return a slice's table with the slice's title, start and end as its first columns."""
         import pyarrow as pa
 
         table = self._table(each.layer)

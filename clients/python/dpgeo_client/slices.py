@@ -15,8 +15,8 @@ MECHANISM = "time-slices"
 class Slice(NamedTuple):
     """One slice of local time: its layer's name, its title, its start and its end.
 
-    Times are "06:00" if every day has the slice, and "Monday 00:00" if every week has it. A slice
-    ends before its end, which may be "24:00".
+    Times are "06:00" if the slice recurs every day, and "Monday 00:00" if it recurs every week. The
+    end is exclusive and may be "24:00".
     """
 
     layer: str
@@ -28,7 +28,7 @@ class Slice(NamedTuple):
 def read_slice(layer: str, title: str) -> Slice:
     """Return the slice that a layer's name stands for, such as "cells-06-12" or "cells-1-monday".
 
-    Its start and end are "" if this version does not know the way in which time is divided.
+    Its start and end are "" if this version of the client does not recognise the name.
     """
     key = layer.removeprefix("cells-")
     if hours := re.fullmatch(r"(\d\d)-(\d\d)", key):

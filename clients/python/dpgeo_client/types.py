@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """The root-mean-square errors to expect in a busy place's count, from guesses alone."""
+    """The expected root-mean-square errors of a busy place's count, computed from guesses alone."""
 
     best_bound: int
     error: float
@@ -50,7 +50,7 @@ class Answers(TypedDict):
 
 
 class Attribute(TypedDict):
-    """A public attribute: a declared column of which anybody may know every report's value."""
+    """A public attribute: a declared column whose value in every report may be known to anybody."""
 
     column: str
     values: list[str]
@@ -77,7 +77,7 @@ BoundingEnum = Literal["random", "popular"]
 
 
 class Columns(TypedDict):
-    """The name of the column for each role, or an empty text if no column has the role."""
+    """The column name for each role, or an empty text if no column has the role."""
 
     longitude: str
     latitude: str
@@ -156,7 +156,7 @@ class Forecast(TypedDict):
 
 
 class Job(TypedDict):
-    """A background job. Only the desk tells why a job has no result."""
+    """A background job. Only the desk shows why a job has no result."""
 
     id: str
     url: str
@@ -192,7 +192,7 @@ class Mechanism(TypedDict):
 
 
 class Note(TypedDict):
-    """Words of the publisher at a position on the map. They are not figures of the release."""
+    """A text by the publisher at a position on the map. It is not one of the release's figures."""
 
     text: str
     longitude: float
@@ -203,7 +203,7 @@ NotionEnum = Literal["pure-dp", "geo-ind"]
 
 
 class Points(TypedDict):
-    """An amount of privacy for points: a level within a radius."""
+    """An amount of privacy budget for points: a privacy level within a radius."""
 
     level: str
     radius: int
@@ -219,7 +219,7 @@ class Preview(TypedDict):
 
 
 class Privacy(TypedDict):
-    """The promise to the people in a dataset, covering all its releases together."""
+    """The privacy promise to the people in a dataset, covering all its releases together."""
 
     sentence: str
     total_epsilon: str
@@ -241,7 +241,7 @@ class Problem(TypedDict):
 
 
 class Promise(TypedDict):
-    """The promise of a single release."""
+    """The privacy promise of a single release."""
 
     sentence: str
     verdict: VerdictEnum
@@ -257,7 +257,7 @@ class Publisher(TypedDict):
 
 
 class Quote(TypedDict):
-    """What a release would cost and how noisy it would be. Nothing is reserved."""
+    """The cost and the expected noise of a release. Nothing is reserved."""
 
     dataset: str
     mechanism: str
@@ -279,7 +279,7 @@ class Quote(TypedDict):
 
 
 class RadiusMap(TypedDict):
-    """A radius map, a GeoJSON feature collection; it is not stored."""
+    """A radius map, as a GeoJSON feature collection. It is not stored."""
 
     type: str
     release: str
@@ -342,7 +342,7 @@ class Scaled(TypedDict):
 
 
 class Scaling(TypedDict):
-    """How answers are scaled to the release's own noisy total of all the data."""
+    """The scaling of answers to the release's own noisy total of all the data."""
 
     counted: CountedEnum
     factor: float | None
@@ -391,7 +391,7 @@ class TileJson(TypedDict):
 
 
 class TotalsPlan(TypedDict):
-    """What is spent on noisy totals of the people, sightings and visits in all the data."""
+    """The part of epsilon spent on noisy totals of people, sightings and visits in all the data."""
 
     percent: int
     most_sightings: int

@@ -1,4 +1,4 @@
-"""Sending files by the tus protocol, version 1.0.0, and confirming their columns."""
+"""Upload of files by the tus protocol, version 1.0.0, and confirmation of their columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PIECE_BYTES = 16_000_000
 TUS = {"Tus-Resumable": "1.0.0"}
 
 ATTEMPTS = 6
-"""Largest number of attempts at a piece; pauses between them double, beginning with one second."""
+"""Most attempts to send a piece; the pauses between them start at one second and double."""
 
 FIRST_PAUSE_SECONDS = 1.0
 
@@ -42,10 +42,10 @@ class Upload:
     def confirm(
         self, columns: Mapping[str, object], *, wait: float = 3600, progress: bool = True
     ) -> Upload:
-        """Name the columns by role, wait until the file was read, and return this upload.
+        """Name the columns by role, wait until the file has been read, and return this upload.
 
         Raises ApiError or NetworkError; RuntimeError if the file cannot be used; or TimeoutError if
-        reading takes longer, while the job continues.
+        reading takes longer than `wait` seconds, while the job continues.
         """
         body = {"columns": {role: name for role, name in columns.items() if name}}
         self.facts = self._connection.post(f"{self.facts['url']}/confirm", body)
@@ -60,7 +60,7 @@ class Upload:
 
 
 def send_file(connection: Connection, dataset: str, path: Path, bar: Any) -> types.Upload:
-    """Send a file in pieces, resuming after errors of the network; return its upload.
+    """Send a file in pieces, resuming after network errors, and return its upload.
 
     Raises ApiError, NetworkError if the connection does not come back, or ValueError if the file is
     empty.

@@ -16,10 +16,10 @@ from typing import Any
 from dpgeo.core.errors import InvalidInput
 
 LONGEST = 1_000
-"""The most characters that a filter may have."""
+"""Largest number of characters in a filter."""
 
 DEEPEST = 20
-"""The most levels of parentheses and NOTs that may be nested."""
+"""Greatest depth to which parentheses and NOTs may be nested."""
 
 MOST_COMPARISONS = 20
 
@@ -48,7 +48,7 @@ _MOMENTS: Mapping[str, Callable[[str], date]] = {
     "DATE": date.fromisoformat,
     "TIMESTAMP": datetime.fromisoformat,
 }
-"""The functions that read the text of a date or time: DATE('2026-01-31')."""
+"""Functions that parse the text of a date or timestamp literal, such as DATE('2026-01-31')."""
 
 _FORMS = {
     "DATE": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.0 description of OGC API - Features, which the standard demands."""
+"""The OpenAPI 3.0 description of OGC API - Features, which the standard requires."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def schema(
 def kinds_of(features: FeatureFile) -> dict[str, str]:
     """Return whether each property is a "number" or a "text", by its name.
 
-    Released features have no columns of dates; times of slices are texts.
+    Released features have no date columns, and the times of slices are texts.
     """
     import pyarrow as pa
 

@@ -34,7 +34,7 @@ def read_numbers(text: str) -> str:
 
 
 def _sides(text: str) -> tuple[float, float, float, float]:
-    """Return the four horizontal sides of a box given by four or six numbers.
+    """Return the west, south, east and north sides of a box given by four or six numbers.
 
     Raises InvalidInput if the box is malformed.
     """

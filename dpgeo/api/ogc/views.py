@@ -108,7 +108,7 @@ class DescriptionView(OgcView):
 
 
 class CollectionsView(OgcView):
-    """Every layer of every published release."""
+    """The list of collections: every layer of every published release."""
 
     queries = query_parameters.COLLECTIONS
 

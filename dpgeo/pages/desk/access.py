@@ -1,4 +1,4 @@
-"""Access control for the desk's pages; anybody without access gets 404."""
+"""Access control for the desk's pages; anyone without access gets 404."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def need(user: User, dataset: Dataset, action: str) -> Dataset:
 
 
 def dataset_for(request: HttpRequest, slug: str, action: str = "view") -> Dataset:
-    """Return the dataset if the signed-in user may do `action`. Raises Http404."""
+    """Return the dataset if the signed-in user may do `action` on it. Raises Http404 otherwise."""
     dataset = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
     return need(person(request), dataset, action)
 
 
 def upload_for(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
-    """Return the upload if the signed-in user may do `action`. Raises Http404."""
+    """Return the upload if the signed-in user may do `action` on it. Raises Http404 otherwise."""
     uploads = Upload.objects.select_related("dataset__organisation", "dataset__ledger", "job")
     upload = get_object_or_404(uploads, id=upload_id)
     need(person(request), upload.dataset, action)
@@ -43,10 +43,10 @@ def upload_for(request: HttpRequest, upload_id: object, action: str = "view") ->
 
 
 def opened_upload(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
-    """Return the upload whose page a member opens, and record that. Raises Http404.
+    """Return the upload whose page a member opens, and record that it was opened. Raises Http404.
 
-    Every page that may show an upload's rows begins here; whether it then shows any depends on the
-    file, and the record must not.
+    Every page that may show an upload's rows starts with this call. Whether a page then shows any
+    rows depends on the file, and the record must not depend on the file.
     """
     upload = upload_for(request, upload_id, action)
     upload_shown(upload=upload)
@@ -54,7 +54,7 @@ def opened_upload(request: HttpRequest, upload_id: object, action: str = "view")
 
 
 def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
-    """Return the release if the signed-in user may do `action`. Raises Http404."""
+    """Return the release if the signed-in user may do `action` on it. Raises Http404 otherwise."""
     releases = Release.objects.select_related(
         "dataset__organisation", "dataset__ledger", "upload", "job", "created_by"
     )
@@ -72,7 +72,7 @@ def awaits_decision(dataset: Dataset) -> bool:
 def sees_counts(user: User, dataset: Dataset) -> bool:
     """Return whether a user may see exact numbers of rows.
 
-    They are hidden while a draft waits: its publication has to rest on the draft alone
+    They are hidden while a draft waits for a decision, which must depend on the draft alone
     (`releases.services.release_reject`).
     """
     return may(user, dataset, "see_private") and not awaits_decision(dataset)

@@ -1,4 +1,4 @@
-"""Fields of the desk's forms for a study area: four sides or an outline."""
+"""Fields for a study area in the desk's forms: four sides or an outline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MISSING_SIDES = {
 
 
 class AreaForm(DeskForm):
-    """A form with a study area, which is five fields here but a single input of the services."""
+    """A form with a study area, entered in five fields but passed to the services as one value."""
 
     west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
     south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))

@@ -1,9 +1,9 @@
 """Page that shows members with access to private facts how a file was read.
 
-Exact figures and the rows' positions stand on this page and on no later one, where they could be
-used to tune what becomes public. If most rows lie outside the area, it may be exchanged for another
-named place. From then on neither points nor counts are shown, since an area that is fitted to the
-rows would show where they end.
+Exact figures and the rows' positions are shown only here, not on later pages, where they could be
+used to tune what becomes public. If most rows lie outside the study area, the area may be replaced
+by another named place. From then on the page shows neither points nor counts, since an area fitted
+to the rows would show where they end.
 """
 
 from __future__ import annotations
@@ -44,14 +44,12 @@ from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
-"""If a smaller share than this of the readable rows lies inside the area, another place
-is offered.
-"""
+"""Share of the readable rows inside the area below which another place is offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A declaration that one button tries: its words, and the fields that it sends.
+    """A button that tries a declaration: its texts, and the fields that it sends.
 
     `chosen` says whether the page shows the file as it is read under this declaration.
     """
@@ -65,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the page that says how one column was understood."""
+    """A line of the page that shows how one column was understood."""
 
     name: str
     role: str
@@ -79,20 +77,20 @@ def may_choose_columns(upload: Upload) -> bool:
 
 
 def is_hidden(dataset: Dataset) -> bool:
-    """Return whether points and counts stay hidden.
+    """Return whether points and counts are hidden.
 
-    They do while the area can be exchanged again. They also do while a draft on the same budget
-    waits for a decision, because that decision must depend on the draft alone
-    (`releases.services.release_reject`).
+    They are hidden after the study area has been replaced, until the dataset is frozen. They are
+    also hidden while a draft on the same budget waits for a decision, because that decision must
+    depend on the draft alone (`releases.services.release_reject`).
     """
     exchanged = bool(dataset.area_exchange) and not dataset.frozen_at
     return exchanged or awaits_decision(dataset)
 
 
 def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
-    """Show how the file was read; confirming it starts the ingestion job.
+    """Show how the file was read, and start the ingestion job when the user confirms it.
 
-    Callers take the upload from `opened_upload`, which records that its rows may be seen here.
+    Callers get the upload from `opened_upload`, which records that its rows may be seen here.
     """
     dataset = upload.dataset
     sees_private = may(person(request), dataset, "see_private")
@@ -137,9 +135,9 @@ def chosen_format(request: HttpRequest) -> str:
 
 
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
-    """Return the form with what was sent, or with the likeliest columns."""
+    """Return the form with the submitted values, or with the likeliest columns."""
     dataset = upload.dataset
-    # If a file lacks the fixed columns, others may be chosen; the service compares the two.
+    # If a file lacks the fixed columns, other columns may be chosen; the service compares them.
     chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
     offered = offered_columns(upload, preview)
     return ColumnsForm(
@@ -189,9 +187,9 @@ def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
 def stops(
     request: HttpRequest, form: ColumnsForm, understanding: Understanding | None, hidden: bool
 ) -> bool:
-    """Return whether to stop: the form has errors, no row can be used, or too few rows can be.
+    """Return whether to stop because the form has errors or because no or too few rows are usable.
 
-    Too few usable rows do not stop an owner who has chosen to go on anyway.
+    Too few usable rows do not stop an owner who has chosen to continue anyway.
     """
     if form.errors:
         return True
@@ -204,7 +202,7 @@ def stops(
 
 
 def confirm(upload: Upload, form: ColumnsForm) -> bool:
-    """Confirm the columns; show an error of the service on the form."""
+    """Confirm the columns and return whether that worked; show the service's error on the form."""
     try:
         upload_confirm(upload=upload, columns=form.columns)
     except DpgeoError as refusal:
@@ -214,7 +212,7 @@ def confirm(upload: Upload, form: ColumnsForm) -> bool:
 
 
 def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> dict[str, Any]:
-    """Return what the page says of a trial; while the rows are hidden, no points and no counts."""
+    """Return what the page shows of a trial; without points and counts if `hidden`."""
     shown = 0 if hidden else 3
     lines = [
         Line(
@@ -246,7 +244,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         "left_out": understanding.left_out,
         "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
         "points": understanding.points,
-        # Another place is not the remedy where the columns seem swapped.
+        # Another place would not help if the columns seem to be swapped.
         "outside": not dataset.frozen_at
         and inside < MOSTLY
         and all(each.kind != "swapped" for each in understanding.questions),
@@ -259,7 +257,7 @@ def role_words(role: str) -> str:
 
 
 def answer_of(reading: Reading, understanding: Understanding) -> Answer:
-    """Return a reading as a button, with the rows that it would use."""
+    """Return a button that tries a reading, with the number of rows that the reading accepts."""
     rows = gettext("reads {accepted} of {rows} rows")
     return Answer(
         say(reading.label),
@@ -274,7 +272,7 @@ def answer_of(reading: Reading, understanding: Understanding) -> Answer:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Exchange the area for another named place, on a page that shows neither points nor counts."""
+    """Replace the study area by another named place, on a page without points and counts."""
     upload = upload_for(request, upload_id, "edit")
     dataset = upload.dataset
     form = PlaceForm(request.POST or None)
@@ -293,7 +291,10 @@ def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def exchange_area(dataset: Dataset, place: NamedPlace) -> None:
-    """Exchange a dataset's area for a named place, with the time zone and title derived from it."""
+    """Replace a dataset's area by a named place, and update the time zone.
+
+    The title is updated too if it was the name of the former area.
+    """
     source = place.source
     changes: dict[str, Any] = {
         "study_area": place.area.to_geojson(),

@@ -1,4 +1,4 @@
-"""The form that says what each column of a file holds, and who is protected."""
+"""Form that says what each column of a file contains, and who is protected."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class ColumnsForm(DeskForm):
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
 
     def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
-        """Offer formats, including the declared one, which may combine several."""
+        """Offer formats as choices, including the declared one, which may combine several."""
         field: Any = self.fields[name]
         offered = {code: say(sentence) for code, sentence in sentences.items()}
         declared = self.initial.get(name, "")
@@ -158,7 +158,9 @@ class ColumnsForm(DeskForm):
         return read_measures(self.cleaned_data["measures"])
 
     def clean(self) -> dict[str, Any]:
-        """Require one geometry or two coordinate columns, and a person column to protect people."""
+        """Require a geometry column or two coordinate columns, and a person column to protect
+        people.
+        """
         values = super().clean() or {}
         if self.chosen_unit == Unit.PERSON and not values.get("person"):
             self.add_error("person", gettext("Choose the column that says whose row it is."))
@@ -178,7 +180,7 @@ class ColumnsForm(DeskForm):
 
     @property
     def chosen_unit(self) -> str:
-        """The privacy unit that was chosen in the form, or else the declared one."""
+        """The privacy unit chosen in the form, or else the declared one."""
         chosen: str = self.cleaned_data.get("unit", "")
         return chosen or self.declared_unit
 

@@ -1,4 +1,4 @@
-"""Page on privacy and cost: how much detail, with a map of invented people."""
+"""Page on privacy and cost, where the detail is chosen and a map of invented people is shown."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from dpgeo.releases.rehearsal import Rehearsed, rehearse
 REHEARSED_SECONDS = 600
 
 OPENS = "Dpgeo-Opens"
-"""Response header with what a rehearsed map opens on, in the form that public pages use."""
+"""Response header with the first layer, unit and colour classes to show, as on public pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of the same kind at the same cost, with the address of its rehearsal."""
+    """A method for the same kind of map at the same cost, with the URL of its rehearsal."""
 
     key: str
     title: str
@@ -87,9 +87,9 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Say what is wrong with the lifetime total; "" if nothing is.
+    """Return what is wrong with the lifetime total, or "" if nothing is.
 
-    A page of points states the total of counts, too, so they wait for it.
+    A page of points needs the total as well, because it also states the total for counts.
     """
     if not settings.undecided or settings.shared:
         return ""
@@ -100,7 +100,7 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
-    """Return the offered totals: the number, what it promises, and whether it is chosen."""
+    """Return the offered totals: for each the number, its promise, and whether it is chosen."""
     return [
         (
             text,
@@ -112,7 +112,7 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
 
 
 def protection(settings: MapSettings) -> dict[str, Any]:
-    """Return what the chosen map promises, what it costs, and what is left of the budget."""
+    """Return the chosen map's privacy promise and cost, and what is left of the budget."""
     if settings.is_points or settings.left is None or settings.total is None:
         return {}
     epsilon = settings.epsilon(settings.detail)
@@ -133,14 +133,14 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 
 
 def together(settings: MapSettings, total: Fraction) -> Phrase:
-    """Return the sentence about all maps, which covers only counts if points may be published."""
+    """Return the sentence about all maps together; with a points budget, it covers only counts."""
     ledger = settings.shared or settings.dataset.ledger
     lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
     return bound_of(total).line(*lines)
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the addresses of the rehearsed map and of its rehearsals by other methods."""
+    """Return the URLs of the rehearsed map and of its rehearsals by other methods."""
     if settings.left is None and not settings.is_points:
         # Until a total is chosen, the picture shows the map for the middle one of the suggested
         # totals.
@@ -165,7 +165,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the address of a rehearsed map; the address contains all of the map's settings."""
+    """Return the URL of a rehearsed map; the URL contains all of the map's settings."""
     names = ("kind", "method", "detail", "total", "ledger", "people")
     values: dict[str, str] = {
         "kind": settings.kind.key,
@@ -187,10 +187,10 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
 @require_safe
 @gzip_page
 def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
-    """Return a file of a map of invented people, which the real mechanism has made."""
+    """Return a file of a map of invented people, made by the real mechanism."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
-    # What is left of the budget decides what is drawn, so it is part of the key.
+    # The map depends on what is left of the budget, so the resulting epsilon is part of the key.
     key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
@@ -206,7 +206,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
 
 
 def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
-    """Rehearse the chosen map. Raises Http404 where it cannot be drawn."""
+    """Rehearse the chosen map. Raises Http404 if it cannot be drawn."""
     try:
         wanted = chosen.request(chosen.detail)
         if wanted is None:
@@ -217,7 +217,7 @@ def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
 
 
 def read_settings(text: str) -> dict[str, str]:
-    """Return the settings in an address from `picture_address`. Raises Http404."""
+    """Return the settings contained in a URL from `picture_address`. Raises Http404."""
     names = ("kind", "method", "detail", "total", "ledger", "people")
     try:
         values = json.loads(urlsafe_base64_decode(text[:2000]))

@@ -51,14 +51,14 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 
 
 def caution(request: HttpRequest, dataset: Dataset) -> None:
-    """Show a message if the budget is unusual."""
+    """Show a warning if the dataset's budget is unusual."""
     dataset.ledger.refresh_from_db()
     for sentence in map(say, cautions_on(dataset.ledger.total)):
         messages.warning(request, sentence)
 
 
 def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
-    """Declare the dataset, or show the service's error on the form."""
+    """Declare and return the dataset, or show the service's error on the form and return None."""
     values = form.cleaned_data
     try:
         return dataset_create(
@@ -149,7 +149,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """Return the land within a bounding box, for the map to choose a study area on."""
+    """Return the land within a bounding box, for the map on which a study area is chosen."""
     try:
         sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
@@ -208,7 +208,7 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
 def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
     """Send the ledger as a file.
 
-    Only users who may see private facts get the ledger, because it lists drafts.
+    Only users who may see private facts can download it, because the ledger lists drafts.
     """
     the_dataset = dataset_for(request, slug, "see_private")
     answer = HttpResponse(content_type="text/csv; charset=utf-8")

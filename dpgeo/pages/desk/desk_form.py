@@ -1,4 +1,4 @@
-"""Base class of the desk's forms, which show a service's errors at their fields."""
+"""Base class of the desk's forms, which shows errors from services next to the fields."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dpgeo.pages.rendering import say
 
 
 class DeskRenderer(DjangoTemplates):
-    """Renders a field as label, control, explanation and errors."""
+    """Renders a form field as label, control, help text and errors."""
 
     field_template_name = "desk/field.html"
 
 
 class DeskForm(forms.Form):
-    """A form that shows errors beside their fields, including errors of services."""
+    """A form that shows errors next to their fields, including errors raised by services."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False
 
     def add_refusal(self, refusal: DpgeoError) -> None:
-        """Show a service's error at the field that the error names, or else above the form."""
+        """Show a service's error at the field that it names, or above the form."""
         name = self.field_of(refusal.field)
         message = say(refusal)
         self.add_error(name if name in self.fields else None, message)

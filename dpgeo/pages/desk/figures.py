@@ -18,12 +18,12 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
-"""Largest number of future releases in a bar; with more, the dashes could not be told apart."""
+"""Largest number of future releases in a bar; the dashes of more could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ledger drawn as a bar, with widths in per cent of the total and exact epsilons."""
+    """A ledger drawn as a bar: widths in per cent of the total, and the exact epsilons."""
 
     total: Fraction
     left: Fraction
@@ -36,7 +36,7 @@ class Budget:
 
     @property
     def more_words(self) -> str:
-        """Return in words how many more releases like the last one fit."""
+        """Return a phrase that says how many more releases like the last one fit."""
         if not self.total:
             return gettext("no budget yet")
         if self.more is None:
@@ -51,14 +51,14 @@ class Budget:
 
     @property
     def short(self) -> bool:
-        """Whether not even one more release like the last one fits."""
+        """Whether there is too little left for another release like the last one."""
         return self.more == 0
 
 
 def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
-    """Return the budget bar of a dataset's ledger, by default its ledger for counts.
+    """Return the bar for a dataset's budget, by default for its ledger for counts.
 
-    For a shared ledger, the bar shows the spending of all its datasets, while the number of further
+    For a shared ledger, the bar shows the spending of all its datasets. The number of further
     releases that fit is computed from the last release of `dataset`.
     """
     ledger = ledger or dataset.ledger
@@ -85,7 +85,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
 
 
 def net_by_job(ledger: Ledger) -> dict[object, int]:
-    """Return each job's net spending in units, oldest first, without refunded jobs."""
+    """Return the net amount, in units, that each job spent, oldest first; skip refunded jobs."""
     entries = ledger.entries.order_by("id").values_list("job", "units")
     net: dict[object, int] = {}
     for job, units in entries:
@@ -103,14 +103,14 @@ class Outline:
 
     @property
     def view_box(self) -> str:
-        """Return the SVG view box, with room for the frame."""
+        """Return the SVG view box, with space for a frame around the outline."""
         return f"-6 -6 {self.width + 12:.1f} {self.height + 12:.1f}"
 
 
 OUTLINE_WIDTH = 360.0
 OUTLINE_HEIGHT = 300.0
 FINEST_MESH = 1.5
-"""Smallest visible cell, in units of the drawing; smaller cells merge to black."""
+"""Smallest visible cell, in units of the drawing; smaller cells would blur into solid black."""
 
 
 def outline_of(area: StudyArea) -> Outline:
@@ -133,7 +133,7 @@ def outline_of(area: StudyArea) -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A grid over an outline: its cells' side and its corner, in the outline's units."""
+    """A grid drawn over an outline: cell size and top left corner, in the outline's units."""
 
     cell: float
     left: float
@@ -147,7 +147,7 @@ class Mesh:
 
 
 def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
-    """Return the grid over an outline whose cells measure `ground_metres` on the ground."""
+    """Return the grid over an outline, with cells of `ground_metres` on the ground."""
     west, _, east, _ = area.mercator_bounds
     scale = outline.width / (east - west)
     _, low, _, high = area.bounds
@@ -163,7 +163,7 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Circles:
-    """Circles around a place inside the area, which show how far a point there may be moved.
+    """Circles around a place inside the area that show how far a point there may be moved.
 
     Centre and radii are in the outline's units.
     """
@@ -191,7 +191,7 @@ def circles_of(
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Chart of the expected error by contribution bound, CHART_WIDTH by CHART_HEIGHT units.
+    """Chart of the expected error by contribution bound, of size CHART_WIDTH x CHART_HEIGHT.
 
     `best` and `chosen` are positions (x, y); `chosen` is None if it lies outside the chart.
     """
@@ -208,7 +208,7 @@ CHART_HEIGHT = 96.0
 
 
 def chart_of(advice: Advice, bound: int) -> Chart:
-    """Draw the expected errors for different bounds, on an axis from 0 to the largest one shown."""
+    """Draw the expected error for each bound, on an axis from 0 to the largest error shown."""
     most, last = max(advice.errors), advice.bounds[-1]
 
     def place(at: int, error: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Forms of the desk, which parse input and show errors; services decide."""
+"""Forms of the desk. They parse input and show errors; the services validate and decide."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from dpgeo.phrases import phrase_of
 
 
 def source_address_field() -> forms.CharField:
-    """Return the field for the address of a public source."""
+    """Return a form field for the address of a public source."""
     return forms.CharField(
         required=False,
         label=_("Address of the source"),
@@ -45,7 +45,7 @@ def source_address_field() -> forms.CharField:
 
 
 def source_date_field() -> forms.CharField:
-    """Return the field for the date of a public source."""
+    """Return a form field for the date of a public source."""
     return forms.CharField(
         required=False,
         label=_("Date of the source"),
@@ -55,7 +55,7 @@ def source_date_field() -> forms.CharField:
 
 
 def licence_choices() -> list[tuple[str, str]]:
-    """Return the usual licences of open data."""
+    """Return the common open data licences, as (value, label)."""
     return [
         ("CC BY 4.0", gettext("CC BY 4.0: anyone may use it and must name you")),
         ("CC0 1.0", gettext("CC0 1.0: anyone may use it, no conditions")),
@@ -66,14 +66,14 @@ def licence_choices() -> list[tuple[str, str]]:
 
 
 FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
-"""Fields by which portals find and describe a dataset."""
+"""Fields that help portals find and describe a dataset."""
 
 DEFAULT_RADIUS = 200
-"""Default radius, in metres, for which a level is stated."""
+"""Default radius of a level, in metres."""
 
 
 class DatasetForm(AreaForm):
-    """The form for the public declaration of a dataset and its total privacy budget."""
+    """The form that declares a dataset's public facts and its total privacy budget."""
 
     title = forms.CharField(
         max_length=200,
@@ -264,7 +264,7 @@ class DatasetForm(AreaForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove the fields that can no longer be changed, or that this user may not change."""
+        """Remove fields that can no longer be changed, and fields that this user may not change."""
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields
@@ -274,9 +274,9 @@ class DatasetForm(AreaForm):
             self.fields.pop(name, None)
 
     def field_of(self, name: str) -> str:
-        """Return the form field for a service's input, which can consist of several fields.
+        """Return the form field for a service's input, which may be split into several fields.
 
-        For the points budget and the study area, the first of their fields is returned.
+        For the points budget and the study area, this is the first of their fields.
         """
         if name == "points_budget":
             return "points_level"
@@ -284,7 +284,7 @@ class DatasetForm(AreaForm):
 
     @property
     def named_place(self) -> dict[str, str] | None:
-        """The named place that replaces the study area; None if no part of it is given."""
+        """The named place that replaces the study area; None if all of its fields are empty."""
         parts = {
             name.removeprefix("place_"): self.cleaned_data.get(name, "")
             for name in self.place_fields
@@ -301,7 +301,7 @@ class DatasetForm(AreaForm):
         return name
 
     def clean_public_attributes(self) -> list[dict[str, Any]]:
-        """Parse the columns and their values, one column a line."""
+        """Parse the columns and their values, one column per line."""
         lines = filter(None, map(str.strip, self.cleaned_data["public_attributes"].splitlines()))
         try:
             return [read_attribute(line) for line in lines]
@@ -313,7 +313,7 @@ class DatasetForm(AreaForm):
         return read_measures(self.cleaned_data["measures"])
 
     def clean_budget(self) -> Fraction | None:
-        """Parse an epsilon; the field may be left empty."""
+        """Parse the total epsilon; None if the field is empty."""
         text = self.cleaned_data["budget"].strip()
         if not text:
             return None
@@ -323,7 +323,10 @@ class DatasetForm(AreaForm):
             raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
-        """Parse the study area and require exactly one budget."""
+        """Parse the study area and the points budget, and check the total budget.
+
+        A new dataset needs either a total budget of its own or another dataset's budget to share.
+        """
         values = super().clean() or {}
         if "points_level" in self.fields:
             self._read_points(values)
@@ -355,7 +358,7 @@ class DatasetForm(AreaForm):
 
 
 def budget_help() -> str:
-    """Return the help text on total budgets, with how well people can be guessed under each."""
+    """Return the help text on total budgets, with how well people can be guessed at each one."""
     sentence = gettext(
         "All maps together may spend this much, ever. Someone who knows everyone else in the data, "
         "but not whether a person is in them, can guess right {half} at 0.5, {one} at 1, {two} at "

@@ -31,21 +31,21 @@ PAGE_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One dataset in the desk's list: its budget, its newest upload and the next step."""
+    """An entry in the desk's list of datasets: the dataset, its budget and one of its uploads."""
 
     dataset: Dataset
     budget: Budget
     points: Ledger | None
-    """The ledger for points, if one was declared."""
+    """The ledger for points, if there is one."""
     releases: int
     shown: Release | None
-    """The newest release that can be drawn as a map."""
+    """The newest release that can be shown as a map."""
     upload: Upload | None
     sees_counts: bool
 
     @property
     def ready(self) -> bool:
-        """Whether a release can be requested."""
+        """Whether a release of the dataset can be requested."""
         return self.upload is not None and self.upload.state == UploadState.READY
 
 
@@ -67,19 +67,19 @@ def line_of(user: User, dataset: Dataset) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A release or an upload with an unfinished job, and its progress."""
+    """A release or an upload with its job's progress."""
 
     subject: Release | Upload
     progress: Progress
 
 
 def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
-    """Return unfinished uploads and releases, with the progress that the user may see."""
+    """Return the given releases and uploads that have a job, with the progress the user may see."""
     return [Work(subject, progress_of(user, subject.job)) for subject in subjects if subject.job]
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """Return, of all datasets' newest uploads, those that could not be read."""
+    """Return each dataset's newest upload if it could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 
@@ -113,7 +113,7 @@ def desk(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def ledger(request: HttpRequest) -> HttpResponse:
-    """List every entry of the ledgers that the user's datasets draw on."""
+    """List all entries of the ledgers of the datasets that the user may see."""
     datasets = datasets_visible_to(person(request))
     entries = entries_of_datasets(datasets)
     pages = Paginator(entries.select_related("ledger").order_by("-at", "-id"), PAGE_ENTRIES)

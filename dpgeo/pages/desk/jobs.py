@@ -35,7 +35,7 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""First words of each step of a task, in order."""
+"""The words that each step's progress message starts with, by task and in order."""
 
 OTHER_STEPS = (
     _("Moving points"),
@@ -43,12 +43,12 @@ OTHER_STEPS = (
     _("Publishing"),
     _("Waiting for free space"),
 )
-"""Further steps, not drawn as parts of the progress bar; listed to be translated."""
+"""Other progress messages, listed here only so that they are translated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job's progress as text and per cent. It can contain row counts, which are private."""
+    """A job's progress in words and per cent. It can contain row counts, which are private."""
 
     id: uuid.UUID
     state: str
@@ -75,7 +75,7 @@ class Progress:
 def progress_of(user: User, job: Job) -> Progress:
     """Return the progress of a job, as far as the user may see it.
 
-    Without the right to see private facts it says only whether the job waits, runs or is done.
+    Users without the right to see private facts learn only whether the job waits, runs or is done.
     """
     dataset = dataset_of_job(job)
     sees_private = may(user, dataset, "see_private")
@@ -99,12 +99,12 @@ def progress_of(user: User, job: Job) -> Progress:
 
 
 def so_far(done: int, total: int) -> str:
-    """Format how much is done: "3 of 7"."""
+    """Return the progress as a phrase such as "3 of 7"."""
     return gettext("{done} of {total}").format(done=figure(done), total=figure(total))
 
 
 def segments_of(job: Job, percent: int) -> list[int]:
-    """Return how much of each of the job's steps is done, in per cent."""
+    """Return how much of each step of a job is done, in per cent."""
     steps = STEPS.get(job.task, ("",))
     places = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
     at = places[0] if places and job.state == JobState.RUNNING else -1
@@ -112,7 +112,7 @@ def segments_of(job: Job, percent: int) -> list[int]:
 
 
 def job_context(user: User, job: Job) -> dict[str, Any]:
-    """Return the template context of a page with a job."""
+    """Return the template context for a page that shows a job."""
     return {"job": job, "progress": progress_of(user, job)}
 
 
@@ -120,7 +120,7 @@ def job_context(user: User, job: Job) -> dict[str, Any]:
 @require_safe
 @never_cache
 def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
-    """Return a job's progress as JSON, to members of the dataset's organisation."""
+    """Return a job's progress as JSON; only for users who may view its dataset."""
     the_job = get_object_or_404(Job, id=job_id)
     need(person(request), dataset_of_job(the_job), "view")
     return JsonResponse(progress_of(person(request), the_job).to_json())

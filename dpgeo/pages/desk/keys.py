@@ -1,4 +1,4 @@
-"""Page on which members list, create and revoke API keys."""
+"""Page for listing, creating and revoking API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of maps in plain words: what each shows, its methods, and what it lacks."""
+"""Kinds of maps in plain words: what each shows, its methods, and what it requires."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpgeo.pages.desk.path import steps
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a dataset lacks for a kind of map, in words, with a link to the page that helps."""
+    """What a dataset lacks for a kind of map, in words, with a link to the page that fixes it."""
 
     words: str
     address: str = ""
@@ -36,7 +36,7 @@ class Missing:
 class MapKind:
     """A kind of map that an owner can choose.
 
-    `methods` are keys of mechanisms, with the recommended one first. A map's title is made from
+    `methods` are keys of mechanisms, with the recommended one first. A map's title is built from
     `headline` and the name of the place.
     """
 
@@ -49,7 +49,7 @@ class MapKind:
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
-    """Return how to declare districts, or None if the dataset has some."""
+    """Return what to tell the owner if the dataset has no districts; None if it has some."""
     if dataset.layers.filter(kind=LayerKind.ZONES).exists():
         return None
     return Missing(
@@ -60,7 +60,7 @@ def lacks_zones(dataset: Dataset) -> Missing | None:
 
 
 def lacks_times(dataset: Dataset) -> Missing | None:
-    """Return how to choose a time column, or None if one is chosen."""
+    """Return what to tell the owner if no time column is chosen; None if one is."""
     if (dataset.columns or {}).get("time"):
         return None
     upload = dataset.uploads.first()
@@ -90,7 +90,7 @@ def lacks_measures(dataset: Dataset) -> Missing | None:
 
 
 def lacks_points(dataset: Dataset) -> Missing | None:
-    """Return how to declare a budget for points, or None if there is one."""
+    """Return what to tell the owner if there is no budget for points; None if there is one."""
     if points_ledger(dataset.ledger) is not None:
         return None
     if dataset.ledger.promised_at:
@@ -174,7 +174,7 @@ BY_KEY = {kind.key: kind for kind in (*MAP_KINDS, *MORE_KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A kind as it is offered for a dataset."""
+    """A kind of map as offered for a dataset, with what the dataset lacks for it."""
 
     kind: MapKind
     missing: Missing | None
@@ -182,12 +182,12 @@ class Choice:
 
 
 def choices(dataset: Dataset, kinds: tuple[MapKind, ...], chosen: str) -> list[Choice]:
-    """Return the kinds of maps to offer for a dataset, with what each kind lacks."""
+    """Return the given kinds as choices for a dataset, with what the dataset lacks for each."""
     return [Choice(kind, kind.missing(dataset), kind.key == chosen) for kind in kinds]
 
 
 def methods_by_kind() -> list[tuple[str, list[Any]]]:
-    """Return all methods, grouped by the kind of map that they make."""
+    """Return all mechanisms, grouped by the kind of map that they make."""
     groups = (
         (kind.plural, [each for each in MECHANISMS.values() if each.kind is kind])
         for kind in KINDS.values()

@@ -1,4 +1,4 @@
-"""Page on which a dataset's public layers are added and unused ones removed."""
+"""Page for adding a dataset's public layers and removing unused ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SUFFIXES = ".zip,.gpkg,.fgb,.parquet,.geoparquet,.geojson,.json,.csv"
 
 
 class LayerForm(DeskForm):
-    """The form for a layer and the columns that hold a feature's key and name."""
+    """The form for a layer: its source, and the columns with each feature's key and name."""
 
     name = forms.CharField(
         max_length=60,
@@ -133,7 +133,7 @@ class LayerForm(DeskForm):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Combine the parts of the source into one value, None if all of them are empty."""
+        """Combine the fields of the source into one value, or None if all of them are empty."""
         values = super().clean() or {}
         parts = {name: values.pop(f"source_{name}", "") for name in PARTS}
         return {**values, "public_source": parts if any(parts.values()) else None}
@@ -146,7 +146,7 @@ class LayerForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def layers(request: HttpRequest, slug: str) -> HttpResponse:
-    """List the layers, with the form for another."""
+    """List the layers, with a form to add another."""
     dataset = dataset_for(request, slug)
     declares = may(person(request), dataset, "declare")
     form = LayerForm(request.POST, request.FILES) if request.method == "POST" else LayerForm()
@@ -167,7 +167,7 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
-    """Add the layer; show a service's error on the form. Return whether it was added."""
+    """Add the layer and return True, or show the service's error on the form and return False."""
     try:
         layer = layer_declare(dataset=dataset, created_by=person(request), **form.cleaned_data)
     except DpgeoError as refusal:
@@ -178,7 +178,7 @@ def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
 
 
 def declared_words(layer: PublicLayer) -> str:
-    """Return the message that a layer was declared."""
+    """Return the message that confirms a new layer."""
     message = ngettext(
         "Declared: {title}, {number} feature.",
         "Declared: {title}, {number} features.",
@@ -190,7 +190,7 @@ def declared_words(layer: PublicLayer) -> str:
 @login_required
 @require_POST
 def layer_ready(request: HttpRequest, slug: str) -> HttpResponse:
-    """Add a ready-made layer: areas or stations of the ground, or cells of a public grid."""
+    """Add a ready-made layer: areas or places of the base map, or cells of a public grid."""
     dataset = dataset_for(request, slug, "declare")
     try:
         facts = ready_layer(dataset.area, request.POST.get("ready", ""))
@@ -206,7 +206,7 @@ def layer_ready(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def credit(dataset: Dataset, source: str) -> None:
-    """Add OpenStreetMap's credit to the dataset's maps if its boundaries come from there."""
+    """Add OpenStreetMap's credit to the dataset's attribution if `source` is OpenStreetMap."""
     if "OpenStreetMap" in source and "OpenStreetMap" not in dataset.attribution:
         words = "; ".join(filter(None, [dataset.attribution, OPEN_STREET_MAP_CREDIT]))
         dataset_update(dataset=dataset, changes={"attribution": words})

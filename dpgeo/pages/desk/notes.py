@@ -1,4 +1,4 @@
-"""The form for the notes that a publisher writes on the map of a draft."""
+"""The form for the notes that a publisher adds to the map of a draft."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpgeo.releases.states import ReleaseState
 
 
 class NoteForm(DeskForm):
-    """One note: its text, and its position, which pressing on the map fills in."""
+    """One note: its text and its position, which is filled in by a click on the map."""
 
     text = forms.CharField(
         required=False,
@@ -59,7 +59,7 @@ class NoteForm(DeskForm):
 
 
 def note_forms(request: HttpRequest, release: Release) -> list[NoteForm]:
-    """Return a form for each note that the release has or may get."""
+    """Return the forms for all notes that the release can have, filled with its existing notes."""
     initial = [*release.notes, *[{}] * MOST_NOTES][:MOST_NOTES]
     sent = request.POST if request.method == "POST" else None
     return [
@@ -69,6 +69,6 @@ def note_forms(request: HttpRequest, release: Release) -> list[NoteForm]:
 
 
 def may_annotate(request: HttpRequest, release: Release) -> bool:
-    """Whether the user may write notes: on a draft that is drawn, so that they can look first."""
+    """Whether the user may write notes: only on a finished draft, so that the map can be seen."""
     drawn = release.state == ReleaseState.DRAFT and release.job.state == JobState.DONE
     return drawn and may(person(request), release.dataset, "request")

@@ -1,6 +1,7 @@
-"""Number fields that accept only plainly written numbers.
+"""Number fields that accept only plain decimal digits.
 
-They refuse texts such as "1_0", or the digits of other scripts, which Python reads as numbers.
+Python would also read texts such as "1_0", or the digits of other scripts, as numbers. These fields
+reject them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dpgeo.core.number_text import number_text
 
 
 class _Plain:
-    """Mixin that refuses texts that Python reads as a number but that are not plain digits."""
+    """Mixin that rejects texts that Python would read as a number but that are not plain digits."""
 
     def to_python(self, value: Any) -> Any:
         """Return the number, or None for an empty field. Raises ValidationError."""
@@ -31,4 +32,4 @@ class WholeField(_Plain, forms.IntegerField):
 
 
 class RealField(_Plain, forms.FloatField):
-    """Form field for a finite number."""
+    """Form field for a decimal number."""

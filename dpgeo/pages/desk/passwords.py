@@ -1,4 +1,4 @@
-"""Password reset with a limited number of requests an hour."""
+"""Password reset with a limited number of requests per hour."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3
-"""Largest number of e-mails to one mailbox within an hour.
+"""Largest number of e-mails to one mailbox per hour.
 
-Further e-mails are not sent, and the page does not say so, since it must not reveal whether there
-is an account.
+Further e-mails are silently dropped, because the page must not reveal whether an account exists.
 """
 
 TOO_MANY_REQUESTS = 429
 
 
 class AskForPassword(PasswordResetView):
-    """Django's page, with limits on requests by the sender's address and by the mailbox.
+    """Django's password reset page, with limits per client address and per mailbox.
 
     The page exists only if the site can send mail.
     """
@@ -39,7 +38,7 @@ class AskForPassword(PasswordResetView):
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """Answer 429 with Retry-After if the sender's address is over its limit."""
+        """Answer 429 with Retry-After if the client's address is over its limit."""
         sender = f"password from {address_of(request)}"
         wait = count(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
         if wait is None:
@@ -58,7 +57,9 @@ class AskForPassword(PasswordResetView):
         return answer  # type: ignore[return-value]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Send the e-mail unless its mailbox is over the limit; the response does not differ."""
+        """Send the e-mail unless the mailbox is over its limit; the response is the same either
+        way.
+        """
         mailbox = f"password for {form.cleaned_data['email'].casefold()}"
         limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
         if count(mailbox, limit, window=HOUR) is not None:

@@ -1,4 +1,4 @@
-"""The six steps that lead an owner from a place and a file to a published map."""
+"""The six steps from choosing a place and a file to publishing a map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step in the row of steps above a page."""
+    """One step in the progress bar above a page."""
 
     number: int
     label: str
@@ -28,7 +28,7 @@ class Step:
 
 
 def steps(at: int) -> list[Step]:
-    """Return all steps as they are shown while the step number `at`, counted from 1, is open."""
+    """Return all steps, with step number `at` (counted from 1) as the current one."""
     return [
         Step(number, gettext(label), number < at, number == at)
         for number, label in enumerate(STEPS, 1)

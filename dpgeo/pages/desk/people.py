@@ -1,4 +1,4 @@
-"""Page on the same people in several datasets, with warnings and answers.
+"""Page about datasets that contain the same people, with warnings and answers.
 
 Administrators can also merge the datasets' budgets here.
 """
@@ -28,7 +28,7 @@ from dpgeo.pages.rendering import say
 
 
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
-    """Return the ledgers that record draws of unknown datasets and that a user may merge."""
+    """Return the ledgers of recovered draws from unknown datasets that the user may merge."""
     unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
     unknown = unknown.exclude(recovers="").select_related("geo")
     if user.is_superuser:
@@ -38,7 +38,7 @@ def recovery_ledgers(user: User) -> QuerySet[Ledger]:
 
 
 def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
-    """Return the ledgers that a user may merge into a dataset's."""
+    """Return the ledgers that the user may merge into this dataset's ledger."""
     if not may_administer(user, dataset.organisation):
         return Ledger.objects.none()
     others = Q(datasets__in=others_of(dataset)) | Q(pk__in=recovery_ledgers(user))

@@ -1,7 +1,7 @@
-"""Search for named places, for the forms that set study areas and their scripts.
+"""Search for named places, used by the study area forms and their scripts.
 
-Places from the ground that was added to this site come first, with their boundaries. The countries
-and cities that every site has follow.
+Places from this site's base map come first, with their boundaries. They are followed by the
+countries and cities that every site has.
 """
 
 from __future__ import annotations
@@ -40,19 +40,22 @@ OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
 
 class SitePlaces:
-    """Search for places with a boundary in this site's ground, and then for those of the world."""
+    """Search for places with a boundary in this site's base map, then in the world list."""
 
     def __init__(self, folder: Path, world: PlaceSearch) -> None:
         self._folder = folder
         self._world = world
 
     def suggest(self, text: str, most: int) -> list[str]:
-        """Return at most `most` full names of places that match a text, the best first."""
+        """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         return list(dict.fromkeys([*own, *self._world.suggest(text, most)]))[:most]
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with a name, or the only place that it can mean; else None."""
+        """Return the place with this full or short name, or None if no place matches.
+
+        Places in this site's base map come first. In the world list, the match must be unambiguous.
+        """
         wanted, found = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):
             for place, region in found:
@@ -89,7 +92,10 @@ class SitePlaces:
 
 
 def ground_source(region: Region, file: Path) -> Source:
-    """Return the source of a region's names and boundaries, with the best known date."""
+    """Return the source of a region's names and boundaries.
+
+    Its date is that of the region or, if unknown, the modification date of the file.
+    """
     if region.date:
         return Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=region.date)
     day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
@@ -97,7 +103,7 @@ def ground_source(region: Region, file: Path) -> Source:
 
 
 def full_name(place: names.Found) -> str:
-    """Return a place's name and what the place lies in, such as "Vaduz, Liechtenstein"."""
+    """Return a place's name and the place that contains it, such as "Vaduz, Liechtenstein"."""
     return f"{place.name}, {place.within}" if place.within else place.name
 
 
@@ -116,7 +122,7 @@ def place_search() -> PlaceSearch:
 
 
 def box_of(name: str) -> Bounds | None:
-    """Return the sides of the place that a name most likely means, None for an unknown name."""
+    """Return the bounds of the place that best matches a name, or None for an unknown name."""
     folder = Path(settings.GROUND_DIR)
     matches = [
         place
@@ -130,7 +136,7 @@ def box_of(name: str) -> Bounds | None:
 @login_required
 @require_safe
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """Return the full names of places that match a text."""
+    """Return as JSON the full names of places that match a text."""
     found = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
     return JsonResponse({"places": found})
 
@@ -139,7 +145,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def place(request: HttpRequest) -> HttpResponse:
-    """Return a place's outline and a text that says what the place is."""
+    """Return a place's name, outline and kind as JSON, or 404 for an unknown name."""
     match = place_search().find(request.GET.get("name", "")[:200])
     if match is None:
         return HttpResponseNotFound()

@@ -1,4 +1,4 @@
-"""Last step of making a map: its title, its cost, and the button to publish it."""
+"""Last step of making a map: its title, its cost, and the button that publishes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dpgeo.releases.services import release_request
 
 
 class PublishForm(DeskForm):
-    """The form for the public texts of a map; all have defaults."""
+    """The form for the public texts of a map, all of which have defaults."""
 
     title = forms.CharField(
         max_length=200,
@@ -56,7 +56,7 @@ class PublishForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def publish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what will be spent and published; on the button, spend it and queue the job."""
+    """Show what will be spent and published; when submitted, spend it and queue the job."""
     dataset = dataset_for(request, slug, "request")
     settings = MapSettings(dataset, request.GET)
     at_cost = f"{reverse('desk-cost', args=[slug])}?{settings.query()}"
@@ -91,7 +91,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
-    """Return the texts with which the form begins."""
+    """Return the initial texts of the form."""
     return {
         "title": gettext(settings.kind.headline).format(place=dataset.title),
         "description": dataset.description,
@@ -100,7 +100,7 @@ def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
 
 
 def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Release | None:
-    """Set the lifetime total for a first map and request the release, either both or neither.
+    """Set the lifetime total for a first map and request the release, in one transaction.
 
     If the same page is sent twice, the same release is returned.
     """
@@ -141,7 +141,10 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 
 
 def shown(settings: MapSettings) -> list[str]:
-    """Return the amounts that the page shows; pressing its button agrees to these amounts only."""
+    """Return the total, the ledger and the amount to spend as shown on the page.
+
+    The signed token contains them, so that only the amounts that the user has seen are spent.
+    """
     amount = next(card.amount for card in settings.cards() if card.chosen)
     return [amount, str(settings.total), str(settings.dataset.ledger_id)]
 

@@ -1,4 +1,4 @@
-"""Quotes on the desk: cost and expected noise before anything is spent."""
+"""Quotes on the desk: cost and expected noise before any budget is spent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The quoted map at another epsilon; the noise is inversely proportional to epsilon."""
+    """The quoted map at a different epsilon; the noise is inversely proportional to epsilon."""
 
     epsilon: Fraction
     margin: int
@@ -35,7 +35,7 @@ class Alternative:
 
 
 def quote_for(form: ReleaseForm) -> Quote | None:
-    """Return the quote for a form's request, or None with the errors shown on the form."""
+    """Return the quote for a form's request, or None after showing the errors on the form."""
     if not form.is_valid():
         return None
     try:
@@ -47,7 +47,7 @@ def quote_for(form: ReleaseForm) -> Quote | None:
 
 
 def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
-    """Return the template context of `desk/quote.html` for a form, which may be incomplete."""
+    """Return the template context of `desk/quote.html` for a form that may be incomplete."""
     data = {name: form[name].value() for name in form.fields}
     trial = ReleaseForm(data, dataset=dataset, publishes=False)
     trial.fields["title"].required = False
@@ -70,14 +70,14 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
 
 
 def points_of(dataset: Dataset, mechanism: object) -> Ledger | None:
-    """Return the ledger for points if the chosen mechanism is paid from it."""
+    """Return the ledger for points if the chosen mechanism is charged to it, else None."""
     chosen = MECHANISMS.get(str(mechanism))
     moves = chosen is not None and chosen.notion is Notion.GEO_IND
     return points_ledger(dataset.ledger) if moves else None
 
 
 def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
-    """Return (label, message) of every error, in the order of the fields."""
+    """Return a (label, message) pair for every error, in the order of the fields."""
     return [
         (str(form[name].label) if name in form.fields else "", str(message))
         for name, messages in form.errors.items()
@@ -86,7 +86,7 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 
 def alternatives(quote: Quote) -> list[Alternative]:
-    """Return the quoted map at half, once and twice its epsilon, as far as affordable."""
+    """Return the quoted map at half, the same and twice its epsilon, if affordable."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace) or quote.forecast.records:
@@ -102,7 +102,7 @@ def alternatives(quote: Quote) -> list[Alternative]:
 
 
 def like(release: Release) -> dict[str, Any]:
-    """Return form values that request the same release again."""
+    """Return form values that request a release with the same settings."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
         "bound": release.bound,
@@ -116,9 +116,9 @@ def like(release: Release) -> dict[str, Any]:
 
 
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return submitted values as initial values, so that no errors are shown.
+    """Return the submitted values as initial values, so that the form shows no errors.
 
-    Boxes that were left unticked are absent from a submission; they become False here.
+    Browsers do not send unticked boxes, so missing boxes become False.
     """
     values = {name: data[name] for name in form.fields if name in data}
     boxes = [name for name, field in form.fields.items() if isinstance(field, BooleanField)]

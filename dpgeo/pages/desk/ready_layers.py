@@ -1,7 +1,7 @@
-"""Ready-made layers: areas and stations of this site's ground, and public grids.
+"""Ready-made layers: areas and stations from this site's base map, and public grids.
 
-These layers need no file. Which of them are offered depends only on the study area and the ground,
-both of which are public.
+These layers need no file. Which ones are offered depends only on the study area and the basemap
+data, both of which are public.
 """
 
 from __future__ import annotations
@@ -39,18 +39,21 @@ AREAS = {
     "district": _("Districts"),
     "park": _("Parks"),
 }
-"""Kinds of areas of the ground that can be zones."""
+"""Kinds of areas in the base map that can become zones."""
 
 POINTS = {
     "stations": (_("Stations"), ("station", "halt", "tram_stop")),
     "towns": (_("Towns and villages"), ("capital", "city", "town", "village")),
 }
-"""Kinds of points of the ground that can be places."""
+"""Kinds of points in the base map that can become places."""
 
 FEWEST = 2
 
 LEAST_INSIDE = 0.001
-"""Smallest share of an area that must lie in the study area; less is only a neighbour's edge."""
+"""Smallest share of an area that must lie in the study area.
+
+Anything less is only the edge of a neighbouring area.
+"""
 
 INSPIRE = Source(
     name="INSPIRE geographical grid, ETRS89-LAEA (EPSG:3035)",
@@ -64,7 +67,7 @@ H3 = Source(name="H3 hexagons", url="https://www.uber.com/blog/h3/", date="2018-
 
 
 def offered(area: StudyArea) -> list[tuple[str, str]]:
-    """Return (value, name) for each layer that fits a study area."""
+    """Return a (value, name) pair for each ready-made layer that fits a study area."""
     named = []
     for region in _named(area):
         counts = names.kinds_within(_file(region), area.bounds)
@@ -80,7 +83,10 @@ def offered(area: StudyArea) -> list[tuple[str, str]]:
 
 
 def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
-    """Return the arguments of `layer_declare` for a layer that was offered. Raises InvalidInput."""
+    """Return the arguments of `layer_declare` for a layer that is offered.
+
+    Raises InvalidInput for any other value.
+    """
     if value not in {offer for offer, _words in offered(area)}:
         raise InvalidInput("Choose one of the layers that are offered.", field="ready")
     what, region_name, which = value.split(":")
@@ -132,7 +138,7 @@ def _points(region: Region, area: StudyArea, kinds: tuple[str, ...]) -> dict[str
 
 
 def _collection(rows: list[tuple[str, str, shapely.Geometry]]) -> dict[str, Any]:
-    """Return GeoJSON; equally named places are told apart by their location or by numbers."""
+    """Return GeoJSON; places with equal names get their location or a number as a suffix."""
     seen: Counter[str] = Counter()
     features = []
     for name, within, shape in rows:

@@ -1,6 +1,6 @@
-"""Simulated map that shows the expected noise before anything is paid.
+"""Simulated map that shows the expected noise before any budget is spent.
 
-The browser draws it. Its counts are invented, or are those of the dataset's last public map. The
+The browser draws it. Its counts are invented, or come from the dataset's last public map. The
 private table is not read.
 """
 
@@ -27,15 +27,15 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 MOST_ACROSS = 1024
-"""Most cells along a side; with more, the browser would be too slow while the user types."""
+"""Largest number of cells along a side; more would be too slow to redraw as the user types."""
 
 INVENTED_PEOPLE = 100_000
-"""Number of invented people if the publisher has not entered a guess."""
+"""Number of invented people if the publisher has not entered an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the browser draws: a grid, and counts to which the browser adds each cell's noise."""
+    """A simulated map: a grid, and the noise that the browser adds to each cell's count."""
 
     quote: Quote
     grid: Grid
@@ -45,12 +45,12 @@ class Rehearsal:
 
     @property
     def people(self) -> int:
-        """Return the number of invented people, who are used if there is no public map."""
+        """Return the number of invented people, used if there is no public map."""
         return self.quote.guess.people if self.quote.guess else INVENTED_PEOPLE
 
     @property
     def document(self) -> str:
-        """Return the JSON for the page's script."""
+        """Return what the browser needs to draw the simulated map, as JSON."""
         facts = {
             "grid": self.grid.to_json(),
             "rate": float(self.noise.rate),
@@ -63,7 +63,10 @@ class Rehearsal:
 
 
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
-    """Return a quote's rehearsal; None if its map has no cells or too small ones."""
+    """Return the simulated map for a quote, or None if it cannot be shown.
+
+    It needs a map of at most MOST_ACROSS cells along a side, with discrete Laplace noise.
+    """
     noise = quote.forecast.noise
     if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):
         return None
@@ -74,12 +77,12 @@ def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
 
 
 def cells_across(area: StudyArea, ground_metres: float) -> int:
-    """Return the number of cells along the longer side, at least one."""
+    """Return the number of cells along the longer side of the area, at least 1."""
     return max(1, mesh_of(area, outline_of(area), ground_metres).across)
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """Return the newest published map of cells that counts the same thing as the quote."""
+    """Return the newest published map of cells with the same counting as the quote, or None."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
@@ -91,7 +94,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 @require_safe
 @gzip_page
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
-    """Return the basemap of a dataset with the keys basemap, area and bounds."""
+    """Return a dataset's basemap as JSON with the keys basemap, area and bounds."""
     area = dataset_for(request, slug).area
     answer = JsonResponse(
         {"basemap": basemap(area), "area": area.to_geojson(), "bounds": area.bounds}

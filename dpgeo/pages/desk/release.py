@@ -1,4 +1,4 @@
-"""Desk page for one release, with its progress, its draft and possible actions."""
+"""Desk page of a release, with its progress, its draft and the available actions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dpgeo.releases.states import ACTIONS, ReleaseState
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Return the label and value of each parameter of a release."""
+    """Return the label and the value of each parameter of a release."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
@@ -42,11 +42,11 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 
 
 WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
-"""Actions for which the page has its own buttons; any other action gets a plain one."""
+"""Actions that have their own buttons on the page; all others get a plain button."""
 
 
 def publishes_at(release: Release) -> datetime | None:
-    """Return when a finished draft publishes itself, or None if it does not."""
+    """Return when a finished draft will be published automatically; None if it will not be."""
     waits = release.state == ReleaseState.DRAFT and release.publish_when_done
     return release.job.end_shown_at if waits and not release.job.is_end_shown else None
 
@@ -60,7 +60,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any]:
-    """Return what the page shows of a release."""
+    """Return the template context of the page."""
     user = person(request)
     sees_private = may(user, the_release.dataset, "see_private")
     mechanism = MECHANISMS.get(the_release.mechanism)
@@ -91,7 +91,7 @@ def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any
 @login_required
 @require_POST
 def notes(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Replace the notes of a draft, or show what is wrong with them."""
+    """Replace the notes of a draft, or show the errors in them."""
     release = release_for(request, release_id, "request")
     rows = note_forms(request, release)
     valid = [row.is_valid() for row in rows]  # every row says what is wrong with it
@@ -110,7 +110,7 @@ def notes(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def standing_of(release: Release) -> str:
-    """Return a release's state in words, with the time at which that state began."""
+    """Return a sentence on a release's state, with the time at which the state began."""
     moment = localtime(getattr(release, release.rules.since))
     day_and_time = date_format(moment, gettext("j F Y, H:i"))
     return gettext(release.rules.standing).format(moment=day_and_time)

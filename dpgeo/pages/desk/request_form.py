@@ -1,4 +1,4 @@
-"""The form that requests a release, with fields from the mechanisms' parameters."""
+"""The form to request a release, with a field for each parameter of each mechanism."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class ReleaseForm(DeskForm):
             del self.fields["publish_when_done"]
 
     def _fit_to_unit(self, unit: Unit) -> None:
-        """Hide the choices that make no sense if the unit is a record."""
+        """Hide the choices that make no sense if the privacy unit is a record."""
         bound = self.fields["bound"]
         if unit is Unit.RECORD:
             bound.widget = forms.HiddenInput()
@@ -165,7 +165,7 @@ class ReleaseForm(DeskForm):
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields, ordered by the kind of map that it makes."""
+        """Return every mechanism with its fields, sorted by the kind of map that it makes."""
         chosen = self["mechanism"].value()
         kinds = list(KINDS.values())
         ways = [
@@ -181,7 +181,7 @@ class ReleaseForm(DeskForm):
         return sorted(ways, key=lambda way: kinds.index(way["mechanism"].kind))
 
     def guess(self) -> Guess | None:
-        """Return the guessed numbers; None unless all are given and possible."""
+        """Return the publisher's estimates; None unless all are entered and valid."""
         names = ("people", "records", "share")
         given: dict[str, Any] = {name: self.cleaned_data.get(f"guess_{name}") for name in names}
         if None in given.values():
@@ -200,11 +200,11 @@ class ReleaseForm(DeskForm):
         return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
 
     def clean_bounding(self) -> str:
-        """Return the contribution bounding, which is random by default."""
+        """Return the method of contribution bounding, which is random by default."""
         return self.cleaned_data["bounding"] or Bounding.RANDOM.value
 
     def clean_epsilon(self) -> Fraction | None:
-        """Parse an exact epsilon; None if the mechanism's parameters determine the cost."""
+        """Parse the epsilon exactly; None if the mechanism's parameters determine the cost."""
         mechanism = MECHANISMS.get(self.cleaned_data.get("mechanism", ""))
         if mechanism and mechanism.price:
             return None
@@ -214,7 +214,7 @@ class ReleaseForm(DeskForm):
             raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
-        """Parse the chosen mechanism's parameters, with each error at its own field."""
+        """Parse the chosen mechanism's parameters, and show each error at the parameter's field."""
         values = super().clean() or {}
         mechanism = MECHANISMS.get(values.get("mechanism", ""))
         if mechanism is None:
@@ -235,7 +235,10 @@ class ReleaseForm(DeskForm):
 def parameter_field(
     parameter: Parameter, declared: Mapping[str, LayerKind], dataset: Dataset
 ) -> forms.Field:
-    """Return the form field of a parameter; `declared` are the dataset's layers."""
+    """Return the form field for a parameter.
+
+    `declared` holds the names and kinds of the dataset's layers.
+    """
     options: dict[str, Any] = {
         "required": False,
         "initial": parameter.default,
@@ -272,7 +275,10 @@ def parameter_field(
 
 
 def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
-    """Return the layers that a parameter may name, after an empty choice if optional."""
+    """Return the choices for a parameter that names a layer of the dataset.
+
+    If the parameter is optional, the first choice is empty.
+    """
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
         return [("", gettext("None")), *names]

@@ -1,4 +1,4 @@
-"""Pages to request a release in two steps: review, then spend."""
+"""Pages for requesting a release in two steps: review, then pay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ TOKEN_SECONDS = 24 * 3600
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def release_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the form; its field `step` says whether to review, edit again or pay."""
+    """Show the form, or handle its submitted `step`: review, edit again or pay.
+
+    Until the dataset has an upload that is ready, a page says so instead.
+    """
     dataset = dataset_for(request, slug, "request")
     if not dataset.uploads.filter(state=UploadState.READY).exists():
         return render(request, "desk/release_wait.html", {"dataset": dataset})
@@ -47,7 +50,7 @@ def release_new(request: HttpRequest, slug: str) -> HttpResponse:
 def form_for(
     request: HttpRequest, dataset: Dataset, *, data: Any = None, initial: Any = None
 ) -> ReleaseForm:
-    """Return the form; a new one starts with the last release's settings."""
+    """Return the form; by default it starts with the settings of the last release."""
     last = dataset.releases.order_by("-created_at").first()
     if initial is None and last:
         initial = like(last)
@@ -58,7 +61,7 @@ def form_for(
 def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpResponse:
     """Show the receipt or, if `spends`, pay for the release and queue its job.
 
-    On errors the form is shown again with all its input.
+    If there are errors, the form is shown again with all its input.
     """
     form = form_for(request, dataset, data=request.POST)
     if not form.is_valid():
@@ -75,7 +78,7 @@ def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpRespo
 
 
 def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpResponse:
-    """Show the last page before spending, with a token that allows one payment."""
+    """Show the receipt, the last page before paying, with a token that allows one payment."""
     token = {"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": form.dataset.pk}
     context = {
         "dataset": form.dataset,
@@ -117,7 +120,10 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
 
 
 def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
-    """Return the job id of a receipt; None if it is for another user or dataset."""
+    """Return the job id in a receipt's token.
+
+    Returns None if the token is invalid, too old, or for another user or dataset.
+    """
     try:
         token = signing.loads(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
@@ -128,7 +134,7 @@ def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
 
 
 def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> HttpResponse:
-    """Show the form beside its quote."""
+    """Show the form next to its quote."""
     context = {"form": form} | quote_context(dataset, form)
     status = REFUSED if form.is_bound and form.errors else 200
     return render(request, "desk/release_form.html", context, status=status)
@@ -138,7 +144,7 @@ def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> Http
 @require_safe
 @never_cache
 def quote(request: HttpRequest, slug: str) -> HttpResponse:
-    """Return the quote for the query's fields, as HTML to insert into the form's page."""
+    """Return the quote for the fields in the query, as HTML to insert into the form's page."""
     dataset = dataset_for(request, slug, "request")
     form = form_for(request, dataset)
     form = form_for(request, dataset, initial=typed(form, request.GET.dict()))

@@ -1,7 +1,7 @@
-"""Settings of a map that is being made, which are carried from step to step.
+"""Settings of a map in the making, carried from step to step.
 
-They depend only on the owner's answers and on public facts. Nothing of the file is read here,
-because exact counts could be used to tune what becomes public.
+They depend only on the owner's answers and on public facts. The uploaded file is not read, because
+exact counts could be used to tune what becomes public.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
 from dpgeo.releases.requests import ReleaseRequest, read_request, usual_totals
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
-"""Suggested totals for all maps of the same people together; none is chosen beforehand."""
+"""Suggested lifetime totals for all maps of the same people; none is preselected."""
 
 DETAILS = {
     "finest": _("Finest detail"),
@@ -40,18 +40,19 @@ DETAILS = {
     "private": _("Most private"),
 }
 SHARES = {"finest": Fraction(1), "balanced": Fraction(1, 2), "private": Fraction(1, 5)}
-"""Share of what is left that each amount of detail spends."""
+"""Share of the remaining budget that each level of detail spends."""
 CELLS = {"finest": Fraction(2), "balanced": Fraction(1), "private": Fraction(1, 2)}
-"""Number of cells along a side for each amount of detail, in units of the method's default."""
+"""Number of cells along a side at each level of detail, in multiples of the method's default."""
 LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
-"""Level of geo-indistinguishability of moved points for each amount of detail. Points are paid from
-a budget of their own.
+"""Level of geo-indistinguishability of moved points at each level of detail.
+
+Points are charged to a separate budget, so `SHARES` does not apply to them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An amount of detail to choose: what it spends, and what its noise will be."""
+    """A level of detail to choose from, with its cost and the expected noise."""
 
     key: str
     title: str
@@ -79,12 +80,12 @@ class MapSettings:
 
     @property
     def is_points(self) -> bool:
-        """Whether the map is paid from the budget for points."""
+        """Whether the map is charged to the budget for points."""
         return MECHANISMS[self.method].notion is Notion.GEO_IND
 
     @property
     def undecided(self) -> bool:
-        """Whether it is still open how much may ever be published."""
+        """Whether the dataset still has no lifetime total."""
         return not self.dataset.ledger.total
 
     @cached_property
@@ -99,9 +100,9 @@ class MapSettings:
 
     @property
     def shared(self) -> Ledger | None:
-        """The budget to share, if the people are the same as in another dataset.
+        """The other dataset's budget to share, if the owner chose one.
 
-        Points are paid from the dataset's own budget for points, so their path offers none.
+        Moved points are charged to the dataset's own budget for points, so for them this is None.
         """
         if self.is_points:
             return None
@@ -109,7 +110,10 @@ class MapSettings:
 
     @cached_property
     def total(self) -> Fraction | None:
-        """The lifetime total of the budget used, or else the typed one; None without either."""
+        """The lifetime total of the dataset's or shared budget, or else the typed one.
+
+        None if there is no valid total yet.
+        """
         if not self.undecided:
             return self.dataset.ledger.total
         if self.shared:
@@ -121,7 +125,7 @@ class MapSettings:
 
     @property
     def total_problem(self) -> str:
-        """What is wrong with the typed total; "" if nothing is."""
+        """What is wrong with the typed total; "" if nothing is wrong."""
         if self.total is not None:
             return ""
         if not self.total_text:
@@ -134,14 +138,17 @@ class MapSettings:
 
     @property
     def left(self) -> Fraction | None:
-        """What may still be spent on counts; None while the total is undecided."""
+        """Budget left for counts; None while no lifetime total is set."""
         if self.shared and self.undecided:
             return self.shared.left
         return self.total if self.undecided else self.dataset.ledger.left
 
     @property
     def people(self) -> int:
-        """How many people a rehearsal invents; a guess, which is never looked up in the data."""
+        """The number of people that a simulated map invents.
+
+        This is the owner's estimate or a default. It is never looked up in the data.
+        """
         try:
             return min(max(int(number_text(self.people_text)), 100), MOST_INVENTED)
         except ValueError:
@@ -152,7 +159,7 @@ class MapSettings:
         if self.left is None or detail == "finest":
             return self.left
         share = self.left * SHARES[detail]
-        # Round down to the coarsest decimal that is at least nine tenths of the share.
+        # Round down to as few decimals as possible while keeping at least nine tenths of the share.
         for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
             rounded = Fraction(int(share * scale), scale)
             if rounded >= share * Fraction(9, 10) and rounded:
@@ -160,7 +167,8 @@ class MapSettings:
         return share
 
     def request(self, detail: str, method: str = "") -> ReleaseRequest | None:
-        """Return the request for an amount of detail; None without a budget.
+        """Return the release request for a level of detail; None without a total budget.
+
         Raises InvalidInput.
         """
         key = method or self.method
@@ -181,7 +189,7 @@ class MapSettings:
 
     @property
     def buys_totals(self) -> bool:
-        """Whether a share of the map's epsilon is spent on totals of all the data."""
+        """Whether part of the map's epsilon is spent on totals of all the data."""
         return usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
 
     def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
@@ -196,7 +204,7 @@ class MapSettings:
         return values
 
     def cards(self) -> list[Card]:
-        """Return the amounts of detail, with the cost and the noise of each."""
+        """Return the levels of detail, each with its cost and noise."""
         return [self._card(key) for key in DETAILS]
 
     def _card(self, key: str) -> Card:
@@ -213,7 +221,7 @@ class MapSettings:
         return Card(key, title, chosen, amount, margin, forecast.ground_metres, "")
 
     def query(self, **changes: str) -> str:
-        """Return the settings as a query, for links and addresses."""
+        """Return the settings as a query string, with `changes` applied."""
         values = {
             "kind": self.kind.key,
             "method": self.method,

@@ -1,4 +1,4 @@
-"""Pages of uploads: send a file, confirm columns, follow the job, read the report."""
+"""Upload pages: send a file, confirm its columns, follow the job, read the report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOO_LARGE = 413
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Receive a file; refuse strangers and large files before reading the body.
+    """Receive a file; reject users without the right and large files before reading the body.
 
     Scripts that accept JSON receive {"next": address} or {"errors": [...]} instead of a page.
     """
@@ -57,7 +57,7 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
-    """Show the form, or store the file that it sends."""
+    """Show the form, or store the submitted file."""
     if request.method != "POST":
         context = {"dataset": dataset, "form": UploadForm(), "steps": steps(2)}
         return render(request, "desk/upload_new.html", context)
@@ -81,7 +81,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 def refuse(
     request: HttpRequest, dataset: Dataset, form: UploadForm, errors: list[str], status: int
 ) -> HttpResponse:
-    """Report what is wrong with a file: as JSON to a script, on the page to a person."""
+    """Report the errors in a file, as JSON to a script or on the form's page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
     context = {"dataset": dataset, "form": form, "steps": steps(2)}
@@ -90,7 +90,7 @@ def refuse(
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether the client accepts JSON."""
+    """Whether the client asks for JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
@@ -121,7 +121,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def shares_of(upload: Upload) -> dict[str, Any]:
-    """Return what the page says of the share of rows that can be used."""
+    """Return the figures on usable rows that the page shows."""
     report = upload.report or {}
     read, accepted = report["read"], report["accepted"]
     return {
@@ -135,7 +135,7 @@ def shares_of(upload: Upload) -> dict[str, Any]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Change the columns of a file that was read, while no release depends on them."""
+    """Change the columns of a file that was already read, as long as no release depends on them."""
     the_upload = opened_upload(request, upload_id, "upload")
     if the_upload.state != UploadState.READY or not may_choose_columns(the_upload):
         return redirect("desk-upload", upload_id=the_upload.id)
@@ -159,7 +159,7 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 @login_required
 @require_POST
 def practice(request: HttpRequest, slug: str) -> HttpResponse:
-    """Store a practice file about invented people in the dataset's area."""
+    """Create a practice upload of invented people in the dataset's study area."""
     dataset = dataset_for(request, slug, "upload")
     try:
         upload = upload_practice(dataset=dataset, created_by=person(request))

@@ -1,6 +1,6 @@
-"""First step of making a map: the place that it covers, by name or drawn.
+"""First step of making a map: choosing the place by its name or by drawing an area.
 
-This step comes before any file is sent.
+This step comes before any file is uploaded.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class PlaceForm(DeskForm):
     )
     named: NamedPlace | None = None
     meant: Sequence[str] = ()
-    """Names of the places that an ambiguous name may mean."""
+    """Names of the places that an ambiguous name could refer to."""
 
     def clean_place(self) -> str:
-        """Find the place. Raises ValidationError for a name that none or several places have."""
+        """Find the place. Raises ValidationError if no place has the name or several do."""
         text: str = self.cleaned_data["place"].strip()
         if not text:
             return ""
@@ -75,7 +75,7 @@ class PlaceForm(DeskForm):
 
 
 class WhereForm(AreaForm, PlaceForm):
-    """Form for the place that a map covers; the fields under "More" have defaults."""
+    """Form for the place that a map covers; the fields under "More" are optional."""
 
     title = forms.CharField(
         required=False,
@@ -113,7 +113,7 @@ class WhereForm(AreaForm, PlaceForm):
         return name
 
     def clean(self) -> dict[str, Any]:
-        """Set the study area to the named place's outline, or else to the area that was drawn."""
+        """Set the study area to the outline of the named place, or else to the drawn area."""
         values = dict(self.cleaned_data)
         if self.named is not None:
             self.study_area = self.named.area.to_geojson()
@@ -127,7 +127,7 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def zone(self) -> str:
-        """The time zone that was typed, or else that of the place."""
+        """The time zone that the user entered, or else that of the place."""
         typed: str = self.cleaned_data["time_zone"]
         if typed or self.named is not None:
             return typed or (self.named.time_zone if self.named else "")
@@ -145,13 +145,13 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def attribution(self) -> str:
-        """The credit that the licence of the outline asks for; "" if it asks for none."""
+        """The credit that the licence of the outline requires; "" if it requires none."""
         source = self.named.source.name if self.named else ""
         return OPEN_STREET_MAP_CREDIT if "OpenStreetMap" in source else ""
 
     @property
     def default_title(self) -> str:
-        """The title that was typed, or else the name of the place."""
+        """The title that the user entered, or else the name of the place."""
         return (
             self.cleaned_data["title"]
             or (self.named.name if self.named else "")
@@ -162,7 +162,7 @@ class WhereForm(AreaForm, PlaceForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def where(request: HttpRequest) -> HttpResponse:
-    """Ask which place the map covers, and continue with the choice of a file."""
+    """Ask which place the map covers, then continue to the upload of a file."""
     organisations = organisations_of(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
@@ -181,7 +181,7 @@ def where(request: HttpRequest) -> HttpResponse:
 
 
 def declare(request: HttpRequest, form: WhereForm) -> Dataset | None:
-    """Declare the dataset; later steps ask for its budget and its privacy unit."""
+    """Declare the dataset, whose budget and privacy unit are set in later steps."""
     try:
         return dataset_create(
             organisation=form.cleaned_data["organisation"],

@@ -17,12 +17,12 @@ register.simple_tag(script_words)
 def asset(path: str) -> SafeString:
     """Return the HTML tags that load an asset built by Vite; "" if the frontend is not built.
 
-    Without its styles and scripts a page is plain but complete, so a missing build is no error
+    Pages are plain but complete without styles and scripts, so a missing build is not an error
     here.
     """
     try:
         tags = DjangoViteAssetLoader.instance().generate_vite_asset(path, "default")
     except DjangoViteAssetNotFoundError:
         return SafeString()
-    # The tags are safe HTML: django-vite makes them from the manifest of this project's build.
+    # The tags are safe HTML: django-vite builds them from the manifest of this project.
     return SafeString(tags)

@@ -1,4 +1,4 @@
-"""Template filters for the texts and point budgets on owners' pages (the desk)."""
+"""Template filters for texts and point budgets on the desk, where owners work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def word(text: str) -> str:
 
 @register.filter
 def column_word(name: str) -> str:
-    """Return what people call a member of `ingest.schema.Columns`, as the form for it does."""
+    """Return the readable name of a member of `ingest.schema.Columns`, as labelled in its form."""
     field = ColumnsForm.base_fields.get(name)
     if name in set(Role) or field is None or not field.label:
         return gettext(name)
@@ -62,23 +62,23 @@ def column_word(name: str) -> str:
 
 @register.filter
 def spent_words(ledger: Ledger) -> str:
-    """Format what has been spent on a ledger, as "epsilon 0.5" or "level ln 4 within 200 m"."""
+    """Format the amount spent from a ledger, as "epsilon 0.5" or "level ln 4 within 200 m"."""
     return ledger_words(ledger, ledger.spent_units)
 
 
 @register.filter
 def points_left(ledger: Ledger) -> str:
-    """Format what is left of a point budget, as in "ln 4"."""
+    """Format the amount left in a point budget, as in "ln 4"."""
     return in_language(ledger.left_words)
 
 
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
-    """Format how many more releases a point budget allows."""
+    """Return a phrase that says how many more releases a point budget allows."""
     return budget_of(dataset, ledger).more_words
 
 
 @register.filter
 def points_total(ledger: Ledger) -> str:
-    """Format the whole of a point budget, as in "level ln 16 within 200 m"."""
+    """Format the total of a point budget, as in "level ln 16 within 200 m"."""
     return ledger_words(ledger, ledger.lifetime_units)

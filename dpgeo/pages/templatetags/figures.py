@@ -27,7 +27,7 @@ MINUS = "\u2212"
 
 @register.filter
 def figure(value: float) -> str:
-    """Format a number: whole if it is at least ten, otherwise with two significant digits.
+    """Format a number: without decimals if whole or at least 10, else to two significant digits.
 
     Negative numbers get a true minus sign.
     """
@@ -38,14 +38,14 @@ def figure(value: float) -> str:
 
 @register.filter
 def in_language(text: str) -> str:
-    """Replace the separators of a number written in English by those of the page's language."""
+    """Replace the separators of an English number with those of the page's language."""
     separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
     return text.translate(str.maketrans(separators))
 
 
 @register.filter
 def plain(value: Fraction) -> str:
-    """Format an exact epsilon for scripts: with a decimal point, whatever the language."""
+    """Format an exact epsilon for scripts, with a decimal point in every language."""
     return format_epsilon(value)
 
 
@@ -61,7 +61,7 @@ def epsilon(value: Fraction, decimals: int = 0) -> str:
 
 @register.filter
 def cost(paid: Release | Entry, decimals: int = 0) -> str:
-    """Format the cost of a release or a ledger entry, as "0.50" or "level ln 4 within 200 m"."""
+    """Format the cost of a release or ledger entry, as "0.50" or "level ln 4 within 200 m"."""
     if paid.ledger.radius is None:
         return epsilon(paid.epsilon, decimals)
     units = paid.units if isinstance(paid, Entry) else paid.cost_units
@@ -69,7 +69,7 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
 
 
 def ledger_words(ledger: Ledger, units: int) -> str:
-    """Format a number of units of a point ledger, as in "level ln 4 within 200 m"."""
+    """Format an amount given in units of a point ledger, as in "level ln 4 within 200 m"."""
     return ledger.phrase(units).render(gettext, in_language)
 
 
@@ -85,13 +85,13 @@ def price(quote: Quote) -> str:
 
 @register.filter
 def left_before(quote: Quote) -> str:
-    """Format what is left of the budget before it pays for the quoted release."""
+    """Format the budget left before paying for the quoted release."""
     return _rest(quote, quote.left_before)
 
 
 @register.filter
 def left_after(quote: Quote) -> str:
-    """Format what would be left of the budget after the release is paid for."""
+    """Format the budget left after paying for the quoted release."""
     return _rest(quote, quote.left_after)
 
 
@@ -101,9 +101,9 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def guesses(epsilon: Fraction | float) -> str:
-    """Format the bound on right guesses at an epsilon, as in "at most 63 in 100".
+    """Format the bound on correct guesses at an epsilon, as in "at most 63 in 100".
 
-    A floating-point epsilon is first raised a little, so that the bound is never too low.
+    A floating-point epsilon is first increased slightly, so that the bound is never too low.
     """
     exact = Fraction(epsilon)
     if isinstance(epsilon, float):
@@ -113,9 +113,9 @@ def guesses(epsilon: Fraction | float) -> str:
 
 @register.filter
 def report_guesses(noise: PlanarLaplace, radius: int) -> str:
-    """Format the bound on right guesses which of two places `radius` metres apart is meant.
+    """Format the bound on correct guesses between two places `radius` metres apart.
 
-    Somebody guesses from which of the two places a perturbed report was made.
+    The guess is at which of the two places a perturbed report was made.
     """
     return guesses(noise.loss_within(radius))
 
@@ -138,7 +138,7 @@ def metres(value: float) -> str:
 
 @register.simple_tag
 def standing_words(figures: Figures) -> str:
-    """Return a sentence on how many of the counted features show clearly."""
+    """Return a sentence on how many of the counted features stand out from the noise."""
     if not figures.standing:
         return gettext("Nothing shows clearly: every count is too small to tell from none.")
     return gettext(figures.features.standing).format(
@@ -149,7 +149,7 @@ def standing_words(figures: Figures) -> str:
 
 @register.simple_tag
 def total_title(summary: Summary) -> str:
-    """Return the heading of the sum of all counts."""
+    """Return the heading for the sum of all counts."""
     if summary.figures and summary.figures.listed:
         title = gettext("{counted} in the squares listed")
     elif summary.figures and summary.figures.counted is Counted.SIGHTINGS:
@@ -162,7 +162,7 @@ def total_title(summary: Summary) -> str:
 
 @register.simple_tag
 def total_words(summary: Summary) -> str:
-    """Return a sentence on how often one person can count in the sum of all counts."""
+    """Return a sentence that relates the sum of all counts to a number of people."""
     figures, rows = summary.figures, gettext(summary.rows)
     if figures is None or figures.counted is Counted.PEOPLE:
         return gettext("Each person counts once.") if figures else ""
@@ -199,7 +199,7 @@ def size(value: int) -> str:
 
 @register.filter
 def as_json(value: object) -> str:
-    """Write a value as JSON for an attribute that scripts read; templates escape it."""
+    """Return a value as JSON for an attribute that scripts read; the template escapes it."""
     return json.dumps(value)
 
 

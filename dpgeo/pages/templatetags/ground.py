@@ -27,10 +27,10 @@ def has_ground_names(area: StudyArea) -> bool:
 
 @register.simple_tag(takes_context=True)
 def outside_ground_under(context: Context, area: StudyArea) -> OutsideGround | None:
-    """Return the other server that a page's map asks for its ground, None for the site's own.
+    """Return the other server that a page's map loads its base map from; None if it uses none.
 
-    The page, which tells its readers of that server, may then load from it: the notice and the
-    permission come together (`dpgeo.config.security`).
+    This also adds the server to the page's security policy, so only pages that tell their readers
+    about the server may load from it (`dpgeo.config.security`).
     """
     outside = outside_under(area)
     if outside:
@@ -40,5 +40,5 @@ def outside_ground_under(context: Context, area: StudyArea) -> OutsideGround | N
 
 @register.simple_tag
 def outside_ground_allowed() -> OutsideGround | None:
-    """Return the other server that maps of this site may ask for their ground, if any."""
+    """Return the other server that this site's maps may load base maps from, if any."""
     return outside_ground()

@@ -1,4 +1,4 @@
-"""Layers of clusters: counts at their centres and on their areas of influence."""
+"""Layers of clusters: counts at the clusters' centres and on their areas of influence."""
 
 from __future__ import annotations
 

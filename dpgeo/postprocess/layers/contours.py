@@ -24,13 +24,13 @@ from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 DENSITY = "people_per_km2"
-"""Name of the column that holds the density of each contour line."""
+"""Name of the column with the density of each contour line."""
 
 FROM = "from_people_per_km2"
-"""Name of the column that holds the lower density of each band between two contour lines."""
+"""Name of the column with the lower density of each band between two contour lines."""
 
 TO = "to_people_per_km2"
-"""Name of the column that holds the upper density of each band between two contour lines."""
+"""Name of the column with the upper density of each band between two contour lines."""
 
 WHERE = (
     "Drawn on the surface of estimates, in people per square kilometre of ground. Lines have no "

@@ -1,4 +1,4 @@
-"""Descriptions of layers' features: how maps draw them, what pages call them."""
+"""Descriptions of the features of layers: how maps draw them and what pages call them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Features:
     """Description of the features of a layer.
 
     `look` is the key of the features' renderer in `frontend/src/layers/registry.ts`. `counts` is
-    true if their values are counts that can be added up; the texts are used only then. `one` is the
-    heading of the column of their names, and `largest` the heading of their ranking. `standing` is
-    a sentence on how many features stand out from the noise. `between` is a sentence on the number
-    of people in a sum, for the case that a person may be counted in several features. `once` says
-    whether a person is counted at most once in a feature.
+    true if the features' values are counts that can be added up; the texts below are used only
+    then. `one` is the heading of the column with the features' names, and `largest` the heading of
+    the list of the largest. `standing` is a sentence on how many features stand out from the noise.
+    `between` is a sentence on the number of people in a sum, used if a person may be counted in
+    several features. `once` says whether a person is counted at most once in a feature.
     """
 
     look: str

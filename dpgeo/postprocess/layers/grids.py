@@ -29,7 +29,7 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 
 
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
-    """Return the layer of the noisy counts of cells that touch the study area."""
+    """Return the layer with the noisy counts of all cells that touch the study area."""
     row, column = np.nonzero(content.grid.inside(area))
     margin, threshold = noise_columns(content.noise, row.size)
     return BoxLayer(
@@ -57,7 +57,7 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
 
     Let x be the true count of a cell, X its noise, T the threshold and m the margin of X. A cell
     that keeps its noisy count x + X has the error X. A cell set to 0 had x + X < T; its error is x,
-    which is less than T + m unless X < -m. The margin T + m - 1 therefore covers 95 % too.
+    which is less than T + m unless X < -m. The margin T + m - 1 therefore covers 95 % as well.
     """
     above = cells.value >= content.threshold
     margin = content.noise.margin()

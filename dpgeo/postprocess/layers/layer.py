@@ -29,7 +29,7 @@ NO_MARGIN = "none"
 """The layer has no values, or values without noise of their own."""
 
 STEPS = 1000
-"""Smallest number of rounding steps up to the largest value of an inferred layer on a map."""
+"""An inferred layer on a map has at least this many rounding steps up to its largest value."""
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
@@ -38,19 +38,19 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 class Layer:
     """A layer of a release, made of n features that may have values.
 
-    `columns` holds further columns (n,) for files, with numbers or, in object arrays, texts. Values
-    are estimates of bounded counts: margins do not include the bias of contribution bounding.
-    Arrays may be read-only and may share memory.
+    `columns` holds further columns (n,) for files: numbers, or texts in object arrays. Values are
+    estimates of bounded counts: margins do not include the bias of contribution bounding. Arrays
+    may be read-only and may share memory.
     """
 
     name: str
-    """The layer's part of file names, such as "cells", "partitions", "estimate" or "zones"."""
+    """Name of the layer in file names, such as "cells", "partitions", "estimate" or "zones"."""
     title: str
     kind: Literal["measured", "inferred"]
     margin_label: str
     """How the margins were obtained: EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
-    """Sentences that tell readers what the margin covers."""
+    """Sentences that tell readers what the margin includes."""
     value: Numbers | None = None
     """Counts (n,) of the features; in a measured layer, the noisy integers as drawn."""
     margin: NDArray[np.float64] | None = None
@@ -58,19 +58,19 @@ class Layer:
     threshold: NDArray[np.float64] | None = None
     """Values (n,) that noise alone reaches in at most one empty feature in a thousand."""
     coloured_from: NDArray[np.float64] | None = None
-    """Lowest values (n,) at which a map colours the features; None if these are `threshold`.
+    """Lowest values (n,) at which a map colours the features; None if equal to `threshold`.
 
-    Inside a measured box that stands out from the noise the value is lower, so that the map shows
-    how the box's count is spread over its cells.
+    Inside a measured box that stands out from the noise, this is lower than the threshold, so that
+    the map shows how the box's count is spread over its cells.
     """
     least_listed: int | None = None
-    """Smallest count that is published; features left out have lower ones. None if all are
-    published.
+    """Smallest count that is published; the features left out have lower counts. None if all
+    counts are published.
     """
     time_slice: bool = False
-    """Whether the layer shows a single time slice, which is then its title."""
+    """Whether the layer shows a single time slice; its title is then the name of the slice."""
     opens: bool = False
-    """Whether the map opens on this layer, whatever its values."""
+    """Whether the map opens on this layer, regardless of its values."""
     told: NDArray[np.bool_] | None = None
     """Features (n,) of which something can be told, in layers whose values are in a column; a map
     hatches the others. None if that follows from the thresholds.
@@ -90,7 +90,7 @@ class BoxLayer(Layer):
 
     grid: Grid
     boxes: NDArray[np.int32]
-    """Boxes (n, 4), see `PartitionRelease.boxes`."""
+    """Boxes (n, 4); see `PartitionRelease.boxes`."""
     cells: NDArray[np.int64]
     """Number (n,) of cells in each box that touch the study area."""
     value: Numbers
@@ -103,7 +103,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether every box is a single cell by design, and not only by coincidence."""
+        """Whether every box is a single cell by design, and not just by coincidence."""
         return "row" in self.columns
 
 
@@ -137,8 +137,8 @@ def quantisation_step(layer: Layer) -> float:
     """Return the step to which a map rounds values: a quarter of the noise scale.
 
     For a measured layer, the step is an integer of at least 1. For an inferred layer, whose values
-    are usually more accurate than their margins suggest, it is at most the largest value divided by
-    STEPS. It is always large enough for the number of steps to fit in 32 bits.
+    are usually more accurate than their margins suggest, the step is at most the largest value
+    divided by STEPS. It is always large enough that the number of steps fits in 32 bits.
     """
     if layer.value is None or not layer.value.size:
         return 1.0
@@ -162,7 +162,7 @@ def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
 def noise_columns(
     noise: DiscreteLaplace, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the margins (size,) and thresholds (size,) of values that have the same noise."""
+    """Return the margins (size,) and thresholds (size,) of values with the same noise."""
     return same(float(noise.margin()), size), same(float(noise.threshold()), size)
 
 

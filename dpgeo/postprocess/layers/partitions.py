@@ -1,4 +1,4 @@
-"""Layers of a partition: fresh totals of its boxes, and estimates of cells."""
+"""Layers of a partition: fresh totals of its boxes, and estimates for cells."""
 
 from __future__ import annotations
 
@@ -87,13 +87,14 @@ def _estimate(
 LEAST_VARIANCE = 1e-9
 """Smallest variance of a cell's estimate, as a share of the variance of the cell's noise.
 
-It avoids division by 0 in the projection to non-negative counts if totals have hardly any noise.
+It prevents a division by 0 in the projection to non-negative counts when totals have hardly any
+noise.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates of n cells, as arrays (n,).
+    """Estimates for n cells, as arrays (n,).
 
     `non_negative` holds the nearest non-negative values with the same total as `value`.
     """
@@ -143,16 +144,17 @@ def _least_squares(
     v2. The generalised least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2). Its variance
     would be v1 - v1^2/(n v1 + v2) if the boxes did not depend on the y_i. But they were grown on
     the y_i, so the margin is nominal. It is the margin of a cell's own noise, reduced in proportion
-    to the standard error; in large boxes it is hardly reduced. Parameters are those of `_uniform`.
+    to the standard error; in large boxes it is hardly reduced. The parameters are those of
+    `_uniform`.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # An empty cell reaches the threshold with a probability of at most 1/1000: one half of that is
-    # allotted to the cell's noise, the other half to the noise of its box's total. This holds
-    # however the boxes were grown. The noise of the other cells in the box is neglected.
+    # An empty cell reaches the threshold with a probability of at most 1/1000: half of that is
+    # allotted to the cell's noise, the other half to the noise of its box's total. This holds no
+    # matter how the boxes were grown. The noise of the other cells in the box is neglected.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(

@@ -1,4 +1,4 @@
-"""Layers of a phased release: boxes of the last phase, and the inferred surface."""
+"""Layers of a release in phases: boxes of the last phase, and the inferred surface."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def _coloured_from(
     """Return the lowest value (n,) at which a map colours each cell.
 
     `sizes` and `counts` hold the number of cells and the count of each cell's measured box. If that
-    count reaches the threshold, the result is the threshold divided by the number of cells,
+    count reaches the threshold, the result is the threshold divided by the number of cells;
     otherwise it is the threshold. The number of cells is first rounded up to a power of 4, so that
-    files contain few different values.
+    files contain few distinct values.
     """
     share = 4.0 ** -np.ceil(np.log2(np.maximum(sizes, 1)) / 2)
     return np.where(counts >= threshold, threshold * share, threshold)
@@ -127,7 +127,7 @@ def _calibrated(
     `value` (n,) holds the surface's values, `sizes` (n,) the number of cells in each cell's
     partition, and `counts` (n,) that partition's noisy count. The error of the surface grows
     roughly with the square root of the value; this was measured (PER_ROOT), not proved. A cell's
-    count also lies in an interval that holds in 95 of 100 draws of the noise. If the cell is the
+    count also lies, in 95 of 100 draws of the noise, in a certain interval. If the cell is the
     whole partition, the interval is the noisy count plus or minus its margin. Otherwise it reaches
     from 0 to the partition's noisy count plus the one-sided 95 % quantile. The margin is at most
     the distance from the value to the further end of the interval.

@@ -60,7 +60,7 @@ def _points(content: PointsRelease) -> PointLayer:
 
 
 def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
-    """Return the columns of published times and public attributes."""
+    """Return the columns with published times and public attributes."""
     columns: dict[str, NDArray[Any]] = {}
     if content.time.size:
         columns["time"] = _times(content.time)
@@ -70,7 +70,7 @@ def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
 
 
 def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Return times (n,) as UTC texts, with "" for reports without a time."""
+    """Return times (n,) as UTC text, with "" for reports without a time."""
     known = seconds != NO_TIME
     text = np.full(len(seconds), "", dtype=object)
     moments = np.datetime_as_string(seconds[known].astype("datetime64[s]"), timezone="UTC")
@@ -81,9 +81,9 @@ def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
 def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
     """Return the layer with the expected number of reports in each cell.
 
-    Margins are nominal: they are margins of the number of points published in the cell, and do not
-    include the effect of deconvolution. Thresholds are those of the number of points that noise
-    carries into an empty cell.
+    Margins are nominal: they are those of the number of points published in the cell, and ignore
+    the effect of deconvolution. Thresholds are those of the number of points that noise carries
+    into an empty cell.
     """
     row, column = np.nonzero(content.grid.inside(area))
     density = content.density[row, column]
@@ -110,7 +110,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the expected points in each cell, and how many of these noise carried there."""
+    """Return the expected points in each cell, and how many of them noise carried there."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

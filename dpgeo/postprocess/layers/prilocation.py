@@ -1,4 +1,4 @@
-"""Layers of PriLocation: clusters, visible units, and drawn places."""
+"""Layers of PriLocation: bins, clusters, visible units, and drawn places."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _middles(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the mean longitude and the mean latitude of each group of places.
 
-    `group` holds, for each place, the index of its group.
+    `group` holds the index of each place's group.
     """
     size = np.bincount(group, minlength=groups)
     return (
@@ -136,7 +136,7 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Return one layer of units for each visible level, starting with the widest units."""
+    """Return one layer of units for each visible level, starting with the largest units."""
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")
@@ -145,7 +145,7 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Return the layer of the units of one level, whose paths have `depth` names."""
+    """Return the layer of units at one level, whose paths have `depth` names."""
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))
     number = {path: index for index, path in enumerate(paths)}
@@ -186,6 +186,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A centre that is nearest to no place has no noise: its count is publicly known to be 0.
+        # A centre that is not the nearest to any place has no noise: its count is known to be 0.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

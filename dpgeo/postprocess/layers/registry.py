@@ -1,4 +1,4 @@
-"""Registries of the layers and the measured regions of each type of content."""
+"""Functions for layers and measured regions, with one implementation per type of content."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpgeo.spatial.area import StudyArea
 
 
 def layers(released: Released) -> list[Layer]:
-    """Return the layers of a release, with the measured ones first."""
+    """Return the layers of a release, measured layers first."""
     return make_layers(released.content, released.area)
 
 
 def box_layers(released: Released) -> list[BoxLayer]:
-    """Return those layers of a release that are boxes of cells, with the measured ones first."""
+    """Return the layers of a release that are boxes of cells, measured layers first."""
     return [layer for layer in layers(released) if isinstance(layer, BoxLayer)]
 
 
@@ -42,7 +42,7 @@ def make_pairs(content: Content, area: StudyArea) -> Any:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the time slice whose layer has this name. Raises InvalidInput if there is none."""
+    """Return the time slice with the given layer name. Raises InvalidInput if there is none."""
     raise InvalidInput(
         "This release has no time slices to choose from; leave this out.", field="layer"
     )

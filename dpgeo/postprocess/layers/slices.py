@@ -1,4 +1,4 @@
-"""Layers of a heatmap by time: the noisy cells of each slice, in order of time."""
+"""Layers of a heatmap by time: the noisy cells of each slice, in chronological order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slice_names(content: SlicesRelease) -> list[str]:
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """Return each time slice as a GridRelease of its own."""
+    """Return each time slice as a separate GridRelease."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts
@@ -31,7 +31,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """Concatenate the cells of all slices; the column "name" holds each cell's slice title."""
+    """Concatenate the cells of all slices; column "name" holds the title of each cell's slice."""
     first = slices[0]
     return dataclasses.replace(
         first,

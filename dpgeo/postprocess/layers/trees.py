@@ -64,9 +64,9 @@ def _reconciled(
     """Return the layer of leaf estimates, reconciled over all levels by least squares.
 
     Margin and threshold are the standard error times the factors for Laplace noise, ln 20 / sqrt 2
-    and ln 500 / sqrt 2. They also suffice for sums of several noises, since such sums have lighter
-    tails relative to their standard error. `sizes` holds the number of cells in each of the
-    `leaves`.
+    and ln 500 / sqrt 2. They also suffice for sums of several Laplace variables, since such sums
+    have lighter tails relative to their standard error. `sizes` holds the number of cells in each
+    of the `leaves`.
     """
     variances = np.array([noise.variance for noise in content.noises])[content.level]
     variances = np.where(content.measured, variances, np.inf)

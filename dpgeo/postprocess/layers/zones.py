@@ -1,4 +1,4 @@
-"""Layer of a release of zones: the noisy count of each zone."""
+"""Layer of a zones release: the noisy count of each zone."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at a distance of d metres accepts
 a task with reward w with probability
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
-where c is the willingness to travel in metres per unit of reward, w0 the least reward that anybody
+where c is the willingness to travel in metres per unit of reward, w0 the lowest reward that anybody
 accepts, and MTD the maximum travel distance. theta increases with w and decreases with d; the
-source's equation 13.8, its derivative by d, has the wrong sign.
+source's equation 13.8, its derivative with respect to d, has the wrong sign.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INTERVALS = 4096
 class Acceptance:
     """Acceptance model with the parameters c, w0 and MTD of the module docstring.
 
-    `willingness` is c: at a distance of c w metres, 76 % of workers accept a reward of w.
+    `willingness` is c: 76 % of workers accept a reward of w at a distance of c w metres.
     `least_reward` is w0, and `travel_metres` is MTD.
     """
 
@@ -38,7 +38,9 @@ class Acceptance:
     travel_metres: float
 
     def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
-        """Return the acceptance probability theta(w, d), 1 at distance 0; the shapes broadcast."""
+        """Return the acceptance probability theta(w, d), which is 1 at distance 0; shapes
+        broadcast.
+        """
         reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)
@@ -51,7 +53,7 @@ def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
 
     Here a = c w, in metres, is the `pull` of a reward. In a circle of `radius` r with den workers
     per square metre, 2 pi F(r) den workers are expected to accept. F(r) = a^2 Phi(r/a), where Phi
-    is interpolated by cubics with exact slopes, to about 1e-12. Shapes broadcast.
+    is interpolated by cubics with exact slopes, with an error of about 1e-12. Shapes broadcast.
     """
     radius, pull = np.broadcast_arrays(
         np.asarray(radius, dtype=np.float64), np.asarray(pull, dtype=np.float64)
@@ -73,7 +75,7 @@ def _phi(ratio: Floats) -> Floats:
     next_slope = table.slope[left + 1] * width
     cubic = slope + next_slope - 2 * rise
     inner = start + t * (slope + t * (3 * rise - 2 * slope - next_slope + t * cubic))
-    # s tanh(1/s) = 1 - 1/(3 s^2) + 2/(15 s^4) - ... for large s.
+    # For large s, use s tanh(1/s) = 1 - 1/(3 s^2) + 2/(15 s^4) - ...
     far = np.maximum(ratio, GREATEST)
     outer = table.offset + far + 1 / (3 * far) - 2 / (45 * far**3)
     return np.where(ratio < LEAST, ratio**2 / 2, np.where(ratio > GREATEST, outer, inner))

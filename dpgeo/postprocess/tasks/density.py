@@ -1,6 +1,6 @@
 """Expected density of people at and around positions, from a release.
 
-This is post-processing of paid counts and costs no privacy.
+This is post-processing of noisy counts and costs no privacy.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ RINGS = 24
 RING_POWER = 1.75
 """The outer radius of ring k of n is (k/n)^1.75 times the travel limit.
 
-Rings are therefore narrower near the task, where more people accept.
+This makes rings narrower near the task, where more people accept.
 """
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
 """Smallest and largest number of points at which a ring is sampled.
 
-Within these limits, the number of points is the number of cells that would fill the ring.
+Between these limits, it is the number of cells whose total area is that of the ring.
 """
 
 TOGETHER = 256
@@ -43,7 +43,8 @@ GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 class DensityRule(StrEnum):
     """Method of reading the density at a position.
 
-    BILINEAR interpolates between the centres of cells. CONTOURS then applies `between_lines`.
+    BILINEAR interpolates between the centres of cells. CONTOURS interpolates in the same way and
+    then applies `between_lines`.
     """
 
     BILINEAR = "bilinear"
@@ -55,8 +56,8 @@ class DensitySurface:
     """Surface of the expected number of people per square metre, never negative.
 
     `counts` (rows, columns) holds the expected people in each cell, and `noise` (rows, columns) the
-    variance of each cell's noise. `lines` (m,) holds the densities of the release's contour lines,
-    ascending, in people per square metre; it is empty for a release without contour lines.
+    variance of each cell's noise. `lines` (m,) holds the densities of the release's contour lines
+    in people per square metre, in ascending order; it is empty for a release without contour lines.
     """
 
     grid: Grid
@@ -66,12 +67,12 @@ class DensitySurface:
 
     @cached_property
     def ground(self) -> Floats:
-        """Ground area (rows,), in square metres, of a cell in each row."""
+        """Ground area (rows,) of a cell in each row, in square metres."""
         return self.grid.ground_areas
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
-        """Densities at full resolution, at half of it, and so on to a single cell.
+        """Densities at full resolution, half of it, and so on, down to a single cell.
 
         Each array is padded by one cell that repeats the edge.
         """
@@ -86,7 +87,9 @@ class DensitySurface:
     def at(
         self, longitude: Floats, latitude: Floats, rule: DensityRule = DensityRule.BILINEAR
     ) -> Floats:
-        """Return people per square metre at positions (n,) in degrees; 0 outside the grid."""
+        """Return the number of people per square metre at positions (n,) in degrees; 0 off the
+        grid.
+        """
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y)
         return self._ruled(self._read(column, row, 0), rule)
@@ -106,8 +109,8 @@ class DensitySurface:
 
         `edges` (k + 1,) holds the radii that bound the rings, in metres. Each ring is sampled at
         the points of a golden-ratio lattice, which are evenly spread over the ring. The surface is
-        read at a resolution of about their spacing. Ground distances use the map scale at the
-        position.
+        read at a resolution of about the spacing of these points. Ground distances use the map
+        scale at the position.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
@@ -121,7 +124,7 @@ class DensitySurface:
     def _rings(
         self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` around positions given as fractional columns (n, 1) and rows (n, 1).
+        """Compute `rings` for positions given as fractional columns (n, 1) and rows (n, 1).
 
         `scale` (n, 1) is in cells per metre on the ground.
         """
@@ -146,10 +149,10 @@ class DensitySurface:
         return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
 
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
-        """Interpolate bilinearly at one level of the pyramid; the result is 0 outside the grid."""
+        """Interpolate bilinearly at one level of the pyramid; return 0 outside the grid."""
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
-        # Coordinates in cells of this level, from the centre of the first padding cell.
+        # Coordinates in cells of this level, measured from the centre of the first padding cell.
         column, row = column / 2**level + 0.5, row / 2**level + 0.5
         outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
         column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
@@ -173,9 +176,9 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
     """Round densities to the values that can be read from a contour map.
 
     This is the rule of Zhu, Li, Zhou and Yu 2017. A density equal to a line's value is kept, and a
-    density between two lines becomes the mean of the two. Above the highest line the result is that
-    line's value; below the lowest line it is 0, since the map shows nothing there. `lines` (m,)
-    must be ascending; the result has the shape of `density`.
+    density between two lines becomes the mean of the two. Above the highest line the result is the
+    value of that line; below the lowest line it is 0, since the map shows nothing there. `lines`
+    (m,) must be in ascending order; the result has the shape of `density`.
     """
     if not lines.size:
         return np.zeros_like(density)
@@ -186,7 +189,7 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 
 
 def ring_edges(travel_metres: float) -> Floats:
-    """Return the radii, in metres, of the circles that bound the RINGS rings.
+    """Return the radii of the circles that bound the RINGS rings, in metres.
 
     They ascend from 0 to the travel limit.
     """

@@ -1,13 +1,13 @@
 """Task regions as unions of released regions (To, Ghinita and Shahabi 2014).
 
-A circle would cut through regions of which only the count is known. A geocast consists of whole
-regions: it starts with the region that contains the task, and repeatedly adds the neighbouring
-region that most raises the expected number of acceptances, until the target is reached (Zhu, Li,
-Zhou and Yu 2017, section 13.2.2). People are assumed to be evenly spread within a region. In a
-Poisson field the contributions of regions add up, so the best neighbour is the region in which most
-people are expected to accept. If no neighbour has people, the search continues through empty
-regions, starting with those of the highest acceptance probability. The empty regions on the path to
-the next people then become part of the geocast too.
+A circle would cut through regions for which only a total count is known. A geocast consists of
+whole regions: it starts with the region that contains the task, and repeatedly adds the
+neighbouring region that most increases the expected number of acceptances, until the target is
+reached (Zhu, Li, Zhou and Yu 2017, section 13.2.2). People are assumed to be evenly spread within a
+region. In a Poisson field the contributions of regions add up, so the best neighbour is the region
+in which most people are expected to accept. If no neighbour has people, the search continues
+through empty regions, starting with those of the highest acceptance probability. The empty regions
+on the path to the next region with people then become part of the geocast too.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 SAMPLES = 4
-"""The acceptance probability is computed at this many points along each side of a region."""
+"""The acceptance probability is averaged over this many points along each side of a region."""
 
 MOST_REGIONS = 2_000
-"""Largest number of regions that the search visits; after that, the target counts
-as unreachable.
+"""Largest number of regions that the search visits; after that, the target counts as
+unreachable.
 """
 
 OUTSIDE = -1
-"""Region index of a position that lies in no region."""
+"""Index returned for a position that lies in no region."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Geocast:
     """Task region: the regions in which people are notified of a task.
 
-    `regions` (m,) holds the indices of its regions, in the order in which they were added.
+    `regions` (m,) holds the indices of the regions, in the order in which they were added.
     `notified` is the expected number of workers in them, `success` is the probability that at least
     one of these workers accepts, and `reached` is true if `success` meets the target. `searched` is
     the number of regions that the search visited.
@@ -87,13 +87,13 @@ class Partition:
         pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
         number = len(self.boxes)
         one, other = pairs.T
-        # Encoding each pair as one integer makes sorting many times faster.
+        # Encoding each pair as a single integer makes sorting many times faster.
         both = distinct(np.concatenate([one * number + other, other * number + one]))
         first, second = np.divmod(both, number)
         return second, np.searchsorted(first, np.arange(number + 1))
 
     def neighbours(self, region: int) -> NDArray[np.int64]:
-        """Return the indices of the regions that share a cell edge with this region."""
+        """Return the indices of the regions that share a cell edge with `region`."""
         others, start = self._beside
         return others[start[region] : start[region + 1]]
 
@@ -123,8 +123,8 @@ class Partition:
         candidates = first[first >= 0]
         needed = -math.log1p(-target) if target < 1 else math.inf
         predecessor: dict[int, int] = {}
-        # The smallest key comes first: the region in which most people accept, or, among empty
-        # regions, the one with the highest acceptance probability.
+        # The queue returns the smallest key first: the region in which most people accept, or,
+        # among empty regions, the one with the highest acceptance probability.
         queue: list[tuple[float, float, int]] = []
         chosen = dict.fromkeys(candidates.tolist())
         accepting, region = 0.0, OUTSIDE
@@ -170,7 +170,8 @@ class Partition:
     ) -> Floats:
         """Return the mean acceptance probability (m,) of the people in each region.
 
-        `here` is the task's Web Mercator x and y, and the ground metres per Mercator metre there.
+        `here` is the task's Web Mercator x and y, and the number of ground metres per Mercator
+        metre at the task.
         """
         x, y, scale = here
         top, bottom, left, right = self.boxes[regions].T[:, :, None]
@@ -182,7 +183,7 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the path from the task's region to `region`, as a list of regions."""
+    """Return the path of regions from the task's region to `region`."""
     way = []
     while region != OUTSIDE:
         way.append(region)

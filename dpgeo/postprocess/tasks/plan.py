@@ -1,7 +1,7 @@
 """Campaign plans on a released map: task regions and rewards.
 
-Everything is computed from a public surface and the operator's own tasks; no private data are read
-and no budget is spent. A task that cannot be planned gets a reason and does not stop the others.
+Everything is computed from a public surface and the operator's own tasks. No private data are read
+and no budget is spent. A task that cannot be planned gets a reason and does not affect the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 MOST_TRAVEL_METRES = 200_000.0
 
 LARGEST = 1e12
-"""Upper limit on rewards and on metres per unit of reward, above any plausible value."""
+"""Upper limit on rewards and on metres per unit of reward, far above any plausible value."""
 
 
 class Model(StrEnum):
@@ -46,7 +46,7 @@ class Allocation(StrEnum):
 
 
 class Reason(StrEnum):
-    """Reason why a task has no radius; PLANNED means that it has one."""
+    """Reason why a task has no radius; PLANNED if it has one."""
 
     PLANNED = ""
     NOT_A_PLACE = "not_a_place"
@@ -98,7 +98,7 @@ class Settings:
     """Settings of a campaign. Raises InvalidInput for an invalid value.
 
     `target` is the task success probability E, above 0 and at most 1. `total_reward` is divided
-    among all tasks. `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
+    among all tasks. `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD in
     `dpgeo.postprocess.tasks.acceptance`. `worker_share`, above 0 and at most 1, is the share of the
     people on the map who are workers.
     """
@@ -122,7 +122,7 @@ class Settings:
 
     @property
     def acceptance(self) -> Acceptance:
-        """The model of whether a worker accepts a task."""
+        """The model of the probability that a worker accepts a task."""
         return Acceptance(
             willingness=self.willingness,
             least_reward=self.least_reward,
@@ -139,7 +139,7 @@ class Settings:
 class Tasks:
     """Positions (n,) of tasks in degrees, and their fixed rewards (n,).
 
-    A reward is NaN if the task instead gets a part of the total reward.
+    The reward is NaN for tasks that get a share of the total reward instead.
     """
 
     longitude: Floats
@@ -152,11 +152,11 @@ class Plan:
     """Plans of n tasks under one allocation, as arrays (n,) with NaN for unknown values.
 
     `radius`, in metres, is NaN if a task has none. `notified` is the expected number of workers
-    within the radius or, without one, within the travel limit. `margin` is the half-width of the 95
-    % interval of `notified`; it is nominal and covers only noise. `acceptance` is the probability
-    that one of these workers accepts, and `success` the probability that at least one accepts; with
-    a radius, `success` is the target. `density` is the number of workers per square metre at the
-    task.
+    within the radius or, if there is none, within the travel limit. `margin` is the half-width of
+    the 95 % interval of `notified`; it is nominal and covers only noise. `acceptance` is the
+    probability that any one of these workers accepts, and `success` the probability that at least
+    one of them accepts; if there is a radius, `success` is the target. `density` is the number of
+    workers per square metre at the task.
     """
 
     allocation: Allocation
@@ -182,7 +182,7 @@ def plan_tasks(
     settings: Settings,
     allocations: Sequence[Allocation],
 ) -> list[Plan]:
-    """Compute one plan for each way of allocating the total reward."""
+    """Compute one plan for each method of allocating the total reward."""
     reason = _misplaced(tasks, area, settings)
     density = np.full(len(tasks.longitude), np.nan)
     inside = np.flatnonzero(reason == Reason.PLANNED)
@@ -200,7 +200,10 @@ def plan_tasks(
 
 
 def check_number(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
-    """Raise InvalidInput, with the field `name`, unless a number lies between two limits."""
+    """Raise InvalidInput for the field `name` unless a number is finite and within its limits.
+
+    The limits are included, except `low` if `above` is true.
+    """
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
         raise InvalidInput(
             "Must be a number above {low:g} and at most {high:g}."
@@ -213,7 +216,7 @@ def check_number(value: float, name: str, low: float, high: float, *, above: boo
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """Return the reason (n,) why each task cannot be planned, or PLANNED if there is none.
+    """Return the reason (n,) why each task cannot be planned, or PLANNED if it can.
 
     Only reasons that do not depend on the map's density are checked.
     """
@@ -239,7 +242,7 @@ def _reach(
     """Return a model of the workers around those chosen tasks that can meet the target.
 
     `chosen` holds the indices of the chosen tasks. The second result is the density at each of
-    them. The third is the reason why the task cannot meet the target, or PLANNED if it can.
+    them. The third is the reason why each of them cannot meet the target, or PLANNED if it can.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
@@ -293,7 +296,7 @@ def _planned(
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
         # ln 20 / sqrt 2 standard errors cover 95 % of Laplace noise, and more than that for a sum
-        # of several noises.
+        # of several Laplace variables.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 
@@ -301,9 +304,9 @@ def _planned(
 def _rewards(
     reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
 ) -> Floats | None:
-    """Return the rewards (n,) of the tasks of `reach`, or None if the total is too low.
+    """Return the rewards (n,) for the tasks in `reach`, or None if the total reward is too low.
 
-    `fixed` (n,) are the rewards set by the operator, NaN for tasks without one.
+    `fixed` (n,) holds the rewards set by the operator, and NaN for tasks without one.
     """
     free = np.isnan(fixed)
     tasks = int(np.count_nonzero(free))

@@ -14,8 +14,8 @@ H(r) = -ln(1 - E).
 uniform in the circle, all n = pi r^2 den workers live at the mean distance 2r/3, and
 E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-with c of `tasks.acceptance`. The left-hand side increases with r; its factor r^2 is missing in
-their equation 13.14. n need not be an integer: even where fewer than one worker is expected, this
+with c of `tasks.acceptance`. The left-hand side increases with r; the factor r^2 is missing in
+their equation 13.14. n need not be an integer: even if fewer than one worker is expected, this
 model can predict certain success, which the field model cannot. Their equation 13.16 is not used,
 since it is inaccurate and can be negative.
 """
@@ -39,7 +39,7 @@ PRECISION = 1e-12
 MOST_STEPS = 80
 
 CURVE_POINTS = 1000
-"""Number of radii between which `FieldReach.curves` interpolates."""
+"""Number of radii that `FieldReach.curves` interpolates between."""
 
 TOGETHER = 1024
 """Number of tasks computed at once, so that arrays stay in the processor's cache."""
@@ -52,7 +52,7 @@ class Expectation:
     `radius` is in metres. It is inf for a task that cannot reach the target within the travel
     limit; the other values then assume that everyone within the limit is notified. `notified` is
     the expected number of workers within the radius or the limit, `acceptance` the probability that
-    one of them accepts, and `success` the probability that at least one accepts.
+    any one of them accepts, and `success` the probability that at least one of them accepts.
     """
 
     radius: Floats
@@ -68,18 +68,19 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius` with finite values in place of inf, so that tasks can be ranked by it."""
+        """Return `radius` with finite values instead of inf, so that tasks can be ranked by it."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within each radius."""
 
     def expect(self, reward: Floats) -> Expectation:
-        """Return the expected outcome for each task if it offers its reward."""
+        """Return the expected outcome of each task if it offers the given reward."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return how many workers (n, g) each task has to notify at each of g rewards.
+        """Return the expected number of workers (n, g) to notify for each task at each of g
+        rewards.
 
-        These are expected numbers, and inf where the target cannot be met within the travel limit.
+        The number is inf if the target cannot be met within the travel limit.
         """
 
     def part(self, chosen: NDArray[np.bool_]) -> Reach:
@@ -90,8 +91,8 @@ class Reach(Protocol):
 class FieldReach:
     """Workers as a Poisson field with a constant density in each of k rings around a task.
 
-    `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density` (n,
-    k) is in workers per square metre. `needed` is -ln(1 - E), the required expected number of
+    `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density`
+    (n, k) is in workers per square metre. `needed` is -ln(1 - E), the required expected number of
     acceptances.
     """
 
@@ -126,10 +127,10 @@ class FieldReach:
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """Find the ring in which H(r), see `accepting`, reaches `needed`.
+        """Find the ring in which H(r) reaches `needed`; for H(r) see `accepting`.
 
         Returns H at the ring's inner edge, the ring's index, and whether H reaches `needed` within
-        the travel limit; all are (n,). `areas` (n or 1, k + 1) are `accepting_area` at the edges.
+        the travel limit; all are (n,). `areas` (n or 1, k + 1) holds `accepting_area` at the edges.
         """
         steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
@@ -258,7 +259,7 @@ def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
 
 
 def _circle_ratio(size: Floats) -> Floats:
-    """Solve g(u) = `size` for u, by Newton's method; g is defined in `circle_radius`.
+    """Solve g(u) = `size` for u by Newton's method; g is defined in `circle_radius`.
 
     `size` and the result have shape (n,).
     """
@@ -289,7 +290,7 @@ def increasing_root(
     """Find the arguments (n,) at which n increasing functions equal their targets (n,).
 
     `function` and `slope` map n arguments to n values. Each bracket [low, high] must contain the
-    root. The method is Newton's; a step that would leave the bracket is replaced by bisection.
+    root. Newton's method is used, but a step that would leave the bracket is replaced by bisection.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     x = (low + high) / 2
@@ -307,11 +308,11 @@ def increasing_root(
 
 
 def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
-    """Compute tanh(a/r) for pull a and radius r, 1 at radius 0."""
+    """Compute tanh(a/r) for pull a and radius r, which is 1 at radius 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(radius > 0, np.tanh(pull / radius), 1.0)
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Yield slices that together cover `size` tasks, at most TOGETHER in each."""
+    """Yield slices that together cover `size` tasks, with at most TOGETHER tasks each."""
     return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))

@@ -1,12 +1,12 @@
 """Contours of the notification radius r(x) over a study area.
 
-The plan of one task with reward w is solved at every point of a lattice, and r is interpolated
-linearly between the points. Bands lie between two of the levels 1, 2, 5, 10, ... metres, lines on
-them. Where the target cannot be met within the travel limit, r is infinite: the area that is left
-when all bands are taken away is out of reach.
+The plan of a single task with reward w is solved at every point of a lattice, and r is interpolated
+linearly between the points. Lines are drawn at the levels 1, 2, 5, 10, ... metres, and bands
+between them. If the target cannot be met within the travel limit, r is infinite: the part of the
+area outside all bands is out of reach.
 
 Everything is computed from a public surface: this is post-processing and costs no privacy. Bands
-carry no margin of error, since r inherits the noise of the map (see docs/crowdsourcing.md).
+have no margin of error of their own; r inherits the noise of the map (see docs/crowdsourcing.md).
 """
 
 from __future__ import annotations
@@ -46,29 +46,39 @@ FEWEST_POINTS, MOST_POINTS = 2, 96
 """Fewest and most points of a lattice along its longer side."""
 
 MOST_CIRCLE_POINTS = 64
-"""The same for the circle model: its radii follow every cell, so that the bands have many corners
-and 96 x 96 points took 0.7 s of a processor on a map of noise."""
+"""Most points of a lattice along its longer side in the circle model.
+
+In that model radii follow every cell, so bands have many corners: 96 x 96 points took 0.7 s of
+processor time on a map of noise.
+"""
 
 MOST_LINES = 6
-"""Most lines: with the band below the lowest, as many bands as the colour ramp has steps."""
+"""Largest number of lines.
+
+Together with the band below the lowest line, this gives as many bands as the colour ramp has steps.
+"""
 
 BEYOND = 2.0
-"""Points out of reach continue r beyond the limit, up to this multiple of it."""
+"""For points out of reach, r is extrapolated up to this multiple of the limit."""
 
 BORDER_DEGREES = 1e-6
-"""The outermost rows and columns are drawn this far outside, so that no sliver is left over."""
+"""The outermost rows and columns are moved outwards by this much, so that no sliver remains."""
 
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
-"""Lattice points just outside the study area are planned, too: bands reach up to its border."""
+"""Area passed to `plan_tasks`, so that points just outside the study area are planned too.
+
+Without these lattice points, bands would not reach the border of the study area.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lattice:
     """Points in rows and columns over the bounding box of a study area, from edge to edge.
 
-    They are equispaced in Web Mercator. `longitude` (columns,) and `latitude` (rows,) ascend;
-    longitudes run on beyond 180 where the area crosses the antimeridian. `near` (rows, columns)
-    marks the points at corners of cells that touch the area; only those are planned.
+    They are equally spaced in Web Mercator. `longitude` (columns,) and `latitude` (rows,) are in
+    ascending order; longitudes continue beyond 180 if the area crosses the antimeridian. `near`
+    (rows, columns) marks the corners of lattice cells that touch the area; only these points are
+    planned.
     """
 
     longitude: Floats
@@ -77,7 +87,7 @@ class Lattice:
 
     @classmethod
     def over(cls, area: StudyArea, points: int) -> Lattice:
-        """Lay out at most `points` points along each side. Raises InvalidInput."""
+        """Build a lattice with at most `points` points along each side. Raises InvalidInput."""
         check_points(points)
         west, east = _longitudes(area)
         _, south, _, north = area.bounds
@@ -91,7 +101,7 @@ class Lattice:
 
     @property
     def positions(self) -> tuple[Floats, Floats]:
-        """Longitudes and latitudes (n,) of the points to plan, within 180 degrees."""
+        """Longitudes and latitudes (n,) of the points to plan, with longitudes from -180 to 180."""
         longitude, latitude = np.meshgrid(self.longitude, self.latitude)
         longitude = longitude[self.near]
         return np.where(longitude > 180, longitude - 360, longitude), latitude[self.near]
@@ -99,7 +109,7 @@ class Lattice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """A MultiPolygon in degrees in which r lies between two limits, in metres."""
+    """The area in which r lies between two limits in metres, as a MultiPolygon in degrees."""
 
     from_metres: float
     to_metres: float
@@ -108,7 +118,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A MultiLineString in degrees on which r has one value, in metres."""
+    """The line along which r has a given value in metres, as a MultiLineString in degrees."""
 
     metres: float
     shape: Any
@@ -116,11 +126,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RadiusMap:
-    """The radius of a task anywhere in a study area, at one reward.
+    """The notification radius of a task anywhere in a study area, at one reward.
 
-    `radius` and `notified` (rows, columns) are those of `tasks.plan.Plan` at the points of the
-    lattice, NaN where there is none; `reasons` says why. Bands and lines ascend. `out_of_reach` is
-    a MultiPolygon, the part of the study area outside all bands.
+    `radius` and `notified` (rows, columns) are the values of `tasks.plan.Plan` at the points of the
+    lattice, or NaN if a point has none; `reasons` says why. Bands and lines are in ascending order.
+    `out_of_reach` is a MultiPolygon, the part of the study area outside all bands.
     """
 
     lattice: Lattice
@@ -133,7 +143,7 @@ class RadiusMap:
 
 
 def check_points(points: int, model: Model = Model.FIELD) -> None:
-    """Raise InvalidInput unless a lattice may have this many points along a side."""
+    """Raise InvalidInput unless a lattice may have this many points along its longer side."""
     most = MOST_CIRCLE_POINTS if model is Model.CIRCLE else MOST_POINTS
     if not FEWEST_POINTS <= points <= most:
         raise InvalidInput(
@@ -153,7 +163,7 @@ def radius_map(
 ) -> RadiusMap:
     """Plan a task with this reward at each point of the lattice, and draw bands and lines of r.
 
-    The total reward of the settings is not used. Raises InvalidInput for an invalid reward.
+    The total reward in the settings is not used. Raises InvalidInput for an invalid reward.
     """
     check_number(reward, "reward", 0.0, LARGEST)
     longitude, latitude = lattice.positions
@@ -179,9 +189,9 @@ def radius_map(
 
 
 def levels_between(low: float, high: float) -> list[float]:
-    """Return the numbers 1, 2, 5, 10, 20, ... above `low` and below `high`, ascending.
+    """Return the numbers 1, 2, 5, 10, 20, ... above `low` and below `high`, in ascending order.
 
-    There are at most MOST_LINES, the highest ones.
+    If there are more than MOST_LINES, only the highest ones are returned.
     """
     powers = range(max(1, math.ceil(math.log10(high)) + 1))
     steps = [float(digit * 10**power) for power in powers for digit in (1, 2, 5)]
@@ -189,7 +199,10 @@ def levels_between(low: float, high: float) -> list[float]:
 
 
 def _with_contours(drawn: RadiusMap, area: StudyArea, continued: Floats, reach: float) -> RadiusMap:
-    """Add bands, lines and the part out of reach; `continued` are the radii of `_continued`."""
+    """Add the bands, the lines and the part out of reach to a radius map.
+
+    `continued` holds the radii from `_continued`.
+    """
     generator = _generator(drawn.lattice, continued)
     highest = min(float(np.nanmax(continued)), reach)
     levels = levels_between(float(np.nanmin(continued)), highest)
@@ -215,33 +228,34 @@ def _with_contours(drawn: RadiusMap, area: StudyArea, continued: Floats, reach: 
 
 
 def _reach_limit(settings: Settings) -> float:
-    """Return the largest radius of a plan, in metres.
+    """Return the largest radius that a plan can have, in metres.
 
-    The mean distance in the circle model, two thirds of the radius, is at most the travel limit.
+    In the circle model, the mean distance, which is two thirds of the radius, is at most the travel
+    limit.
     """
     return settings.travel_metres * (1.5 if settings.model is Model.CIRCLE else 1.0)
 
 
 def _upper_limit(highest: float, reach: float) -> float:
-    """Return the next level at or above the highest radius, at most the largest of a plan."""
+    """Return the next level at or above the highest radius, but at most the limit `reach`."""
     power = math.floor(math.log10(highest))
     above = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
     return min(next(level for level in above if level >= highest), reach)
 
 
 def _continued(plan: Plan, needed: float, reach: float) -> Floats:
-    """Return the radii (n,), continued beyond the limit where a plan is out of reach.
+    """Return the radii (n,) of a plan, extrapolated beyond the limit for points out of reach.
 
-    There the expected number H of acceptances within the limit is below `needed`, and far from the
-    task H grows in proportion to r: reach * needed/H equals the limit where the target is just met.
-    The edge of the bands can thus be interpolated, too, instead of following the lattice. It is
-    NaN, and masked, where hardly anybody is near.
+    At such a point, the expected number H of acceptances within the limit is below `needed`. Far
+    from the task, H grows in proportion to r, so r is extrapolated as reach * needed/H, which
+    equals the limit if the target is just met. This lets the edge of the bands be interpolated
+    instead of following the lattice. Points with hardly anybody nearby get NaN and are masked.
     """
     accepting = -np.log1p(-np.minimum(plan.success, 1 - 1e-12))
     with np.errstate(divide="ignore", invalid="ignore"):
         beyond = np.clip(reach * needed / accepting, reach, BEYOND * reach)
     out = np.array([reason == Reason.OUT_OF_REACH for reason in plan.reasons], dtype=bool)
-    # A radius equal to the limit is within reach.
+    # A radius equal to the limit is still within reach, so extrapolated radii must be larger.
     beyond = np.maximum(beyond, np.nextafter(reach, math.inf))
     return np.where(plan.planned, plan.radius, np.where(out, beyond, np.nan))
 
@@ -262,16 +276,17 @@ def _generator(lattice: Lattice, radius: Floats) -> Any:
 
 
 def _placed(lattice: Lattice, values: Floats) -> Floats:
-    """Put the values (n,) of planned points into an array (rows, columns), NaN elsewhere."""
+    """Put the values (n,) of planned points into an array (rows, columns), with NaN elsewhere."""
     placed = np.full(lattice.near.shape, np.nan)
     placed[lattice.near] = values
     return placed
 
 
 def _longitudes(area: StudyArea) -> tuple[float, float]:
-    """Return the west and east of an area; east is beyond 180 across the antimeridian.
+    """Return the western and eastern longitude of an area; east is above 180 if it crosses 180.
 
-    The area is taken to cross it if its parts leave a gap wider than the one around it.
+    An area is taken to cross the antimeridian if the widest gap between its parts is wider than the
+    gap around the antimeridian.
     """
     west, _, east, _ = area.bounds
     sides = shapely.bounds(shapely.get_parts(area.shape))[:, [0, 2]]
@@ -285,7 +300,7 @@ def _longitudes(area: StudyArea) -> tuple[float, float]:
 
 
 def _near(area: StudyArea, longitude: Floats, latitude: Floats) -> NDArray[np.bool_]:
-    """Return which points (rows, columns) are corners of lattice cells that touch the area."""
+    """Return a mask (rows, columns) of the corners of lattice cells that touch the area."""
     near = np.ones((len(latitude), len(longitude)), dtype=bool)
     if area.is_box:
         return near
@@ -303,14 +318,17 @@ def _near(area: StudyArea, longitude: Floats, latitude: Floats) -> NDArray[np.bo
 
 
 def _cut(shape: Any, area: StudyArea, kind: type[Any]) -> Any:
-    """Cut a shape with longitudes from -180 to 540 to the study area, as a `kind`."""
+    """Clip a shape with longitudes from -180 to 540 to the study area.
+
+    The result is a multi-part geometry of class `kind`.
+    """
     shape = shapely.make_valid(shape)
     pieces = [shapely.intersection(each, area.shape) for each in (shape, _turned_back(shape))]
     return _multiple([_rounded(piece) for piece in pieces], kind)
 
 
 def _turned_back(shape: Any) -> Any:
-    """Return a shape moved west by 360 degrees; empty if nothing of it is beyond 180."""
+    """Return a shape moved west by 360 degrees; empty if none of the shape lies beyond 180."""
     if shape.is_empty or shape.bounds[2] <= 180 + 2 * BORDER_DEGREES:
         return shapely.MultiPolygon()
     return shapely.transform(shape, lambda degrees: degrees - [360, 0])
@@ -321,9 +339,9 @@ def _rounded(shape: Any) -> Any:
 
 
 def _multiple(shapes: Sequence[Any], kind: type[Any]) -> Any:
-    """Return the parts of shapes that are of one kind as one multi-part shape.
+    """Return those parts of shapes that fit `kind` as a single geometry of that class.
 
-    Parts of other kinds, such as points where a band touches the border, are dropped.
+    Other parts, such as points where a band touches the border, are dropped.
     """
     single = "Polygon" if kind is shapely.MultiPolygon else "LineString"
     parts = shapely.get_parts(shapely.get_parts(np.array(shapes, dtype=object))).tolist()

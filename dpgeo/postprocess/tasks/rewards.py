@@ -3,7 +3,7 @@
 `uniform` gives every task the same reward. `optimised` is the method of Zhu, Li, Zhou and Yu 2017,
 section 13.3.3.2: each task gets the least reward w0, and the remainder of the total W is divided in
 proportion to the radius that each task would need if all rewards were equal. `optimal` minimises
-the number of people notified for all tasks together:
+the total number of people notified for all tasks:
 
     minimise sum N_i(w_i)   subject to  sum w_i <= W,  w_i >= w0
 
@@ -11,9 +11,9 @@ N_i(w) is the number of people to notify for task i at reward w; it decreases wi
 evaluated at the same rewards and replaced by its lower convex hull, which makes the problem convex
 and piecewise linear. The solution buys the steepest edges of all hulls first until W is spent; the
 last edge may be bought in part. The result is exact for the hulls, without iteration. If an N_i is
-not convex, the result is inexact for at most one task, that of the edge bought in part (Shapley and
-Folkman). A task that cannot meet its target below some reward starts from that reward. If W does
-not suffice for all tasks, the tasks with the lowest such rewards are met.
+not convex, the result is inexact for at most one task, the one whose edge is bought in part
+(Shapley and Folkman). If a task cannot meet its target below some reward, it starts at that reward.
+If W does not suffice for all tasks, those with the lowest starting rewards are served.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ TOGETHER = 512
 """Number of hulls computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""Largest useful value of c w, as a multiple of the travel limit: nearly all people within that
-limit then accept.
+"""Largest useful value of c w, as a multiple of the travel limit.
+
+At this value, nearly everyone within the limit accepts.
 """
 
 
@@ -45,7 +46,7 @@ def uniform(tasks: int, total: float) -> Floats:
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
     """Pay every task the least reward, and divide the remainder in proportion to radius.
 
-    The radius is that which a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
+    This is the radius that a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
     Zhou and Yu 2017, section 13.3.3.2).
     """
     radius = reach.stretch(uniform(tasks, total))
@@ -55,8 +56,8 @@ def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
     """Compute the rewards (tasks,) for which the fewest people have to be notified.
 
-    `pull_limit` is the largest useful reward, see SATISFIED. A task whose target the total cannot
-    pay for gets `least`.
+    `pull_limit` is the largest useful reward; see SATISFIED. A task gets `least` if the total
+    reward cannot pay for its target.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):
@@ -81,7 +82,7 @@ def _affordable(
     """Return the index of each task's first reward, or 0 if the total cannot pay for its target.
 
     `first` holds, for each task, the index of the lowest reward that meets the target. `spare` is
-    what remains of the total after every task has got `least`.
+    what remains of the total after every task has received `least`.
     """
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
@@ -105,8 +106,8 @@ def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
         if not bent.any():
             break
         row, hull, above = row[bent], hull[bent], above[bent]
-        # Never remove two neighbours in one step, since each helps to decide whether the other is a
-        # corner.
+        # Never remove two neighbouring corners in one step, since each helps to decide whether the
+        # other is a corner.
         odd = above & (np.cumsum(hull, axis=1) % 2 == 1)
         corner[row] = hull & ~np.where(odd.any(axis=1)[:, None], odd, above)
     return corner
@@ -125,7 +126,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices (n, g) of the nearest corner before, and of that after, each point.
+    """Return the indices (n, g) of the nearest corners before and after each point.
 
     The index is -1 if there is no corner before the point, and g if there is none after it.
     """

@@ -36,9 +36,9 @@ def density_surface(released: Released) -> DensitySurface:
     """Return the surface of expected people per cell, never negative.
 
     It is computed from the release's last layer of boxes. The count of a box with several cells is
-    divided evenly among those that touch the study area. The counts are scaled to agree with the
-    measured total, see `reconciled`. Raises Conflict for a release that has no counts of boxes or
-    has time slices.
+    divided evenly among the cells that touch the study area. The counts are scaled to agree with
+    the measured total; see `reconciled`. Raises Conflict for a release that has no counts of boxes
+    or has time slices.
     """
     drawn = layers(released)
     box_layers = _plannable(drawn)
@@ -81,9 +81,9 @@ def reconciled(
 
     Estimates that shrink every box towards its surroundings err in the same direction in many
     boxes: under strong noise, thousands of empty boxes keep a few people each. The sum of the
-    `measured` counts (m,) is unbiased. If the estimate's total exceeds that sum by more than KNOWN
+    `measured` counts (m,) is unbiased. If the estimated total exceeds that sum by more than KNOWN
     standard errors, it is scaled down to this limit. If the sum stands out from its noise and the
-    estimate's total is smaller, the difference is distributed evenly over the `cells` (n,) of the
+    estimated total is smaller, the difference is distributed evenly over the `cells` (n,) of the
     boxes. `variance` (m,) holds the noise variances of the measured counts.
     """
     total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
@@ -110,7 +110,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return the variances (n,) of Laplace noise that has the layer's 95 % margins."""
+    """Return the variances (n,) of Laplace noise with the layer's 95 % margins."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 

@@ -155,7 +155,7 @@ export type Problem = {
   field?: string;
 };
 
-/** A radius map, a GeoJSON feature collection; it is not stored. */
+/** A radius map, as a GeoJSON feature collection. It is not stored. */
 export type RadiusMap = {
   type: string;
   release: string;
@@ -195,7 +195,7 @@ export type Scaled = {
   high: number;
 };
 
-/** How answers are scaled to the release's own noisy total of all the data. */
+/** The scaling of answers to the release's own noisy total of all the data. */
 export type Scaling = {
   /** What scaled answers are numbers of. * `people` - people * `sightings` - sightings * `visits` - visits */
   counted: CountedEnum;

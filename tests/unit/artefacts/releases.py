@@ -43,7 +43,7 @@ from dpgeo.spatial.zones import Zones
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[4.3, 52.0], [4.9, 52.05], [4.55, 52.4], [4.3, 52.0]]]}
 )
-"""A triangular study area that does not contain all cells of its grid."""
+"""A triangular study area that leaves some cells of its grid outside."""
 
 ABOUT = {
     "title": "Evening walks",
@@ -60,7 +60,7 @@ ABOUT = {
 def grid_release(
     cells: int = 8, *, area: StudyArea = TRIANGLE, epsilon: str = "0.5", bound: int = 3
 ) -> Released:
-    """Return a uniform grid with noisy counts that are computed from the cells' positions."""
+    """Return a uniform grid with invented noisy counts, computed from the cells' positions."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     values = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
@@ -70,7 +70,7 @@ def grid_release(
 
 
 def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a grid in two time slices: by night and by day."""
+    """Return a grid in two time slices, before and after noon."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(1, 2), 3)
     values = np.arange(2 * grid.size, dtype=np.int64) * 7919 % 401 - 40
@@ -91,9 +91,9 @@ def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def partition_release(
     cells: int = 8, *, answers: str = "least-squares", area: StudyArea = TRIANGLE
 ) -> Released:
-    """Return a partition into a grid's quarters, with noisy totals.
+    """Return a partition of a grid into quarters, with noisy totals.
 
-    The last quarter is cut once more.
+    The last quarter is split once more.
     """
     grid = Grid.over(area, cells)
     half, bound = cells // 2, 3
@@ -180,7 +180,7 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def sparse_release(
     cells: int = 8, *, listed: int = 5, area: StudyArea = TRIANGLE, epsilon: str = "0.5"
 ) -> Released:
-    """Return a list of some cells of the study area, or of none, with counts above a threshold."""
+    """Return a list of cells with counts above a threshold; it is empty if `listed` is 0."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), 3)
     content = SparseRelease(
@@ -209,7 +209,7 @@ def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of two declared zones that are cut to the study area."""
+    """Return a release of two declared zones that are clipped to the study area."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     zones = Zones(
         keys=("n", "s"),
@@ -278,7 +278,7 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def points_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return five perturbed points with times, of which one is unknown, and a density."""
+    """Return five perturbed points with times, one of them unknown, and a density."""
     noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
     grid = Grid.over(area, 8)
     longitude, latitude = area.shape.representative_point().coords[0]
@@ -331,7 +331,7 @@ def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def examples() -> tuple[Released, ...]:
-    """Return one release of every content type, and one with little content."""
+    """Return one release of every content type, and a further sparse one that lists no cells."""
     return (
         grid_release(),
         slices_release(),

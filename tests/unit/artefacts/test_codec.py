@@ -1,4 +1,4 @@
-"""The codec that stores Released objects exactly and refuses everything else."""
+"""The release codec: it stores Released objects exactly and refuses anything else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def facts(record: Released | Content) -> dict[str, Any]:
 
 
 def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
-    """Return a copy of the archive in which some members are replaced."""
+    """Return a copy of the archive with some members replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         members = {name: archive[name] for name in archive.files}
     buffer = io.BytesIO()
@@ -58,7 +58,7 @@ def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
 
 
 def with_header(data: bytes, **changes: Any) -> bytes:
-    """Return a copy of the archive in which some keys of the header are replaced."""
+    """Return a copy of the archive with some header keys replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
     text = json.dumps(header | changes).encode()
@@ -67,7 +67,7 @@ def with_header(data: bytes, **changes: Any) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class SetsRelease:
-    """A content with a field that no release file can hold."""
+    """Release content with a field of a type that release files cannot store."""
 
     cells: set[int]
 
@@ -98,7 +98,7 @@ def test_arrays_are_recognised_in_every_supported_numpy(
 
 
 def test_fields_missing_from_older_releases_have_their_defaults() -> None:
-    """Releases of points from before priors and public attributes existed can still be read."""
+    """Point releases written before priors and public attributes existed can still be read."""
     made = points_release()
     with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]

@@ -1,4 +1,4 @@
-"""Files of a release: they have the same bytes every time and the same values for every reader."""
+"""Release files: the same bytes on every run, and the same values in every reader."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build(released: Released, folder: Path) -> dict[str, Path]:
 
 
 def expected(layer: BoxLayer) -> dict[str, list[Any]]:
-    """Return the columns and values that every file of the layer must contain."""
+    """Return the columns and values that every file format must contain for the layer."""
     return {
         "estimate": layer.value.tolist(),
         "margin": layer.margin.tolist(),

@@ -1,4 +1,4 @@
-"""Release files opened by other programs: they find the values that were released."""
+"""Release files read with other programs, which find exactly the released values."""
 
 from __future__ import annotations
 
@@ -206,7 +206,10 @@ def test_gdal_reads_equal_values_from_the_tiles_at_every_zoom(
 
 
 def farthest(table: Any, rows: NDArray[np.int64], expected: NDArray[Any]) -> float:
-    """Return how far, in Web Mercator metres, one feature extends beyond another at most."""
+    """Return the largest difference between found and expected feature bounds, in metres.
+
+    The bounds are compared in Web Mercator. All parts of a feature are taken together.
+    """
     around: dict[int, list[Any]] = defaultdict(list)
     for row, bounds in zip(rows.tolist(), table.geometry.bounds.to_numpy(), strict=True):
         around[row].append(bounds)
@@ -293,14 +296,17 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cell", "words"), [(100.0, "in a 100 m"), (130.0, "per 100 m")])
 def test_the_preview_names_the_unit_as_the_map_does(cell: float, words: str) -> None:
-    """The preview names squares of the unit's size, or of that to which counts are converted."""
+    """The preview's caption names the same square size as the map.
+
+    That is the size of the cells or, if counts are converted, of the squares they are converted to.
+    """
     side = 8 * cell / 111_195
     released = grid_release(8, area=StudyArea.from_bounds(0, 0, side, side))
     view = View.opening(layers(released))
     assert unit_words(released, view) == f"People {words} square"
 
 
-# What files state about themselves
+# Descriptions of the files
 
 
 def test_every_file_states_its_use(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The file map.bin, which contains what the map needs, with values rounded below the noise."""
+"""The file map.bin: what the map page needs, with values rounded to less than the noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.artefacts.releases import (
 
 
 class Reader:
-    """A reader that follows the format's description, as the map does."""
+    """A reader for map.bin that follows the format's description, as the map page does."""
 
     def __init__(self, content: bytes) -> None:
         assert content[:4] == b"DPGM"

@@ -1,4 +1,4 @@
-"""The words of pictures on margins are of the same unit as the map's."""
+"""Margins of error stated in preview captions, which use the same unit as the map."""
 
 from __future__ import annotations
 

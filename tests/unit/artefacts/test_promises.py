@@ -1,4 +1,4 @@
-"""The promise to people in the data, which says what the guarantee gives and no more."""
+"""The privacy sentence for people in the data: it promises what the guarantee gives, no more."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_places_are_bounded_by_counts_twice_and_all_points() -> None:
 def test_points_promise_where_and_never_whether() -> None:
     loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
     one, three = of_points(loss, 200, 1), of_points(loss, 200, 3)
-    # Snapping may move two places 1.5 m further apart, and the figure in the sentence allows for
-    # that.
+    # Snapping may move two places up to 1.5 m further apart. The number in the sentence allows
+    # for that.
     assert one.sentence == (
         "Moderate protection of where you were. Someone with no idea whether you made yours here "
         "or 200 m away can guess right at most 81 times in 100. Tossing a coin is right 50 times. "

@@ -1,4 +1,4 @@
-"""Layers of shapes and points in every file format, read by other programs."""
+"""Layers of shapes and points in every file format, read with other programs."""
 
 from __future__ import annotations
 

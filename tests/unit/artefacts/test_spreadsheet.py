@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: a byte order mark, centres, and the decimal sign of the reader."""
+"""CSV files for spreadsheets: byte order mark, cell centres, and the reader's decimal sign."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_prior_drawn_before_0_2_is_named_and_nothing_is_claimed_of_it() -> Non
 def test_statements_and_their_schemas_are_unchanged() -> None:
     """Statements and their schemas have not changed since their digests were stored.
 
-    If a new version of the statement changes them, write the digests again with
+    If a new version of the statement changes them, update the stored digests with
     `DIGESTS.write_text`.
     """
     made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}

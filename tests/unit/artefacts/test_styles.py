@@ -1,4 +1,4 @@
-"""Styles that colour every feature as the site's map does, read by other programs."""
+"""Styles that colour every feature as on the site's map, read with other programs."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Check = Callable[[pandas.DataFrame], Any]
 
 
 def frame_of(view: View) -> pandas.DataFrame:
-    """Return the columns of a view as files contain them."""
+    """Return the columns of a view as they appear in files."""
     return pandas.DataFrame(columns(view.layer))
 
 
 def expected(view: View) -> list[str]:
-    """Return the colour of each feature on the site's map."""
+    """Return the colour that each feature has on the site's map."""
     return [hexadecimal((red, green, blue)) for red, green, blue in view.colours().tolist()]
 
 
@@ -59,7 +59,7 @@ def test_colours_are_those_of_the_site() -> None:
 
 
 def qgis_colours(text: str, table: pandas.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the colour of each row by the rules of a QGIS style, and the labels of the legend."""
+    """Return each row's colour under the rules of a QGIS style, and the labels of the legend."""
     root = fromstring(text.partition("\n")[2])  # noqa: S314 - our own file
     symbols = {
         each.get("name"): next(
@@ -101,7 +101,7 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
 
 
 def sld_condition(element: Element) -> Check:
-    """Return an SLD filter's condition as a function of a table."""
+    """Return the condition of an SLD filter as a function that takes a table."""
     name = element.tag.removeprefix(f"{{{OGC}}}")
     if name == "PropertyName":
         return lambda table: table[element.text]
@@ -164,7 +164,7 @@ def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Pat
 
 
 def maplibre(expression: Any, row: dict[str, Any]) -> Any:
-    """Return the value of a MapLibre expression for a feature with the properties `row`."""
+    """Evaluate a MapLibre expression for a feature with the properties `row`."""
     if not isinstance(expression, list):
         return expression
     name, *parts = expression
@@ -199,7 +199,7 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
 
 @ALONE
 def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
-    """Colours that kepler.gl and QGIS derive from one column are those of the site's map."""
+    """Colours that kepler.gl and QGIS derive from one column match those of the site's map."""
     if view.stops is None:
         return
     values = frame_of(view)[view.field].to_numpy()
@@ -212,7 +212,11 @@ def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
 
 @EVERY_VIEW
 def test_kepler_is_given_columns_by_name_alone(released: Released, view: View) -> None:
-    """It reads whole numbers as integers, and loses the colours of a field of another type."""
+    """kepler.gl configurations refer to columns by name only, without a type.
+
+    kepler.gl reads whole numbers as integers, and a field declared with another type loses its
+    colours.
+    """
     if not kepler.FORMAT.holds(view):
         return
     document = kepler.configuration(released, view)["config"]["visState"]

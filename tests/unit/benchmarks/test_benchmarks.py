@@ -1,4 +1,4 @@
-"""`python -m benchmarks` names missing packages before it starts."""
+"""`python -m benchmarks` reports missing packages before it starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER_NAMES = {"PIL": "pillow"}
 
 
 def imported(module: ModuleType) -> set[str]:
-    """Return the top-level packages that a benchmark imports, directly or by modules beside it."""
+    """Return the top-level packages that a benchmark imports, directly or through local modules."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
         if isinstance(node, ast.Import):

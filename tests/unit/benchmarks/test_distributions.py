@@ -1,4 +1,4 @@
-"""Measures that compare maps as distributions, tested on maps with known distances."""
+"""Measures of the distance between maps as distributions, tested on known distances."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_accuracy_prints_a_line_for_every_heatmap(
     assert [line["mechanism"] for line in lines] == HEATMAPS
     measures = ("mae", "l2_scaled", "kl", "earth_movers", "seconds")
     assert all(line[name] > 0 for line in lines for name in measures)
-    # These mechanisms show single cells, and within a single cell nothing can be uneven.
+    # These mechanisms show single cells, so there is no unevenness within a box to measure.
     assert {line["mechanism"] for line in lines if line["weighted_variance"] == 0} >= {
         "uniform-grid",
         "quadtree",

@@ -1,4 +1,4 @@
-"""The main button of a page, pressed with the form's default values."""
+"""The main button of a page, submitted with the form's default values."""
 
 from __future__ import annotations
 

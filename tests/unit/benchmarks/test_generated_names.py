@@ -1,4 +1,4 @@
-"""Invented names with typing errors, found by the search that the site uses."""
+"""Generated place names with typing errors, which the site's own search must find."""
 
 from __future__ import annotations
 

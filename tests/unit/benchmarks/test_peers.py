@@ -1,4 +1,4 @@
-"""The published mechanisms with which `benchmarks.peers` compares, and their known errors."""
+"""Published mechanisms that `benchmarks.peers` compares against, and their known errors."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ def test_the_total_is_paid_for_unless_it_is_known() -> None:
 
 
 def test_a_hierarchy_has_levels_that_agree_where_that_pays() -> None:
-    """A hierarchy is used where it pays, and its levels agree with each other.
+    """The hierarchy uses the branching factor with the smallest error.
 
-    On 128 cells a side, twelve children give two levels and less error than single cells.
+    With 128 cells along each side, 12 children per axis give two levels and a smaller error than
+    counting single cells only.
     """
     assert peers._best_branching(128) == 12
 
 
 def test_the_strategy_for_boxes_reaches_its_known_error() -> None:
-    """The strategy for boxes has its published error: 0.52 of Identity's.
+    """The strategy for boxes reaches its published error, 0.52 times that of Identity.
 
-    That is the root mean square error over all boxes of 128 x 128 cells.
+    The error is the root mean square over all boxes of a grid of 128 x 128 cells.
     """
     need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
     strategy = peers.box_strategy(128)

@@ -1,4 +1,4 @@
-"""Plans evaluated with workers at known positions, and compared with figures worked out by hand."""
+"""Task plans evaluated with workers at known positions, checked against hand calculations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice on the contribution bound, compared with its formula and with a simulation."""
+"""Advice on the contribution bound, checked against its formula and a simulation."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def test_the_advised_bound_has_the_least_error(
 
 
 def test_the_expected_error_matches_a_simulation() -> None:
-    """The expected error is that of a simulation.
+    """The expected error agrees with a simulation.
 
-    The simulation keeps random records of each person and adds discrete Laplace noise.
+    The simulation keeps a random choice of each person's records and adds discrete Laplace noise.
     """
     guess, epsilon, trials = Guess(people=40, records=12, share=0.1), 0.5, 20_000
     random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Layers that parameters name, and errors that list the declared layers."""
+"""Layers named in parameters, and errors that list the declared layers."""
 
 from __future__ import annotations
 

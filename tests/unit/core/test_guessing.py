@@ -1,4 +1,4 @@
-"""The bound on right guesses: it holds, it is tight, and it is never rounded down."""
+"""The bound on right guesses, which holds, is tight, and is never rounded down."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_levels_are_eighty_and_ninety_five() -> None:
 def test_randomised_response_reaches_the_bound() -> None:
     """Randomised response reaches the bound on right guesses.
 
-    At log-odds of ln 9 the better of two answers is right nine times in ten.
+    At log-odds of ln 9, guessing the likelier of two answers is right nine times in ten.
     """
     with mpmath.workdps(40):
         epsilon = Fraction(int(mpmath.log(9) * 10**30), 10**30)

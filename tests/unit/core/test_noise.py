@@ -58,7 +58,7 @@ def test_the_threshold_is_the_least_that_few_empty_cells_reach(
 
 
 def test_margins_agree_with_sums_of_the_distribution() -> None:
-    """Margins agree with the noise's distribution, summed outcome by outcome without a formula."""
+    """Margins of error agree with direct sums over the noise distribution."""
     a = mpmath.exp(mpmath.mpf(-1) / 5)
     noise = DiscreteLaplace(Fraction(1, 5), 1)
 

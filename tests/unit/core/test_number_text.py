@@ -1,4 +1,4 @@
-"""Texts that people read as numbers, in every place that parses numbers."""
+"""Number parsing: every parser accepts only texts that people would read as numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpgeo.core.parameters import param, parse_parameters
 
 @dataclass(frozen=True)
 class Sized:
-    """Parameters that consist of one whole number."""
+    """Parameters with a single whole number."""
 
     size: int = param(8, "A size.", low=1, high=1000)
 

@@ -1,4 +1,4 @@
-"""Canonical files with invented rows, for tests of the engine."""
+"""Canonical files with fictional rows, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dpgeo.spatial.grid import Grid
 AREA = StudyArea.from_bounds(13.0, 52.0, 13.2, 52.1)
 
 Row = tuple[int, float, float, int | None]
-"""person number, x, y, time"""
+"""A row: person number, x, y and time."""
 
 
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
-    """Write a canonical file with these rows; a person's number is the low half of the hash."""
+    """Write a canonical file with these rows; the person number is the low half of the hash."""
     table = pa.table(
         {
             "person_high": pa.array([person_high] * len(rows), pa.uint64()),
@@ -35,7 +35,7 @@ def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
 
 
 def wanderers(random: np.random.Generator, people: int, rows: int) -> list[Row]:
-    """Return rows of people at random places in AREA, some of them exact duplicates."""
+    """Return rows of people at random places in AREA; some rows are exact duplicates."""
     west, south, east, north = AREA.mercator_bounds
     person = random.integers(0, people, rows)
     x = random.uniform(west, east, rows)
@@ -55,5 +55,5 @@ def centre(grid: Grid, row: int, column: int) -> tuple[float, float]:
 
 
 def located(grid: Grid, rows: Sequence[Row]) -> NDArray[np.int64]:
-    """Return the cells of rows as `Grid.locate` finds them."""
+    """Return the cell of each row, as found by `Grid.locate`."""
     return grid.locate([row[1] for row in rows], [row[2] for row in rows])

@@ -36,7 +36,7 @@ def count(
     threads: int = 2,
     sampling: Sampling | None = None,
 ) -> NDArray[np.int64]:
-    """Return a view's bounded counts, which only tests may read."""
+    """Return the bounded counts of a view. Only tests may read them."""
     view = DuckDBView(
         path,
         domain=Domain(AREA),
@@ -54,7 +54,7 @@ def count(
 
 
 def edge_positions(grid: Grid) -> list[Row]:
-    """Return positions on edges of cells and of the grid, and the nearest floats beside them."""
+    """Return positions on cell edges and grid edges, and the nearest floats on both sides."""
     xs = grid.west + np.arange(grid.columns + 1) * grid.cell
     ys = grid.north - np.arange(grid.rows + 1) * grid.cell
     middle_x, middle_y = centre(grid, grid.rows // 2, grid.columns // 2)
@@ -198,9 +198,9 @@ def test_people_whose_hashes_agree_in_one_half_stay_distinct(tmp_path: Path) -> 
 
 @BOTH
 def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting: Counting) -> None:
-    """All of a person's items are equally likely to be kept.
+    """All cells or records of a person are equally likely to be kept.
 
-    A single DuckDB hash of several columns would keep some cells twice as often as others.
+    With a single DuckDB hash of several columns, some cells would be kept twice as often as others.
     """
     grid = Grid.over(AREA, 64)
     places = [
@@ -213,7 +213,7 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
 
     kept = counts[counts > 0]
     assert kept.size == 5
-    # The number is binomial with probability 2/5, so 485 are seven standard deviations.
+    # Each count is binomial with probability 2/5, and 485 is seven standard deviations.
     assert np.abs(kept - people * 2 / 5).max() < 485
 
 
@@ -339,7 +339,7 @@ def reports(
     salt: bytes = SALT,
     shard: Shard = WHOLE,
 ) -> list[Any]:
-    """Return the reports that a view would perturb, which only tests may read."""
+    """Return the reports that a view would perturb. Only tests may read them."""
     view = DuckDBView(
         path,
         domain=Domain(AREA),
@@ -368,7 +368,7 @@ def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
 ) -> None:
     """Reports keep their public attributes, and attributes do not affect which reports are kept.
 
-    It makes no difference either whether attributes are published.
+    Whether the attributes are published makes no difference either.
     """
     rows: list[Row] = [(person, 1.0 * person, 2.0, time) for person in range(9) for time in (1, 2)]
     path = write(tmp_path / "rows.parquet", rows)
@@ -427,10 +427,9 @@ def test_the_choice_of_reports_does_not_depend_on_their_places(tmp_path: Path) -
 
 
 def test_the_choice_of_reports_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
-    """The choice of reports does not depend on the order of the file's rows.
+    """The choice of reports does not depend on the order of the rows in the file.
 
-    Otherwise, in a file that is sorted by place, changing one report would change which others are
-    kept.
+    Otherwise, in a file sorted by place, changing one report would change which others are kept.
     """
     random = np.random.default_rng(7)
     rows: list[Row] = [
@@ -465,8 +464,8 @@ def test_every_privacy_unit_is_in_exactly_one_shard(tmp_path: Path, unit: Unit, 
 def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
     """A person's shard depends only on the person's keyed hash.
 
-    So workers that have different versions of DuckDB, with different hash functions, assign people
-    alike.
+    Workers with different DuckDB versions, whose hash functions may differ, therefore assign every
+    person to the same shard.
     """
     rows: list[Row] = [(who, 1.0, 2.0, who) for who in range(30)]
     path = write(tmp_path / "rows.parquet", rows)
@@ -510,9 +509,10 @@ def test_times_are_kept_whole_until_the_bound_is_reached(tmp_path: Path) -> None
 def test_among_reports_of_one_time_each_is_as_likely_to_be_kept(
     tmp_path: Path, time: int | None
 ) -> None:
-    """Of several reports with the same time, each is equally likely to be kept.
+    """Reports with the same time are equally likely to be kept.
 
-    The order of the rows has no effect. Each view draws anew, but reads its own draw every time.
+    The order of the rows has no effect. Each view makes a new random choice, but reading the same
+    view twice gives the same reports.
     """
     rows: list[Row] = [(1, float(n), 0.0, time) for n in range(4)] + [(2, 9.0, 9.0, 1)]
     path = write(tmp_path / "a.parquet", rows)

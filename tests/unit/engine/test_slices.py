@@ -1,4 +1,4 @@
-"""Counts by slices of local time, compared with the clock of Python's standard library."""
+"""Counts by slices of local time, checked against the time zones of the standard library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sliced_grid(cells: int = 4, slices: str = "6 hours", zone: str = ZONE) -> Sl
 
 
 def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
-    """Return the exact counts of a view, which only tests may read."""
+    """Return the exact counts of a view. Only tests may read them."""
     counts = view.sliced_histogram(sliced)
     assert counts.sensitivity == view.bound
     assert counts.shape == sliced.shape
@@ -53,7 +53,7 @@ def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
 def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
     """Return the region of each row, or None for a row without a time.
 
-    A region combines the cell found by `Grid.locate` and the slice by Python's clock.
+    A region combines the cell found by `Grid.locate` with the time slice found with `zoneinfo`.
     """
     zone = ZoneInfo(sliced.time_zone)
     found: list[int | None] = []
@@ -76,7 +76,7 @@ def test_times_fall_into_the_slices_of_local_time(
     sliced = sliced_grid(slices=slices, zone=zone)
     rows = wanderers(np.random.default_rng(5), 20, 400)
     x, y = centre(sliced.grid, 1, 1)
-    # The hours around the two clock changes in Berlin in 2024.
+    # Times within two hours of the two clock changes in Berlin in 2024.
     changes = [1711846800 + step for step in range(-7200, 7201, 1800)]
     changes += [1729990800 + step for step in range(-7200, 7201, 1800)]
     rows += [(99, x, y, time) for time in changes]

@@ -1,4 +1,4 @@
-"""Counts of zones by position, with a contribution bound that holds across overlapping zones."""
+"""Counts of zones by position; the contribution bound also holds across overlapping zones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def count(path: Path, **changes: object) -> NDArray[np.int64]:
 
 
 def pairs(rows: list[Row]) -> list[tuple[int, int]]:
-    """Return pairs of a row's person and a zone that contains the row, looked up one by one."""
+    """Return (person, zone) for every row and every zone that contains it, tested one by one."""
     longitude, latitude = to_degrees([row[1] for row in rows], [row[2] for row in rows])
     return [
         (row[0], zone)
@@ -125,7 +125,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
     assert whole.sum() == len(rows)  # The halves cover the area.
     assert whole[2] > 0
-    # If the first records are removed, all others have other numbers.
+    # Removing the first records changes the row numbers of all others.
     for first in (1, 2, 150):
         rest = count(write(tmp_path / "rest.parquet", rows[first:]), **changes)
         gone = count(write(tmp_path / "gone.parquet", rows[:first]), **changes)
@@ -160,9 +160,9 @@ def places(rows: list[Row], regions: Regions) -> set[tuple[int, int]]:
 def test_the_most_popular_places_of_each_person_are_kept(
     tmp_path: Path, cells: int, counting: Counting
 ) -> None:
-    """Of each person's places, the most popular ones are kept.
+    """The most popular of each person's places are kept.
 
-    If every person is alone and all ranks differ, it is known which places these are.
+    Each person is in a file of their own and all ranks differ, so the expected places are known.
     """
     random = np.random.default_rng(cells)
     regions: Regions = Grid.over(AREA, cells) if cells > 1 else ZONES

@@ -1,4 +1,4 @@
-"""Vector tiles of the map background: archives are copied, converted, cut or refused."""
+"""Vector tile archives of the map background, which are copied, converted, cut or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for places by name: spellings, first letters, ranks and typing errors."""
+"""Place name search: spellings, first letters, ranks and typing errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def found(path: Path, text: str) -> list[tuple[str, str]]:
 def mistyped(text: str, random: Random) -> str:
     """Return the text with one typing error.
 
-    A letter is missing, added, replaced, or swapped with the next one.
+    A letter is omitted, inserted, replaced, or swapped with the next one.
     """
     at, letter = random.randrange(len(text) - 1), random.choice(LETTERS)
     return random.choice(
@@ -82,9 +82,9 @@ def test_areas_have_outlines_and_municipalities_are_named(extract: Path) -> None
 
 
 def test_one_typing_error_is_forgiven(extract: Path) -> None:
-    """One typing error is forgiven in at least 85 of 100 names.
+    """Names are found despite one typing error in at least 85 of 100 cases.
 
-    Most of the others are short words, or have a missing or moved space.
+    Most of the others are short words, or have a missing or misplaced space.
     """
     random = Random(20261123)  # noqa: S311 - the same names in each run
     known = sorted({place.name for place in extract_names(EXTRACT) if len(fold(place.name)) > 3})

@@ -1,4 +1,4 @@
-"""The operator's settings for another server's tiles: what is accepted, what is refused."""
+"""The operator's settings for tiles from another server: valid and invalid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Study areas without the sea and large lakes: what is subtracted, and what stays."""
+"""Study areas without the sea and large lakes: what is subtracted and what stays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BOUNDS = (9.8, 49.9, 10.4, 50.2)
 
 
 def region(folder: Path, layer: str, shapes: dict[str, Any]) -> Region:
-    """Write tiles with one layer of shapes of some kinds."""
+    """Write tiles with one layer of shapes, keyed by their kind, and return their region."""
     path = folder / f"new{TILES}"
     frame = geopandas.GeoDataFrame({"kind": [*shapes]}, geometry=[*shapes.values()], crs=4326)
     options = {"MINZOOM": 8, "MAXZOOM": 14, "EXTENT": 4096, "BUFFER": 64}
@@ -45,7 +45,7 @@ def region(folder: Path, layer: str, shapes: dict[str, Any]) -> Region:
 
 
 def shore_metres(left: StudyArea, water: Any) -> float:
-    """Return the least distance of what was taken away from a water's shore, in metres."""
+    """Return the smallest distance in metres between the subtracted area and a water's shore."""
     taken = shapely.difference(AREA.shape, left.shape)
     gap = shapely.distance(shapely.boundary(water), taken)
     return float(gap * 111_000 * np.cos(np.radians(50)))
@@ -72,7 +72,7 @@ def test_the_sea_of_the_ground_is_left_out_to_the_border_of_the_area(tmp_path: P
     land = np.array([shapely.box(10.1, 49, 11, 51)], dtype=object)
     left, sources = subtract_water(AREA, tmp_path, [here], land)
     assert left is not None
-    # The ground knows the sea here, so Natural Earth's coarser coast does not count.
+    # The map background has the sea here, so Natural Earth's coarser coastline is not used.
     assert sources == ["OpenStreetMap, 2026-11-01"]
     assert left.shape.geom_type == "Polygon"
     assert left.bounds[0] == pytest.approx(10.02 - 100 / 71_600, abs=3e-4)

@@ -1,4 +1,4 @@
-"""Uploads in formats other than CSV and Parquet, with their readers."""
+"""Test uploads in formats other than CSV and Parquet, and functions that read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def feature(who: object, *coordinates: object, **properties: object) -> dict[str
 
 
 def document(records: Iterable[str | dict[str, Any]], **members: object) -> str:
-    """Return a FeatureCollection; records that are text are inserted unchanged."""
+    """Return a GeoJSON FeatureCollection; records given as text are inserted unchanged."""
     texts = [text if isinstance(text, str) else json.dumps(text) for text in records]
     head = {"type": "FeatureCollection", **members}
     return json.dumps(head)[:-1] + ', "features": [\n' + ",\n".join(texts) + "\n]}\n"
@@ -47,7 +47,7 @@ def read_features(
 def read_layer(
     path: Path, declared: Schema = BY_GEOM, batch_rows: int = 20_000
 ) -> tuple[Any, Report]:
-    """Return canonical rows and report of a GeoPackage, read in batches of a given size."""
+    """Return the canonical rows and the report of a GeoPackage, read in batches of a given size."""
     tally = Tally()
     crs = declared.columns.crs
     batches = read_geopackage(path, declared.wanted, tally, crs=crs, batch_rows=batch_rows)
@@ -77,7 +77,7 @@ CREATE TABLE points (fid INTEGER PRIMARY KEY, geom BLOB, who, t);
 def geopackage(
     path: Path, rows: Sequence[tuple[object, ...]] = (), script: str = CATALOGUE + POINTS
 ) -> Path:
-    """Write a GeoPackage with rows of (geom, who, t) in the table `points`."""
+    """Write a GeoPackage whose table `points` has the rows (geom, who, t)."""
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     connection.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY;" + script)

@@ -35,7 +35,7 @@ def schema(
 def read_text(
     path: Path, declared: Schema, block_bytes: int = BLOCK_BYTES
 ) -> tuple[pa.Table, Report]:
-    """Return canonical rows and report of a CSV file, read in blocks of a given size."""
+    """Return the canonical rows and the report of a CSV file, read in blocks of a given size."""
     tally = Tally()
     batches = read_csv(path, declared.wanted, tally, block_bytes=block_bytes)
     return collected(batches, declared, tally)
@@ -57,14 +57,14 @@ def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, R
 
 
 def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> tuple[Any, Report]:
-    """Return canonical rows and report of a CSV file with this content."""
+    """Return the canonical rows and the report of a CSV file with this content."""
     path = folder / "upload.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_text(path, declared or schema())
 
 
 def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> dict[str, int]:
-    """Return the counted reasons for which a row between two good ones is refused.
+    """Return the reasons, with counts, for refusing a row between two valid rows.
 
     The file has the columns who, lat, lon and t.
     """
@@ -79,19 +79,19 @@ def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> d
 def parquet_of(
     folder: Path, columns: dict[str, Any], declared: Schema | None = None
 ) -> tuple[Any, Report]:
-    """Return canonical rows and report of a Parquet file with these columns."""
+    """Return the canonical rows and the report of a Parquet file with these columns."""
     path = folder / "upload.parquet"
     pq.write_table(pa.table(columns), path)
     return read_columns(path, declared or schema())
 
 
 def people(rows: Any) -> list[tuple[int, int]]:
-    """Return each canonical row's person, as two halves of a hash."""
+    """Return the person of each canonical row, as the two halves of a hash."""
     return list(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
 
 
 def bits(rows: Any) -> list[bytes]:
-    """Return the bytes of every canonical column, validity included."""
+    """Return the bytes of every canonical column, so that nulls are compared, too."""
     return [rows[name].to_numpy(zero_copy_only=False).tobytes() for name in rows.column_names]
 
 

@@ -1,4 +1,4 @@
-"""Public attributes, of which each row has a declared value or "other"."""
+"""Public attributes: each row has a declared value or "other"."""
 
 from __future__ import annotations
 

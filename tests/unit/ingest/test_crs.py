@@ -1,4 +1,4 @@
-"""Coordinates in a declared projection, and points that are given as text."""
+"""Coordinates in a declared projection, and points given as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = schema(Columns(geometry="at", person="who"))
 
 
 def wkt(tmp_path: Path, text: str) -> dict[str, int]:
-    """Return the counted reasons for which a point given as text is refused."""
+    """Return the reasons, with counts, for refusing a point given as text."""
     _, report = csv_of(tmp_path, f'who,at\nanna,"{text}"\n', TEXT)
     assert report.read == 1
     return report.refused

@@ -1,4 +1,4 @@
-"""CSV files, in which one physical line is one row and every value is text."""
+"""CSV files, in which each physical line is one row and every value is text."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 def misplaced() -> bytes:
-    """Return a zip archive that states a wrong position of its directory."""
+    """Return a zip archive with a wrong offset for its central directory."""
     packed = archive(("a.csv", TABLE))
     return packed[:-6] + (5_000).to_bytes(4, "little") + packed[-2:]
 
@@ -153,7 +153,7 @@ def misplaced() -> bytes:
         (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
         (misplaced(), "damaged or cut short"),
     ],
-    # A compressed file contains the time of compression, which must not be in a test's name.
+    # Compressed test data contains the time of compression, so it must not be used in test ids.
     ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_archives_without_exactly_one_plain_file_are_refused(

@@ -1,4 +1,4 @@
-"""A new upload format, for which one reader and one line of the registry suffice."""
+"""New upload formats, which need only one reader and one line in the registry."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_every_format_has_a_reader(form: InputFormat) -> None:
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.title)
 def test_what_a_library_parses_is_read_in_the_sandbox(form: InputFormat) -> None:
-    """Every format that a library parses is read in the sandbox.
+    """Every format that is parsed by a library is read in the sandbox.
 
-    A reader outside the sandbox may only use arrays and the parsers in Python's standard library.
+    A reader outside the sandbox may use only arrays and the parsers of Python's standard library.
     """
     module = importlib.import_module(f"dpgeo.ingest.{form.reader.split('.')[0]}")
     tree = ast.parse(inspect.getsource(module))

@@ -1,4 +1,4 @@
-"""The declared format of a file, which none of its rows can change."""
+"""The declared format of a file, which its rows cannot change."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def written(tmp_path: Path, content: str | bytes) -> Path:
 
 
 def refused(tmp_path: Path, record: Any, *, lines: bool = False) -> dict[str, int]:
-    """Return the counted reasons for which a record between two good ones is refused."""
+    """Return the reasons, with counts, for refusing a record between two valid records."""
     records = [ANNA, record, BEN]
     if lines:
         texts = [text if isinstance(text, str) else json.dumps(text) for text in records]
@@ -185,7 +185,8 @@ def test_a_document_without_features_is_accepted(tmp_path: Path) -> None:
 def test_values_do_not_depend_on_other_rows(tmp_path: Path) -> None:
     """How a value is read does not depend on other rows.
 
-    In GDAL, a single fraction or text would change how every person's number is read.
+    If GDAL read the file, a single fraction or text would change how every person's identifier is
+    read.
     """
     large = [9_007_199_254_740_993, 9_007_199_254_740_992]
     for other in ([], [0.5], ["a"], [None], [{"b": 1}]):

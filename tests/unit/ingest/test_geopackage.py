@@ -1,4 +1,4 @@
-"""GeoPackages, and SQLite databases that resemble one."""
+"""GeoPackages, and SQLite databases that look like GeoPackages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPOT = gpkg_point(5, 45)
 
 
 def refusal(path: Path, declared: Any = BY_GEOM) -> InvalidInput:
-    """Return the error about a file; check that this process and the sandbox give the same one."""
+    """Return the error for a file; check that this process and the sandbox raise the same one."""
     with pytest.raises(InvalidInput) as caught:
         read_layer(path, declared)
     with pytest.raises(InvalidInput) as again:
@@ -155,9 +155,9 @@ def test_geopackages_without_one_plain_layer_of_points_are_refused(
 
 
 def test_the_schema_can_call_no_function_and_reach_no_other_table(tmp_path: Path) -> None:
-    """The authorizer stops queries to functions and other tables.
+    """The authorizer blocks functions and access to other tables.
 
-    It does so even if a file finds a way to run them.
+    It would do so even if a file found a way to run such queries.
     """
     from dpgeo.ingest.geopackage_reader import find_layer, opened
 

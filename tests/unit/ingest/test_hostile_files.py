@@ -1,7 +1,7 @@
-"""Uploads with hostile names, metadata and bytes: each is read, or refused with a reason.
+"""Uploads with hostile names, metadata and bytes, which are read or refused with a reason.
 
-Here the readers run in the test's own process. In the product, readers of binary formats run in a
-sandbox, where an unexpected error counts as a fault of the software.
+Here the readers run in the test's own process. In production, readers of binary formats run in a
+sandbox, where an unexpected error counts as a software fault.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def read(path: Path, random: Random) -> bool:
 
 
 def declared(names: list[str], random: Random) -> Schema:
-    """Return a declaration of random columns, sometimes with a hostile coordinate system."""
+    """Return a schema with random columns and sometimes a hostile coordinate system."""
     crs = random.choice(["", "", "EPSG:2056", word(random)])
     person = random.choice(names)
     if random.random() < 0.6:
@@ -198,7 +198,7 @@ def declared(names: list[str], random: Random) -> Schema:
 
 
 def said(refusal: InvalidInput) -> None:
-    """Check that the reason given for a refusal can be displayed."""
+    """Check that the message of a refusal can be displayed."""
     refusal.message.encode()
     refusal.field.encode()
 

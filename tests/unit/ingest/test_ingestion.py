@@ -1,4 +1,4 @@
-"""Ingestion: the way from an upload to its canonical file and its report."""
+"""Ingestion, which turns an upload into a canonical file and a report."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ print(report.accepted, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
     """Reading a file with eight times as many rows needs about the same memory.
 
-    In Parquet each file is one row group of plain text. Sizes are in MB.
+    Each Parquet file is a single row group without compression or dictionaries. Sizes are in MB.
     """
     random = np.random.default_rng(1)
     rows = 200_000

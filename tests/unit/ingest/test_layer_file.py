@@ -1,4 +1,4 @@
-"""Files of public layers: every format and coordinate system gives the zones of the GeoJSON."""
+"""Layer files: every format and coordinate system yields the same zones as the GeoJSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WRITERS = ["shapefile", "gpkg", "fgb", "parquet"]
 
 
 def regions(bounds: tuple[float, float, float, float]) -> geopandas.GeoDataFrame:
-    """Return 4 x 3 regions in degrees as an office would deliver them, one with a hole."""
+    """Return 4 x 3 regions in degrees, like those of a statistical office; one has a hole."""
     xs = np.linspace(bounds[0], bounds[2], 5)
     ys = np.linspace(bounds[1], bounds[3], 4)
     boxes = [
@@ -55,7 +55,7 @@ def regions(bounds: tuple[float, float, float, float]) -> geopandas.GeoDataFrame
 
 
 def write(table: geopandas.GeoDataFrame, form: str, folder: Path, **options: Any) -> Path:
-    """Write a table in a format, under a name that tells nothing."""
+    """Write a table in a format, under a file name that does not reveal the format."""
     path = folder / "sent"
     if form == "parquet":
         table.to_parquet(path)
@@ -81,7 +81,7 @@ def choices(**facts: Any) -> LayerChoices:
 
 
 def convert(path: Path, tmp_path: Path, **facts: Any) -> dict[str, Any]:
-    """Convert in this process, which is faster."""
+    """Return the converted layer, without starting the sandbox, which would be slower."""
     folder = tmp_path / "work"
     folder.mkdir()
     convert_layer(path, choices(**facts), folder)
@@ -96,9 +96,9 @@ def sandboxed(path: Path, tmp_path: Path, **facts: Any) -> dict[str, Any]:
 
 
 def assert_same(found: Zones, table: geopandas.GeoDataFrame) -> None:
-    """Check that zones are those of the table's GeoJSON, within a millionth of a degree."""
+    """Check that zones equal those of the table's GeoJSON to within a millionth of a degree."""
     expected = Zones.from_geojson(json.loads(table.to_json()), **COLUMNS)
-    # A FlatGeobuf file with an index has its features in the order of the index.
+    # A FlatGeobuf file with an index stores its features in the order of the index.
     ours = sorted(zip(found.keys, found.names, found.shapes, strict=True), key=lambda each: each[0])
     names = list(zip(expected.keys, expected.names, strict=True))
     assert [(key, name) for key, name, _ in ours] == names
@@ -228,7 +228,10 @@ def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Pat
 
 
 def test_of_a_file_of_the_world_the_regions_of_the_area_are_taken(tmp_path: Path) -> None:
-    """Countries in one file include Antarctica, which reaches further south than maps do."""
+    """From a world file, only the regions in the area are read.
+
+    Such files include Antarctica, which extends further south than maps do.
+    """
     table = regions(BRUSSELS)
     pole = geopandas.GeoDataFrame(
         {"NUTS_ID": ["AQ"], "NUTS_NAME": ["Antarctica"], "POP": [0.0]},
@@ -275,7 +278,7 @@ def member(name: str, mode: int = 0) -> zipfile.ZipInfo:
 
 
 def hostile_zips(folder: Path) -> dict[str, bytes]:
-    """Return archives that a reader must refuse, by what the refusal says."""
+    """Return archives that a reader must refuse, keyed by part of the expected error message."""
     whole = write(regions(BRUSSELS).to_crs(3035), "shapefile", folder)
     with zipfile.ZipFile(whole) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}

@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet files: which can be read, and what the errors say about the others."""
+"""Parquet and GeoParquet files: which can be read, and the errors for those that cannot."""
 
 from __future__ import annotations
 

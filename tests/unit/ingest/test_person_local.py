@@ -1,8 +1,8 @@
 """Row-locality: a row's canonical form depends only on the row itself and on the schema.
 
-The contribution bound rests on this: removing a person's rows from the upload removes exactly that
-person's rows from the canonical file, byte for byte, whatever the other rows are and wherever the
-reader divides the file.
+The contribution bound relies on this: removing a person's rows from the upload removes exactly
+that person's rows from the canonical file, byte for byte, whatever the other rows are and wherever
+the reader divides the file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LONGITUDES = ["5", "-1.5", "9.87654321", "5.5e0", "181", "inf", "0"]
 TIMES = ["0", "2024-03-31 02:30", "2024-10-27T02:30", "2024-07-01", "x", "1719835200.5"]
 
 rows = st.tuples(*map(st.sampled_from, (PERSONS, LATITUDES, LONGITUDES, TIMES)))
-"""A row, which often has something wrong with it."""
+"""Rows, many of which have something wrong with them."""
 
 usable = st.tuples(
     st.sampled_from(["u", "v"]),
@@ -53,7 +53,7 @@ noise = st.sampled_from(
      b"\xff\xfe,45,5,0", b"u,45,5", b"\x00", b"", b'",",",', b"u,45,5,0,",
      b"u" * 70_000 + b",45,5,0", "\u2028,45,5,0".encode()]
 )  # fmt: skip
-"""Lines that a CSV library could join to their neighbours."""
+"""Lines that a CSV library might join with neighbouring lines."""
 
 
 def line_of(row: tuple[str, ...]) -> bytes:
@@ -90,7 +90,7 @@ signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.en
 
 
 def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
-    """Return the fields of each line of a block, or what is wrong with its quotation marks."""
+    """Return the fields of each line of a block, or the error in its quotation marks."""
     block = b"\n".join([*content, b""])
     found = next(read_lines(io.BytesIO(block)))
     parts = split(found, delimiter)
@@ -132,7 +132,7 @@ def test_removing_a_persons_lines_removes_exactly_their_rows(
 
 
 def text_table(content: list[tuple[str, ...]]) -> Any:
-    """Return all columns as text, with nulls for empty cells."""
+    """Return a table in which every column is text and empty cells are null."""
     cells = [[cell or None for cell in column] for column in zip(*content, strict=True)] or [[]] * 4
     return pa.table(
         {name: pa.array(column, pa.string()) for name, column in zip(

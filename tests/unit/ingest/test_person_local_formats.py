@@ -1,4 +1,4 @@
-"""Row-locality in every format: a row's canonical form depends on nothing but that row."""
+"""Row-locality in every format: a row's canonical form depends on that row alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ODD = [
     json.dumps(feature("u", 5, 45, note="x" * 70_000)), json.dumps(feature([1], 5, 45)),
     json.dumps({**feature("u", 5, 45), "geometry": None}),
 ]  # fmt: skip
-"""Well-formed elements of a feature list that cannot be used as features."""
+"""Well-formed elements of a feature list that are not usable features."""
 
 BROKEN = [
     "{",
@@ -65,7 +65,7 @@ BROKEN = [
     "}" * 9,
     '{"type": "Feature", "properties": {"who": "u',
 ]
-"""Lines that would swallow their neighbours if the file were read as one document."""
+"""Lines that would swallow neighbouring lines if the file were read as one document."""
 
 
 def record(row: tuple[Any, ...]) -> str:
@@ -150,7 +150,10 @@ def test_removing_a_persons_rows_removes_exactly_theirs(
 
 
 def canonical(folder: Path, form: str, content: list[tuple[Any, ...]]) -> Any:
-    """Return the canonical rows of a file in the format `form`, compressed if that is text."""
+    """Return the canonical rows of a file in the format `form`.
+
+    GeoJSON files and GeoPackages are written as they are. The other formats are gzipped CSV files.
+    """
     if form == "document":
         return canonical_document(folder / "a.geojson", [record(row) for row in content], 61)
     if form == "lines":

@@ -1,4 +1,4 @@
-"""Persons: identifiers become keyed hashes that do not depend on how a file stores them."""
+"""Person identifiers, hashed with a key, whatever type a file stores them as."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_it_refuses_numbers_that_cannot_name_a_person(tmp_path: Path, value: flo
 def test_it_refuses_identifiers_that_a_spreadsheet_shortened(tmp_path: Path, text: str) -> None:
     """Identifiers that a spreadsheet has shortened are refused.
 
-    Many identifiers become the same shortened number, and their persons would count as one.
+    Different identifiers can be shortened to the same number, and the persons would count as one.
     """
     assert refused(tmp_path, f"{text},45,5,0") == {
         "the person is a number that is not whole or too large to be exact": 1

@@ -1,4 +1,4 @@
-"""Coordinates: which are valid positions, and why others are refused."""
+"""Coordinates: which positions are valid, and why others are refused."""
 
 from __future__ import annotations
 

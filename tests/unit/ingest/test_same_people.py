@@ -1,4 +1,4 @@
-"""Two canonical files compared by their persons, with hashes that are not stored anywhere."""
+"""Comparison of the persons in two canonical files, with hashes that are not stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox process that reads compressed and binary files: its limits, and how it ends."""
+"""The sandbox process that reads compressed and binary files: its limits and how it ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_has_none_of_the_servers_secrets(
 
 
 def shim(folder: Path, program: Path) -> str:
-    """Write a program that replaces the sandbox's worker; return its path."""
+    """Write a program that stands in for the sandbox's worker, and return its path."""
     script = folder / "python"
     script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
     script.chmod(0o755)
@@ -171,18 +171,16 @@ HUGE = 300 << 20
 
 
 def huge_value(path: Path) -> None:
-    """Write two rows, one with a declared value of hundreds of MB that compresses to a few hundred
-    KB.
-    """
+    """Write two rows, one with a value of hundreds of MB that compresses to a few hundred KB."""
     table = pa.table({**GOOD, "who": ["a" * HUGE, "b"]})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     assert path.stat().st_size < 1 << 20
 
 
 def in_another_process(program: str, *arguments: Path) -> list[str]:
-    """Run a program in another process, and return its output.
+    """Run a program in a separate process, and return its output.
 
-    The test does not count that process's memory as its own.
+    The memory of that process does not count towards the test's own.
     """
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],

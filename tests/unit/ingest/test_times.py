@@ -1,4 +1,4 @@
-"""Times: ISO 8601 or seconds since 1970, with a fixed rule for the hours when clocks change."""
+"""Times in ISO 8601 or seconds since 1970, with a fixed rule for the hours of clock changes."""
 
 from __future__ import annotations
 

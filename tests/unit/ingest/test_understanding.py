@@ -1,4 +1,4 @@
-"""What the preview understands of messy files, which are then read in that way."""
+"""What the preview detects in messy files, which are then read accordingly."""
 
 from __future__ import annotations
 

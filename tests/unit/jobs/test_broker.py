@@ -1,4 +1,4 @@
-"""A message queue that consists of files in a folder."""
+"""A message queue made of files in a folder."""
 
 from __future__ import annotations
 

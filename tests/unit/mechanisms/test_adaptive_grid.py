@@ -36,9 +36,10 @@ def test_every_level_counts_the_same_bounded_cells() -> None:
 
 
 def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() -> None:
-    """The numbers of squares and partitions follow the source's formulas, with the bound included.
+    """The numbers of squares and partitions follow the published formulas, with the bound included.
 
-    By hand: N = 8000 and e = 0.97 at l = 2 give 10 squares; 40,000,000 at 1 give 500.
+    By hand: 8,000 people, epsilon 0.97 and bound 2 give 10 squares along each side. 40,000,000
+    people and epsilon 1 give 500.
     """
     assert adaptive_grid.squares_along(8000, 0.97 / 2) == 10
     assert adaptive_grid.squares_along(40_000_000, 1.0) == 500
@@ -59,7 +60,7 @@ def test_crowded_squares_are_divided_finely_and_quiet_ones_stay_whole() -> None:
 
 
 def test_partitions_can_be_reproduced_from_published_counts() -> None:
-    """The partitions follow from the published counts, so they reveal nothing beyond them."""
+    """The partitions can be computed from the published counts, so they reveal nothing more."""
     found = tree(release(SeededEntropy(2)))
     squares = found.level == 1
     expected = adaptive_grid.partitions_along(found.counts[squares], float(found.noises[2].rate))

@@ -27,7 +27,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
-    """Return counts of a town with two centres, surrounded by empty country."""
+    """Return the counts of a town with two centres, surrounded by empty countryside."""
     random = np.random.default_rng(seed)
     centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
     place = random.normal(centre, 0.05, (people, 2))
@@ -72,8 +72,9 @@ def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, sign
 
 
 def test_a_larger_bound_acts_like_a_smaller_epsilon() -> None:
-    """A larger contribution bound acts like a smaller epsilon: noise and thresholds scale with
-    bound/epsilon.
+    """A larger contribution bound has the effect of a smaller epsilon.
+
+    The noise and the thresholds are proportional to bound/epsilon.
     """
     view = ArrayView(area=TRIANGLE, unit=Unit.PERSON, counting=Counting.PEOPLE, bound=20)
     params = auto.Params(cells=16)
@@ -161,5 +162,5 @@ def test_a_million_cells_take_seconds() -> None:
 
     release(counts, "1")
 
-    # It takes about 3 s on two cores of 2026; the longer limit allows for busy machines.
+    # This takes about 3 s on a two-core machine (2026). The limit allows for busy machines.
     assert time.perf_counter() - started < 60

@@ -1,4 +1,4 @@
-"""Contours: surfaces of noisy cells, with the lines and bands drawn from them."""
+"""Contour maps: surfaces from noisy cells, and the lines and bands drawn from them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_partition_totals_are_sums_of_the_same_bounded_cells(splitting: str) -> 
 
     assert len(found.boxes) > 10
     assert found.totals.tolist() == sums.tolist()
-    # There are 4,000 people with at most two cells each.
+    # There are 4,000 people, and each counts in at most two cells.
     assert 4000 < found.totals.sum() <= 8000
 
 
@@ -58,7 +58,11 @@ def test_it_spends_the_declared_shares_and_nothing_else() -> None:
 
 
 def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
-    """The totals minus the exact sums are noise of their own, not sums of the cells' noise."""
+    """The totals have fresh noise of the declared scale.
+
+    The difference between a total and the exact sum is independent noise, not the sum of the noise
+    of the cells.
+    """
     exact = content(release(ZeroNoise()))
     deviations = []
     for seed in range(40):
@@ -76,9 +80,7 @@ def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
 
 
 def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
-    """The partitions follow from the published counts, so they reveal nothing beyond the noisy
-    cells.
-    """
+    """The kd-tree partitions follow from the published noisy cells, so they reveal nothing more."""
     found = content(release(SeededEntropy(3)))
     rule = Rule(cell_variance=found.noise.variance, total_variance=found.totals_noise.variance)
 
@@ -154,9 +156,9 @@ def test_it_is_found_by_its_key() -> None:
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])
 def test_thresholds_and_margins_hold_on_an_empty_map(answers: str) -> None:
-    """On an empty map, where simple formulas are most wrong, thresholds and margins still hold.
+    """Thresholds and margins hold on an empty map, where simple formulas are furthest off.
 
-    The partitions follow from noise alone there.
+    The partitions of an empty map depend on noise alone.
     """
     reached, covered, cells = 0, 0, 0
     for seed in range(4):

@@ -155,7 +155,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 
 
 def telling(size: int = 300, bound: int = 3) -> ArrayView:
-    """Return a view in which each report has an app; a third have one that is not declared."""
+    """Return a view in which each report has an app; a third of the apps are not declared."""
     numbers = (np.arange(size) * 3 // size + 2) % 3
     return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
 
@@ -223,7 +223,11 @@ def test_undeclared_attributes_are_refused_before_any_draw() -> None:
 
 
 def test_padding_points_have_no_attributes() -> None:
-    """Attributes of padding would have to be drawn, and their shares would reveal the padding."""
+    """Padding points have no attributes, so requests for padding with attributes are refused.
+
+    Attributes of padding points would have to be drawn, and their frequencies would reveal the
+    padding.
+    """
     with pytest.raises(InvalidInput, match="Padding points") as refused:
         price(Params(padded=True, attributes=True), 3, AREA)
     assert refused.value.field == "attributes"
@@ -247,7 +251,7 @@ def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
     assert padded.content.density.sum() == pytest.approx(151 * 3)
     first = statement(padded)["not_protected"][0]
     assert "everybody has exactly 3 points" in first
-    # The rate is ln 4 / 200 m; the grid is 22 km across.
+    # The rate is ln 4 / 200 m, and the largest distance across the area's cells is about 20.3 km.
     exponent = float(re.search(r"e(\d+)\b", first).group(1))  # type: ignore[union-attr]
     assert exponent == pytest.approx(math.log(4) / 200 * 20_300 / math.log(10), rel=0.05)
     assert "everybody has" in layers(padded)[0].note.lower()
@@ -268,7 +272,7 @@ def test_padding_points_have_no_times() -> None:
 
 
 def density() -> Density:
-    """Return a density that has nine tenths of the people in the area's western fifth."""
+    """Return a density with nine tenths of the people in the western fifth of the area."""
     zones = Zones(
         keys=("west", "east"),
         names=("West", "East"),
@@ -375,9 +379,9 @@ HOLED = StudyArea.from_geojson(
 
 
 def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
-    """In the hole of an area there are neither points nor density.
+    """A hole in the study area contains neither points nor density.
 
-    The reports lie around the hole, so that noise moves many of them into it.
+    The reports lie around the hole, so the noise moves many of them into it.
     """
     generator = np.random.default_rng(3)
     rows = ArrayView(
@@ -392,7 +396,7 @@ def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
     assert 1500 < content.longitude.size <= 2000
     assert HOLED.covers(content.longitude / UNITS, content.latitude / UNITS).all()
     assert content.density[~content.grid.inside(HOLED)].sum() == 0
-    # Points that the noise moved into the hole have been put on its outline.
+    # Points that noise had moved into the hole were put on its outline.
     hole = shapely.Polygon(HOLED.shape.interiors[0])
     apart = shapely.distance(
         hole, shapely.points(content.longitude / UNITS, content.latitude / UNITS)
@@ -426,7 +430,7 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
     assert isinstance(content, PointsRelease)
     lon, lat = content.longitude / UNITS, content.latitude / UNITS
     assert area.covers(lon, lat).all()
-    # No point was moved around the earth to the other side of the area.
+    # No point was moved around the earth to the opposite side of the area.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
 

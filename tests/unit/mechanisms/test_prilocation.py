@@ -39,7 +39,7 @@ def test_without_noise_it_publishes_the_kept_places_under_fresh_labels() -> None
     found = content(release(ZeroNoise(), epsilon="1000"))
     cells = view(300).visits(Grid.over(TRIANGLE, 16))._read_by_meter()[1]
 
-    # Without randomness everybody is assigned to the same virtual user, who keeps all records.
+    # Without randomness, everybody is assigned to the same virtual user, who keeps all records.
     assert np.unique(found.person).size == 1
     assert len(found.place) == found.counts.sum() == len(cells)
 
@@ -61,7 +61,8 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
         found = content(release(SeededEntropy(seed), clusters=1, hidden=3, rounds=1, epsilon="20"))
         covered.append(abs(int(found.counts[0]) - truth) <= found.noise.margin())
 
-    # By chance, 42 or fewer of 60 records are kept in less than one of 1e9 runs.
+    # If the share of covered counts were really 95 %, 42 or fewer of 60 would be covered in less
+    # than one of 1e9 runs.
     assert np.mean(covered) > 0.7
 
 
@@ -78,7 +79,7 @@ def test_more_persons_than_virtual_users_share_them() -> None:
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
 
-    # The noise is so small that every record is kept, no matter whose it is.
+    # The noise is so small that all records are kept, whoever they belong to.
     assert len(shared.place) == len(found.place)
     assert set(shared.person.tolist()) == set(range(40))
 
@@ -166,7 +167,7 @@ def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> No
         forecast = prilocation.forecast(params, asked, 1, Domain(TRIANGLE))
         return " ".join(map(str, forecast.cautions))
 
-    # In each of 80 bins about two such places are expected.
+    # About two places that are noise are expected in each of 80 bins.
     assert "about 158 places that are noise" in caution(1)
     assert "Private clusters" in caution(1)
     assert caution(100) == ""

@@ -31,7 +31,7 @@ def content(released: Released) -> ClustersRelease:
 
 
 def truth(found: ClustersRelease, people: int = 4000) -> list[int]:
-    """Return, for each centre, the number of bounded records that are nearest to it."""
+    """Return the number of bounded records nearest to each centre."""
     grid = Grid.over(TRIANGLE, 128)
     cells, counts = view(people).sparse_histogram(grid)._read_by_meter()
     cluster = nearest(grid, cells, Centres.from_degrees(found.longitude, found.latitude))

@@ -78,7 +78,7 @@ def test_margins_cover_although_cells_were_selected_by_their_noise() -> None:
 
     assert len(covered) > 5000
     assert np.mean(covered) > 0.95
-    # The noise's margin alone would not cover 95 %, because most of these cells are listed only
+    # The noise's own margin would not cover 95 %, because most of these cells are listed only
     # because of their noise.
     assert layer.least_listed == content(released).threshold
 

@@ -22,7 +22,7 @@ PARAMS = time_slices.Params(cells=8, slices="12 hours")
 
 
 def commuters() -> ArrayView:
-    """Return a view of fifty people who are in the south by night and in the north by day."""
+    """Return a view of fifty people who are in the south at night and in the north by day."""
     persons = np.repeat(np.arange(50), 2)
     west, south, east, north = TRIANGLE.bounds
     return ArrayView(

@@ -1,4 +1,4 @@
-"""A view of people in an area with an outline, for tests of mechanisms."""
+"""A view of people in a triangular study area, for tests of mechanisms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def view(people: int = 4000, bound: int = 2) -> ArrayView:
-    """Return a view of people in two clusters of the triangle, three positions each."""
+    """Return a view of people in two clusters in the triangle, with three positions each."""
     random = np.random.default_rng(9)
     heart = random.integers(0, 2, 3 * people)
     spread = random.normal(0, 0.004, (2, 3 * people))
@@ -33,6 +33,6 @@ def view(people: int = 4000, bound: int = 2) -> ArrayView:
 
 
 def true_counts(tree: TreeRelease, seen: ArrayView) -> NDArray[np.int64]:
-    """Return the true counts, after contribution bounding, of all nodes."""
+    """Return the true counts of all nodes after contribution bounding."""
     cells = seen.histogram(tree.grid)._read_by_meter()
     return box_sums(summed_area(cells), tree.boxes)

@@ -16,7 +16,7 @@ SQUARE = StudyArea.from_bounds(0, 0, 1, 1)
 """A study area that touches every cell of a small grid laid over it."""
 
 BAND = StudyArea.from_bounds(0, 0.45, 1, 0.55)
-"""A study area that touches only the middle row of a 3 x 3 grid laid over its square."""
+"""A study area that touches only the middle row of a 3 x 3 grid laid over its square frame."""
 
 
 def released(content: Content, area: StudyArea = SQUARE) -> Released:
@@ -35,9 +35,10 @@ def released(content: Content, area: StudyArea = SQUARE) -> Released:
 
 
 def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
-    """Return the nine cells and four partitions of the source's worked example, without noise.
+    """Return the nine cells and four partitions of DPCube's published example, without noise.
 
-    The source prints 51 and 53 as the totals of {1, 2} and {4, 7}; its own matrix gives 31 and 73.
+    The paper prints 51 and 53 as the totals of {1, 2} and {4, 7}, but its own matrix gives 31 and
+    73.
     """
     return PartitionRelease(
         grid=Grid.over(area, 3),
@@ -53,9 +54,8 @@ def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
 def small_tree(*, measured: tuple[bool, ...] = (True,) * 5) -> TreeRelease:
     """Return a tree over three by three cells.
 
-    Node 0 is the whole grid. Its children are node 1, the first row, and node 2, the other rows.
-    The children of node 2 are node 3, its first column, and node 4, everything to the right of
-    that.
+    Node 0 is the whole grid. Its children are node 1, the first row, and node 2, the other two
+    rows. The children of node 2 are node 3, its first column, and node 4, its other two columns.
     """
     counts = np.array([100, 40, 50, 12, 30])
     return TreeRelease(

@@ -11,7 +11,7 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def random_tree(seed: int) -> Tree:
-    """Return parents and levels of a random forest in which nodes have at most five children."""
+    """Return the parents and levels of a random forest with at most five children per node."""
     random = np.random.default_rng(seed)
     parent, level = [-1, -1], [0, 0]
     for node in range(40):
@@ -23,7 +23,7 @@ def random_tree(seed: int) -> Tree:
 
 
 def leaves_below(parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return a 0/1 matrix (nodes, leaves) that says which leaves each node is the sum of."""
+    """Return a 0/1 matrix (nodes, leaves) whose rows mark the leaves below each node."""
     leaf = np.flatnonzero(~np.isin(np.arange(len(parent)), parent))
     member = np.zeros((len(parent), len(leaf)))
     for column, node in enumerate(leaf):
@@ -36,7 +36,7 @@ def leaves_below(parent: NDArray[np.int64]) -> NDArray[np.float64]:
 def dense_solution(
     counts: Floats, variance: Floats, parent: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Return estimates and variances of all nodes by the normal equations."""
+    """Return the estimates and variances of all nodes, solved by the normal equations."""
     member = leaves_below(parent)
     weights = 1 / variance
     covariance = np.linalg.inv(member.T @ (weights[:, None] * member))
@@ -87,9 +87,9 @@ def test_counts_without_noise_are_kept() -> None:
 
 
 def test_results_are_finite_for_very_different_noise_scales() -> None:
-    """Results stay finite if noise scales are very different.
+    """Results stay finite even if noise scales differ greatly.
 
-    At epsilon 1000 one level's variance can be 1e-50 of another's.
+    At epsilon 1000, the variance of one level can be 1e-50 of another's.
     """
     counts, parent, level = np.array([7, 3, 3, 3]), np.array([-1, 0, 1, 1]), np.array([0, 1, 2, 2])
 

@@ -19,7 +19,7 @@ def everywhere(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
 def laplace(random: np.random.Generator, scale: float, shape: tuple[int, int]) -> NDArray[np.int64]:
     """Return discrete Laplace noise as the difference of two geometric variables.
 
-    It is good enough to grow trees on, not to release.
+    It is accurate enough to test trees, but not for releases.
     """
     chance = 1 - np.exp(-1 / scale)
     return random.geometric(chance, shape) - random.geometric(chance, shape)
@@ -65,7 +65,8 @@ def test_it_splits_where_the_squared_deviation_falls_most() -> None:
 
     boxes = grow_kdtree(cells, everywhere(cells), VARIANCE)
 
-    # A search of all first cuts shows that none leaves less deviation than the cut before column 3.
+    # An exhaustive search shows that no first cut leaves less deviation than the one before column
+    # 3.
     def deviation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         return float(first.size * first.var() + second.size * second.var())
 
@@ -95,15 +96,16 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
     for _ in range(300):
         cells = laplace(random, 20, (64, 64))
         splits += len(grow_kdtree(cells, everywhere(cells), rule)) > 1
-    # Three standard deviations occur in one of 700 maps; a plain "> v1" would split half of the
-    # maps.
+    # With pure noise, the variance exceeds v1 by three standard deviations in about one of 700
+    # maps. The rule "variance > v1" alone would split half of the maps.
     assert splits <= 8
 
 
 def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
     """A city that is hidden in the noise of single cells is split all the same.
 
-    The left half has 5,000 people, which neither a cell nor the cells' variance shows.
+    The left half has 5,000 people, but neither single cells nor the variance of the cells shows
+    this.
     """
     cell, total = laplace_variance(40), laplace_variance(15)
     random = np.random.default_rng(4)
@@ -124,7 +126,8 @@ def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
 def test_a_half_that_noise_made_look_empty_is_still_suspected() -> None:
     """A half that looks empty because of noise is still suspected to hold people.
 
-    Its cells add up to less than 0, and those of the other half are even: nothing else is split.
+    The cells of the left half add up to less than 0, and those of the right half are all equal. The
+    left half is divided all the same.
     """
     cells = np.full((64, 64), 25)
     cells[:, :32] = -3
@@ -167,7 +170,7 @@ def test_an_area_without_a_cell_is_one_box() -> None:
 def test_squares_that_overflow_64_bits_do_not_mislead_it() -> None:
     """Squares that overflow 64 bits do not mislead the tree.
 
-    A flat corner beside cells with squares that add up to 4e20 stays one box.
+    A flat corner stays one box, next to cells whose squares add up to 4e20.
     """
     cells = np.full((64, 64), 5, dtype=np.int64)
     cells[:, 32:] = 3_000_000_000 * (np.indices((64, 32)).sum(0) % 2)

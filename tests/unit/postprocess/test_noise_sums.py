@@ -1,4 +1,4 @@
-"""Margins of sums of noise, computed by exact convolution."""
+"""Margins of error for sums of noise, computed by exact convolution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def noise(rate: str) -> DiscreteLaplace:
 
 
 def convolved(terms: dict[DiscreteLaplace, int]) -> int:
-    """Return the least m with P(|sum| <= m) >= 95 %, by convolving the noises one by one."""
+    """Return the least m with P(|sum| <= m) >= 95 %, by convolving the distributions one by one."""
     chances = np.ones(1)
     for each, count in terms.items():
         rate = float(each.rate)

@@ -32,8 +32,8 @@ def test_no_move_between_two_counts_reduces_the_distance(seed: int) -> None:
         return
     slope = 2 * (found - counts) / variance
 
-    # Moving a little from i to j changes the distance by slope_j - slope_i. Where something can be
-    # moved, the change must not be negative.
+    # Moving a little from i to j changes the distance at the rate slope_j - slope_i. Wherever
+    # something can be moved, this rate must not be negative.
     assert slope.min() >= slope[found > 1e-9].max() - 1e-9
 
 

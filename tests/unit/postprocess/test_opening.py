@@ -1,4 +1,4 @@
-"""The opening view of a map: its layer, unit and classes follow from released figures alone."""
+"""The opening view of a map: its layer, unit and classes depend only on released values."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from dpgeo.spatial.grid import Grid
 from tests.unit.artefacts.releases import contour_release, examples, points_release, slices_release
 
 GRID = Grid(west=0.0, north=0.0, cell=100.0, columns=64, rows=64)
-"""A grid with cells of about 100 m on the ground, because it lies on the equator."""
+"""A grid on the equator, so its cells are about 100 m wide on the ground."""
 
 
 def cells_of(
     value: NDArray[np.float64], *, threshold: float = 10.0, name: str = "estimate"
 ) -> BoxLayer:
-    """Make a layer of single cells."""
+    """Return a layer of single cells."""
     row, column = np.divmod(np.arange(value.size), GRID.columns)
     size = value.size
     return BoxLayer(
@@ -54,7 +54,7 @@ def cells_of(
 
 
 def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> BoxLayer:
-    """Return a measured layer of squares in a row; `sides` are their sides in cells."""
+    """Return a measured layer of squares in a row; `sides` are their side lengths in cells."""
     left = np.concatenate([[0], np.cumsum(sides)[:-1]])
     side = np.array(sides)
     boxes = np.column_stack([0 * side, side, left, left + side]).astype(np.int32)
@@ -75,7 +75,7 @@ def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> 
 
 
 def surface(clear: float) -> BoxLayer:
-    """Return a surface of 1,000 people; the share `clear` of them is in cells that stand out."""
+    """Return a surface of 1,000 people, the share `clear` of them in cells above the threshold."""
     value = np.zeros(1000)
     value[:20] = 1000 * clear / 20
     value[20:] = 1000 * (1 - clear) / 980
@@ -115,9 +115,9 @@ def test_contours_open_on_bands_and_points_on_areas() -> None:
 
 
 def test_the_unit_is_the_smallest_box_rounded_up() -> None:
-    """The map's unit is the side of the smallest box, rounded up.
+    """The map's unit is the side of the smallest box, rounded up to a round number.
 
-    Cells are 100 m wide; if boxes are at least 300 m wide, the unit is a square of 500 m.
+    Cells are 100 m wide. If the smallest box is 300 m wide, the unit is a square of 500 m.
     """
     assert map_metres([boxes_of([3, 8, 8], [20, 50, 60])]) == 500
     assert map_metres([boxes_of([1, 8, 8], [20, 50, 60])]) == 100
@@ -149,7 +149,8 @@ def test_all_layers_of_a_map_have_one_unit() -> None:
 def test_no_class_begins_above_every_published_count() -> None:
     """No class of the legend begins above every published count.
 
-    A box of 100 m with 900 people, converted to 500 m, must not put 20,000 into the legend.
+    A box of 100 m with 900 people corresponds to more than 20,000 per 500 m square, a number that
+    must not appear in the legend.
     """
     skewed = boxes_of([1] + [5] * 9, [900, *range(20, 29)])
     metres = 500

@@ -1,4 +1,4 @@
-"""Profiles: strips that contain each count exactly once, with the margin of their noise."""
+"""Profiles: strips that contain each count exactly once, with margins of error."""
 
 from __future__ import annotations
 

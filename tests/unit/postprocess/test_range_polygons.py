@@ -1,4 +1,4 @@
-"""Range answers for polygons of any shape, compared with a slow method that clips every box."""
+"""Range answers for polygons of any shape, checked by clipping every box with shapely."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIDE = max(EAST - WEST, NORTH - SOUTH)
 
 
 def star(random: np.random.Generator, reach: float) -> Any:
-    """Draw a polygon with spikes, which may lie partly outside the study area."""
+    """Return a polygon with spikes, which may lie partly outside the study area."""
     corners = int(random.integers(4, 120))
     angle = np.sort(random.uniform(0, 2 * np.pi, corners))
     radius = reach * random.uniform(0.05, 1, corners)
@@ -38,7 +38,7 @@ def star(random: np.random.Generator, reach: float) -> Any:
 def polygons(number: int = 40) -> list[Any]:
     """Return random polygons and the area itself.
 
-    There are polygons with holes, polygons of several parts, slivers and boxes.
+    The polygons include some with holes, some with several parts, slivers and boxes.
     """
     random = np.random.default_rng(5)
     drawn: list[Any] = [AREA.shape, shapely.box(WEST - 1, SOUTH - 1, EAST + 1, NORTH + 1)]
@@ -58,7 +58,7 @@ def polygons(number: int = 40) -> list[Any]:
 
 
 def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
-    """Return the boxes, counts and noise indices from which an answer may be summed."""
+    """Return the boxes, counts and noise indices that an answer may be summed from."""
     if isinstance(content, TreeRelease):
         leaf = ~np.isin(np.arange(len(content.parent)), content.parent)
         return content.boxes[leaf], content.counts[leaf], content.level[leaf]
@@ -75,7 +75,7 @@ def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
 
 
 def expected(given: Released, region: Any) -> tuple[float, float, int, int]:
-    """Return estimate, margin, areas and cut areas by clipping every box with shapely."""
+    """Return estimate, margin and the numbers of boxes and cut boxes, by clipping every box."""
     content: Any = given.content
     boxes, counts, noise = nodes_used(content, given.mechanism)
     noises = getattr(content, "noises", None) or [

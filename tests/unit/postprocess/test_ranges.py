@@ -1,4 +1,4 @@
-"""Range answers, which are sums over a region; without noise they are exact."""
+"""Range answers, which are sums over a region and exact if there is no noise."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_answers_for_disjoint_regions_add_up(key: str) -> None:
-    """Answers for disjoint regions add up if all regions are answered from the same counts."""
+    """Answers for disjoint regions add up if they are all computed from the same counts."""
     content = released(key, noisy=key != "quadtree")
     west, south, east, north = AREA.bounds
     across, along = np.linspace(west, east, 4), np.linspace(south, north, 4)
@@ -214,9 +214,9 @@ def test_every_content_type_with_counts_answers() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_the_margin_is_that_of_one_noise_for_each_count(key: str) -> None:
-    """The margin of an answer allows for one noise in each count.
+    """The margin of an answer includes the noise of every count in the sum.
 
-    That also holds if levels of a tree have equal noise.
+    This also holds if all levels of a tree have the same noise.
     """
     content = released(key, noisy=True)
     layer = "partitions" if isinstance(content.content, PhasedRelease) else ""

@@ -1,4 +1,4 @@
-"""Optimal remapping, which moves points nearer to their reports on average."""
+"""Optimal remapping, which brings perturbed points closer to their reports on average."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def density(amounts: Floats) -> Density:
 
 
 def reports(prior: Density) -> tuple[Floats, Floats]:
-    """Return positions of reports, drawn from a density that is even within each of its cells."""
+    """Return report positions, drawn from a density that is uniform within each of its cells."""
     generator = np.random.default_rng(1)
     laid = prior.on(GRID).ravel()
     row, column = np.divmod(generator.choice(GRID.size, POINTS, p=laid / laid.sum()), GRID.columns)
@@ -69,9 +69,9 @@ def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
 
 
 def test_remapped_points_have_nearly_the_least_expected_distance() -> None:
-    """The expected distance of remapped points is nearly the least possible one.
+    """Remapped points have nearly the smallest possible expected distance to their reports.
 
-    For a few points it is compared with that of the centre of every cell of another grid.
+    For 20 points, this distance is compared with that of the best cell centre on another grid.
     """
     prior = density(UNEVEN)
     east, north = (each[:20] for each in moved(*reports(prior)))
@@ -103,7 +103,8 @@ def test_an_even_prior_leaves_points_unchanged() -> None:
     put = Remapping(NOISE, prior, AREA).apply(*noisy)
     inner = AREA.shape.buffer(-0.02)
     far = shapely.contains_xy(inner, *noisy)
-    # The two need not agree exactly: cells of the prior contain one fine cell more or less.
+    # Small differences are allowed: the prior's cells are not all covered by the same number of
+    # fine cells.
     assert metres(put, noisy)[far].max() < 30
     assert metres(put, noisy)[far].mean() < 10
 
@@ -129,7 +130,7 @@ SQUARE = [[0, 40], [10, 40], [10, 50], [0, 50], [0, 40]]
 def test_noise_finer_than_the_cells_leaves_points_unchanged(
     level: str, ring: list[list[float]]
 ) -> None:
-    """If noise is finer than the prior's cells, points stay unchanged.
+    """If noise is finer than the prior's cells, points are left unchanged.
 
     The area is a square or a triangle of 1,000 km, with noise of a few metres.
     """
@@ -146,9 +147,9 @@ def test_noise_finer_than_the_cells_leaves_points_unchanged(
 
 
 def test_an_even_prior_moves_points_at_an_edge_less_than_the_noise() -> None:
-    """With an even prior, points at an edge are moved by less than the noise.
+    """With a uniform prior, points at an edge are moved by less than the noise.
 
-    The cells are as wide as they can be: 28 m, twice the scale of this noise.
+    The cells have the largest allowed width: 28 m, twice the scale of this noise.
     """
     noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1)
     prior = density(np.ones(GRID.size))

@@ -58,7 +58,7 @@ def test_no_value_influences_its_own_prediction(side: int) -> None:
 
 
 def _surveyed(cells: np.ndarray, seed: int) -> NodeMeasurements:
-    """Return noisy counts of blocks of 8 cells and, near the corner, of single cells.
+    """Return noisy counts of blocks of 8 cells and, near one corner, of single cells.
 
     The noise has scale 20.
     """

@@ -1,4 +1,4 @@
-"""Maps that are scaled to totals bought with epsilon, and the intervals of scaled figures."""
+"""Maps scaled to separately measured totals, and the confidence intervals of scaled counts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def everywhere() -> NDArray[np.bool_]:
 def surveyed(
     cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
 ) -> NodeMeasurements:
-    """Return a release of an even grid with partitions that were chosen from its counts."""
+    """Return a uniform grid release with partitions chosen from its counts."""
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(inside)
     for phase in (0, 1):

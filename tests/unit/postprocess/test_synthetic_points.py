@@ -1,4 +1,4 @@
-"""Synthetic points: they add up to the counts, stay in the area and are the same every time."""
+"""Synthetic points: they add up to the counts, stay in the area and are reproducible."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_no_counts_give_no_points() -> None:
 
 def test_neighbours_in_hilbert_order_are_neighbours_on_the_map() -> None:
     row, column = np.divmod(np.arange(64 * 64), 64)
-    # The middles of cells, so that a row of cells is a row of the curve.
+    # A regular lattice of positions, one for each cell.
     order = hilbert_order(column * 1024.0, row * 1024.0)
     steps = np.abs(np.diff(row[order])) + np.abs(np.diff(column[order]))
     assert sorted(order.tolist()) == list(range(64 * 64))

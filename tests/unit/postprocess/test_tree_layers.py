@@ -84,9 +84,9 @@ def test_an_estimate_of_boxes_spreads_evenly_over_their_cells() -> None:
 
 
 def test_the_margins_of_a_fixed_tree_cover_as_often_as_they_say() -> None:
-    """The margins of a tree that does not depend on the noise cover as often as they state.
+    """The margins of a fixed tree have the stated coverage.
 
-    In such a tree the least-squares error is the true one.
+    If the tree does not depend on the noise, the least-squares error is the true error.
     """
     tree = small_tree()
     random = np.random.default_rng(4)

@@ -1,4 +1,4 @@
-"""Popular contribution bounding: it costs a tenth of epsilon and ranks regions."""
+"""Popular contribution bounding, which spends a tenth of epsilon on ranking regions."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_the_trace_of_popular_bounding_lists_its_spends() -> None:
 
 @pytest.mark.parametrize("bounding", list(Bounding))
 def test_popular_places_are_kept_first(bounding: Bounding) -> None:
-    """Popular places are kept first.
+    """Popular bounding keeps a person's most popular places.
 
-    Each person has one count, and popular bounding puts more of these counts into the fullest zone.
+    Each person contributes one count, and more of these counts go to the fullest zone.
     """
     params = zones.Params(zones="wards")
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)

@@ -1,4 +1,4 @@
-"""Private sums, and k-means clustering based on them."""
+"""Private sums, and k-means clustering built on them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def test_a_person_changes_sums_by_at_most_three_times_the_bound(bound: int) -> N
         joint = (change / np.array(with_person.reach)).sum()
         assert joint <= with_person.sensitivity == 3 * bound
         if extra is corner:
-            # Some change is as large as the sensitivity, so the sensitivity cannot be smaller.
+            # Some change is exactly as large as the sensitivity, so the sensitivity is not
+            # overstated.
             assert joint == 3 * bound
 
 
@@ -161,7 +162,7 @@ def test_without_noise_rounds_equal_plain_k_means() -> None:
             np.array([y[cluster == number].mean() for number in range(3)]),
         )
 
-    # At so large an epsilon all noise is zero.
+    # With such a large epsilon, all noise is zero.
     found = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
 
     np.testing.assert_allclose(found.x, expected.x, atol=1)
@@ -173,7 +174,7 @@ def test_with_many_people_centres_come_near_the_crowds() -> None:
     row, column = np.divmod(cells, GRID.columns)
 
     def away(centres: Centres) -> float:
-        """Return the mean distance in cells between a record and its nearest centre."""
+        """Return the mean distance, in cells, between a record and its nearest centre."""
         cluster = nearest(GRID, cells, centres)
         columns = (centres.x - GRID.west) / GRID.cell - 0.5
         rows = (GRID.north - centres.y) / GRID.cell - 0.5

@@ -1,4 +1,4 @@
-"""Private counts, which are opaque to everything except the Meter."""
+"""Private counts, which only the Meter can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact exponential mechanism, places fitted to counts, and fresh labels."""
+"""The exact exponential mechanism, places adjusted to noisy counts, and fresh random labels."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # Within a single bin, too, some places are dropped and others added.
+        # Some places are dropped and others added within the same bin, too.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 
@@ -77,7 +77,7 @@ def test_places_are_drawn_with_the_odds_of_the_exponential_mechanism(rate: Fract
     assert found.sum() == size
     # Chi-square with two degrees of freedom exceeds 50 in less than one of 1e10 runs.
     assert ((found - expected) ** 2 / expected).sum() < 50
-    # The same draws would fail the test with 30 % more epsilon.
+    # With 30 % more epsilon, the same draws would fail the test.
     wrong = weight**1.3
     wrong *= size / wrong.sum()
     if rate * STEPS > 1:
@@ -101,7 +101,7 @@ def test_without_noise_every_place_is_kept() -> None:
 
 
 def test_uniform_numbers_reject_words_that_would_bias_them() -> None:
-    # 2^64 = 3 * 6148914691236517205 + 1, so the last word is one too many and is rejected.
+    # 2^64 = 3 * 6148914691236517205 + 1, so there is one word too many: the largest is rejected.
     words = CraftedWords([2**64 - 1, 5, 7])
     assert draw_uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
 
@@ -137,7 +137,7 @@ def test_each_person_is_assigned_to_one_virtual_user_with_all_records() -> None:
 
     assert items[6000:].tolist() == [5] * 6000
     assert (found[:6000] == found[6000:]).all()
-    # Of each, 2,000 are expected with standard deviation 36.5. A difference of more than 250 occurs
+    # 2,000 of each are expected, with standard deviation 36.5. A difference of more than 250 occurs
     # in less than one of 1e11 runs.
     assert np.bincount(found[:6000]) == pytest.approx([2000] * 3, abs=250)
 

@@ -1,4 +1,4 @@
-"""Runs of mechanisms: a plan is checked before the mechanism sees data."""
+"""Runs of mechanisms, whose plan is checked before they see any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Meter: each label is spent only once, and nothing undeclared is drawn."""
+"""The Meter: each label can be spent only once, and only declared noise is drawn."""
 
 from __future__ import annotations
 

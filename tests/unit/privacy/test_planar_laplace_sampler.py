@@ -26,7 +26,7 @@ CITY = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
 
 
 def metres(east: np.ndarray, north: np.ndarray, lon: float, lat: float) -> np.ndarray:
-    """Return great-circle distances from a place, by the haversine formula."""
+    """Return great-circle distances from a position, by the haversine formula."""
     a, b = np.radians(north), math.radians(lat)
     angle = np.radians(east - lon)
     half = np.sin((a - b) / 2) ** 2 + np.cos(a) * math.cos(b) * np.sin(angle / 2) ** 2
@@ -41,7 +41,7 @@ def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> 
     moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
     far = metres(*moved, lon, lat)
     for share in (0.1, 0.5, 0.95, 0.999):
-        # Five standard errors, plus 0.003 for the two metres of the grid.
+        # Five standard errors, plus 0.003 for the grid step of two metres.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
     if lat < 80:  # near a pole every direction but north leads south
@@ -92,10 +92,10 @@ def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
 @pytest.mark.parametrize("radius", [1, 5, 20, 50, 200, 5000])
 @pytest.mark.parametrize("latitude", [0.0, 52.5, 84.9])
 def test_snapping_adds_less_than_a_hundredth_of_the_level(radius: int, latitude: float) -> None:
-    """Snapping adds less than a hundredth of the level.
+    """Snapping increases the loss by less than a hundredth of the level.
 
-    The pairs are a fiftieth of a step apart, and many of them lie on two sides of an edge of the
-    grid.
+    The two points of each pair are a fiftieth of a grid step apart, and many pairs lie on both
+    sides of a cell edge.
     """
     level = make_level("ln 4", radius)
     noise = PlanarLaplace(level.epsilon, 1, grid_step(radius), input_step(radius))
@@ -185,7 +185,7 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
 
 
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
-    """Reports are sorted by their attributes last.
+    """Attributes are the last key by which reports are sorted.
 
     Otherwise the order of reports with the same place and time would reveal something.
     """

@@ -1,4 +1,4 @@
-"""Private quadtree: its noise, exact odds, and how one privacy unit changes them."""
+"""Private quadtree: its noise, exact odds, and the effect of one privacy unit on them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def log_odds(biased: int, rate: float) -> tuple[float, float]:
 def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np.float64]:
     """Return the log-probabilities of all 17 trees over 4 x 4 cells.
 
-    The trees are the square that is not split, and the split square with any of its quarters split.
+    These are the undivided square and, for each subset of its quarters, the square with those
+    quarters divided.
     """
     cut, left = log_odds(max(-delta, int(cells.sum())), rate)
     quarters = cells.reshape(2, 2, 2, 2).sum(axis=(1, 3)).ravel()
@@ -48,7 +49,7 @@ def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np
 def test_log_odds_of_every_tree_change_by_at_most_epsilon(epsilon: Fraction, bound: int) -> None:
     """One added person changes the log-odds of every tree by at most epsilon.
 
-    The odds are exact, and the person's records are in one cell or spread.
+    The odds are exact. The person's records are either in one cell or spread over several.
     """
     random = np.random.default_rng(1)
     noise = split_noise(epsilon, bound)
@@ -80,9 +81,9 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(30)])
 def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
-    """The worst path costs at most what the proof says.
+    """The worst path costs at most what the proof states.
 
-    The counts are those for which splits reveal most, at any depth.
+    The counts are those at which splits reveal most, at any depth.
     """
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)

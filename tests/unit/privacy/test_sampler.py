@@ -1,4 +1,4 @@
-"""The noise's exactness, step by step; tests/statistical tests its distribution."""
+"""Exactness of the noise sampler, step by step; tests/statistical tests the distribution."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_draws_the_requested_number(size: int) -> None:
 
 
 def test_only_one_sign_draws_zero() -> None:
-    # The Bernoulli draw takes the first word, the magnitude the second.
+    # The Bernoulli draw takes the first word, and the magnitude takes the second.
     assert sample(ONE, 1, CraftedWords([0, 0]))[0] == 0
     assert sample(ONE, 1, CraftedWords([MAX, 0]))[0] == -1
 
@@ -115,7 +115,7 @@ def test_a_second_tie_is_settled_by_64_more_bits_again() -> None:
 
 
 def test_boundaries_that_share_a_word_are_distinguished() -> None:
-    # No table in use is as long, so the comparison is made on a longer one.
+    # No table in use is long enough to have such boundaries, so the test builds a longer one.
     rate = Fraction(23)
     ends = [boundary_bits(rate, None, index, 64) for index in range(3)]
     assert ends[1] == ends[2] == MAX
@@ -140,12 +140,12 @@ def test_beyond_the_table_a_new_draw_is_added() -> None:
     assert sample_geometric(rate, 1, CraftedWords([MAX, 0]))[0] == length
     assert sample_geometric(rate, 1, CraftedWords([MAX, MAX, MAX, 0]))[0] == 3 * length
     words = [0, MAX, 1 << 63, MAX, 0]
-    # The second of three draws goes beyond its table twice.
+    # The second of the three draws exceeds the range of its table twice.
     assert sample_geometric(rate, 3, CraftedWords(words)).tolist() == [0, 2 * length, 6]
 
 
 def test_noise_of_epsilon_1000_can_still_differ_from_zero() -> None:
-    # exp(-1000) = 2^-1442.7, so 22 words of ones tie with the boundary and the 23rd decides.
+    # exp(-1000) = 2^-1442.7, so 22 words of ones equal the boundary and the 23rd word decides.
     noise = DiscreteLaplace(Fraction(1000), 1)
     assert sample(noise, 1, CraftedWords([*[MAX] * 23, 0]))[0] == -1
     assert not sample(noise, 10_000, SeededWords(3)).any()
@@ -159,7 +159,7 @@ def test_words_of_zeros_give_no_noise_at_any_scale() -> None:
 def test_the_largest_scale_fits_64_bits() -> None:
     noise = DiscreteLaplace(LEAST_RATE, 1)
     drawn = sample(noise, 2000, SeededWords(5))
-    # All of 2000 draws are below 60 scales, except with probability 2000 e^-60 < 1e-22.
+    # All 2000 draws are below 60 scales, except with probability 2000 e^-60 < 1e-22.
     assert np.abs(drawn).max() < 60 << 56
     assert np.abs(drawn).min() < 1 << 56 < np.abs(drawn).max()
 

@@ -1,4 +1,4 @@
-"""Sparse thresholds: empty cells pass with exactly the odds that their noise gives."""
+"""Sparse thresholds: empty cells pass with exactly the probability that dense noise gives."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_as_many_cells_pass_as_their_noise_would_let(
     assert (np.diff(found) > 0).all()
     assert found[0] >= 0
     assert found[-1] < size
-    # Passing cells are spread evenly, so the mean of their positions is the middle.
+    # The cells that pass are spread evenly, so their mean position is the middle.
     deviation = size / math.sqrt(12 * found.size)
     assert abs(found.mean() - size / 2) < 6 * deviation
 
@@ -201,7 +201,8 @@ def test_sparse_counts_of_invalid_or_repeated_cells_are_refused(
 ) -> None:
     """Sparse counts of invalid or repeated cells are refused.
 
-    A cell outside would get noise beside the grid, and a repeated cell would get noise twice.
+    A cell outside the grid would get noise that belongs to no cell, and a repeated cell would get
+    noise twice.
     """
     with pytest.raises(ValueError, match=words):
         PrivateSparseCounts(np.array(cells), np.array([1, 1]), size=3, sensitivity=1)

@@ -1,4 +1,4 @@
-"""Totals of a whole dataset: what they cost, what one person adds, and what is refused."""
+"""Totals of a whole dataset: their cost, one person's contribution, and refused requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def totals_of(path: Path, regions: CountedRegions) -> list[int]:
 
 
 def clipped(rows: list[tuple[int, int]]) -> list[int]:
-    """Return the clipped totals of rows, each of which is a pair of person and region."""
+    """Return the clipped totals of rows, each of which is a (person, region) pair."""
     people = {person for person, _ in rows}
     seen = [sum(person == other for other, _ in set(rows)) for person in people]
     made = [sum(person == other for other, _ in rows) for person in people]

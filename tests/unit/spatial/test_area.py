@@ -93,7 +93,7 @@ def test_a_position_that_is_not_a_number_is_outside(area: StudyArea) -> None:
 def test_ground_areas_are_true_at_any_latitude() -> None:
     """Areas on the ground are right at any latitude.
 
-    Examples are a quarter of a hemisphere, and a band that Web Mercator would show four times too
+    The examples are a quarter of a hemisphere and a band that Web Mercator shows four times too
     large.
     """
     sphere = 4 * np.pi * 6371.0088**2

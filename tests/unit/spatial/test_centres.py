@@ -1,4 +1,4 @@
-"""Nearest centres on the ground: they do not depend on other cells, and are evenly spread."""
+"""Nearest centres on the ground, and centres spread evenly over an area."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_areas_of_influence_divide_the_study_area() -> None:
 
     assert shapely.area(shapes).sum() == pytest.approx(TRIANGLE.shape.area)
     hits = shapely.intersects_xy(shapes[found], lon, lat)
-    # Not all agree, because sides of polygons are straight on the map, not on the ground.
+    # Not all agree, because the sides of polygons are straight on the map but not on the ground.
     assert hits[covered].mean() > 0.995
 
 

@@ -1,4 +1,4 @@
-"""Declared public densities: read from a file, cut to an area, converted to a grid."""
+"""Declared public densities: read from a file, clipped to an area, converted to a grid."""
 
 from __future__ import annotations
 

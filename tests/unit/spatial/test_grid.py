@@ -65,8 +65,8 @@ def test_a_position_is_located_in_row_order_from_the_north_west() -> None:
     grid = Grid(west=0.0, north=30.0, cell=10.0, columns=4, rows=3)
 
     assert grid.locate([5, 35, 5], [25, 25, 5]).tolist() == [0, 3, 8]
-    # A point on a western or northern edge belongs to that cell, on an eastern or southern edge to
-    # the next.
+    # A point on a cell's western or northern edge belongs to that cell. A point on its eastern or
+    # southern edge belongs to the next cell.
     assert grid.locate([0, 10, 0], [30, 30, 20]).tolist() == [0, 1, 4]
 
 
@@ -124,9 +124,9 @@ def test_a_grid_survives_its_json() -> None:
 
 
 def test_the_ground_size_of_a_cell_shrinks_towards_the_poles() -> None:
-    """Towards the poles a cell gets smaller on the ground.
+    """Towards the poles, a cell becomes smaller on the ground.
 
-    At 60 degrees north a metre on the ground is two in Web Mercator.
+    At 60 degrees north, one metre on the ground is two metres in Web Mercator.
     """
     grid = Grid.over(StudyArea.from_bounds(10, 59.99, 10.02, 60.01), 10)
 

@@ -1,4 +1,4 @@
-"""Search for places by name, and invented people in them."""
+"""Search for places by name, and fictional people in those places."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Twinford\tGB\t0.5\t51.0\t30000
 Oddtown\tUS\t-90.0\t40.0\t20000
 Reykjav\u00edk\tIS\t-21.9\t64.1\t118000
 """
-"""Invented towns; two of them have the same name and country."""
+"""Fictional towns, two of which have the same name and country."""
 
 
 def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
-    """Return a search over invented countries that have these outlines."""
+    """Return a place search over fictional countries with these outlines."""
     lines = [
         json.dumps(
             {
@@ -51,7 +51,7 @@ def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
 
 @pytest.fixture
 def places(tmp_path: Path) -> WorldPlaces:
-    """Return a search with two invented countries."""
+    """Return a place search with two fictional countries."""
     return world(tmp_path, SHAPES)
 
 
@@ -119,7 +119,7 @@ def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> 
 
 
 def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:
-    # An invented country around Berlin and Busingen. Busingen is nearer to the country south of it.
+    # A fictional country around Berlin and Busingen. Busingen is nearer to the country south of it.
     ring: list[list[float]] = [[8, 47.6], [14, 47.6], [14, 53], [8, 53], [8, 47.6]]
     places = world(tmp_path, {"Germany": ring})
     assert places.time_zone_at(11.6, 48.1) == "Europe/Berlin"

@@ -1,4 +1,4 @@
-"""The cells that touch a study area, found block by block."""
+"""The cells that touch a study area, computed block by block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = shapely.union_all(
 def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
     """Return a mask (rows, columns) of the cells that touch the area.
 
-    Each cell's own box in degrees, slightly enlarged, is compared with the outline in degrees.
+    Each cell's box, in degrees and slightly enlarged, is compared with the outline in degrees.
     """
     left = grid.west + np.arange(grid.columns) * grid.cell
     top = grid.north - np.arange(grid.rows) * grid.cell

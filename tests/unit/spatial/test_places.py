@@ -1,4 +1,4 @@
-"""Public hierarchies of places, and the errors about invalid ones."""
+"""Public hierarchies of places, and errors about invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hexagons and squares that need no file."""
+"""Hexagonal and square zones that are generated without a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_squares_of_a_kilometre_cover_the_area_once() -> None:
     zones = Zones.from_geojson(european_squares(VADUZ, 1000)).within(VADUZ)
     assert shapely.area(zones.shapes).sum() == pytest.approx(shapely.area(VADUZ.shape), rel=1e-4)
     assert len(zones) == pytest.approx(VADUZ.ground_square_kilometres, rel=0.3)
-    # In EPSG:3035, the place at 52 degrees north and 10 degrees east is 4321 km east and 3210 km
+    # In EPSG:3035, the point at 52 degrees north and 10 degrees east is 4321 km east and 3210 km
     # north.
     middle = StudyArea.from_bounds(9.999, 51.999, 10.001, 52.001)
     assert "1kmE4321N3210" in Zones.from_geojson(european_squares(middle, 1000)).keys

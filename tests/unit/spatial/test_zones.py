@@ -1,4 +1,4 @@
-"""Zones: strictly read, cut to the study area, and found by position."""
+"""Zones: strict reading, clipping to the study area, and lookup by position."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
 
 
 def test_cutting_leaves_polygons_alone() -> None:
-    """Cutting zones to the area leaves only polygons.
+    """Clipping zones to the area leaves only polygons.
 
-    A comb's teeth touch the area's edge at points, and enter the area elsewhere.
+    The zone is a comb. Some of its teeth only touch the edge of the area, others extend into it.
     """
     comb = shapely.Polygon([(4, 0), (5, 0), (5, 2), (3.5, 1.5), (4.5, 1), (4, 0.5), (4.5, 0.2)])
     found = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         self._tell_logins(owner, steward)
 
     def _tell_logins(self, *users: User) -> None:
-        """Give each new account a password and print it; it is never shown again."""
+        """Give each new account a password and print it; it cannot be shown again."""
         fresh = [user for user in users if not user.has_usable_password()]
         if not fresh:
             return

@@ -1,4 +1,4 @@
-"""`python manage.py ground`: streets, water and names under the maps."""
+"""`python manage.py ground`: manage the basemap of streets, water and names."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Command(BaseCommand):
 
 
 def _day(text: str) -> str:
-    """Parse a day, or return "" for an empty text."""
+    """Parse a calendar day; return "" for an empty text."""
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError:
@@ -74,7 +74,7 @@ def _day(text: str) -> str:
 
 
 def _bounds(text: str) -> Bounds | None:
-    """Parse west,south,east,north, or return None for an empty text."""
+    """Parse west,south,east,north; return None for an empty text."""
     if not text:
         return None
     try:

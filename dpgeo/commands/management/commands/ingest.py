@@ -132,10 +132,10 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """Return the columns that the options name, and for other roles those the file suggests.
+        """Return the columns that the options name; for other roles, those the file suggests.
 
-        If no option names a column and the dataset's columns are already frozen, they stay as they
-        are.
+        If no option names a column and the dataset's columns are already frozen, the frozen columns
+        are used.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
@@ -154,7 +154,7 @@ class Command(BaseCommand):
         return Columns(**chosen)
 
     def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
-        """Declare the dataset, and its publisher unless there is already one of that name."""
+        """Declare the dataset, and its publisher unless one with that name exists."""
         for name in ("title", "organisation", "area", "budget"):
             if not options[name]:
                 raise InvalidInput("Needed with --create.", field=name)
@@ -201,11 +201,11 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """Return the suggested columns without those that rival the named ones.
+    """Return the suggested columns that do not conflict with the named ones.
 
-    A suggested column is dropped if it gives the location in another way than the named columns. A
-    suggested time column is dropped too: times are optional, and rows with an unreadable time are
-    refused.
+    A suggested column is dropped if it gives the location in a different way than the named
+    columns. A suggested time column is dropped too: times are optional, and rows with an unreadable
+    time are rejected.
     """
     rivals = {"time", "clock"} if "time" in named else {"time", "clock", "time_format"}
     if "geometry" in named:

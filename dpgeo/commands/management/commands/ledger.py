@@ -1,4 +1,4 @@
-"""`python manage.py ledger SLUG`: a dataset's ledger as CSV, for its stewards."""
+"""`python manage.py ledger SLUG`: print a dataset's ledger as CSV, for its stewards."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`python manage.py perturb --level "ln(4)" --radius 200 ...`: perturb points.
 
-For a person's own location (`--lat`, `--lon`), or a file of them. Nothing is stored and no budget
-is charged: whoever publishes the output is responsible for how often it is run.
+The input is a person's own location (`--lat`, `--lon`), or a file of locations. Nothing is stored
+and no budget is charged: whoever publishes the output is responsible for how often the command is
+run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.local_planar_laplace import LocalPlanarLaplace
 
 ROWS = 50_000
-"""How many rows of a file are kept in memory at a time."""
+"""Number of a file's rows that are kept in memory at a time."""
 
 
 class Command(BaseCommand):
@@ -66,7 +67,8 @@ class Command(BaseCommand):
                 writer.writerow(["lon", "lat"])
                 while part := list(islice(rows, ROWS)):
                     moved = mover.move([lon for lon, _ in part], [lat for _, lat in part])
-                    # Sort the points of each part: their order in the file may identify a person.
+                    # Sort the points of each part, because their order in the file may identify a
+                    # person.
                     writer.writerows(
                         sorted(
                             (f"{east:.7f}", f"{north:.7f}")
@@ -80,7 +82,7 @@ class Command(BaseCommand):
 def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
     """Yield each row's longitude and latitude.
 
-    Raises InvalidInput, which names the line, for a malformed row.
+    Raises InvalidInput with the number of the line if a row is malformed.
     """
     names = {name.strip().lower(): name for name in rows.fieldnames or ()}
     lon = names.get("lon") or names.get("longitude")

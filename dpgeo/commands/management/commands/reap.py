@@ -21,7 +21,7 @@ from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
-"""Seconds between two searches for orphan files, which are less urgent than waking jobs."""
+"""Seconds between two searches for orphan files; these are less urgent than waking jobs."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             close_old_connections()
 
     def _round(self, sweeps: bool, sweeps_work: bool) -> None:
-        """Recover lost draws, and only then wake jobs, which would otherwise draw again."""
+        """Recover lost draws before waking jobs, since woken jobs would otherwise draw again."""
         done: dict[str, int] = {}
         try:
             if sweeps:

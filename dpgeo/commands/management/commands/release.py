@@ -1,4 +1,4 @@
-"""`python manage.py release SLUG ...`: price, request and await a release."""
+"""`python manage.py release SLUG ...`: price and request a release, and wait for it."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Command(BaseCommand):
 
 
 def describe_noise(forecast: Forecast) -> str:
-    """Return one line of text on the expected noise."""
+    """Return one line of text that describes the expected noise."""
     if forecast.radii:
         near, far = forecast.radii
         return (
@@ -153,7 +153,7 @@ def describe_noise(forecast: Forecast) -> str:
 
 
 def address(release: Release) -> str:
-    """Return the URL of a release's page, or its id if the pages are not installed."""
+    """Return the URL of a release's page, or its id if the site's pages are not installed."""
     try:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
@@ -161,7 +161,7 @@ def address(release: Release) -> str:
 
 
 def usual_counting(dataset: Dataset) -> str:
-    """Return what is counted by default: people, or visits if the unit is a record."""
+    """Return what is counted by default: people, or visits if the privacy unit is a record."""
     by_person = dataset.unit == Unit.PERSON.value
     return (Counting.PEOPLE if by_person else Counting.VISITS).value
 

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         os.chdir(settings.BASE_DIR)  # where the child processes find the project
         programs = [
             Program("Web", web_command(host, port)),
-            # Discard the worker's output, because Celery prints how it shuts down.
+            # Discard the worker's output, because Celery prints messages when it shuts down.
             Program("Worker", worker_command(workers), quiet=True),
             Program("Reaper", manage_command("reap")),
         ]
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Prints the site's address once, as soon as the site answers."""
+    """Prints the site's address once, as soon as the site responds."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
@@ -67,7 +67,7 @@ class Greeting:
         self.greeted = False
 
     def look(self) -> None:
-        """Print the address if the site has become ready. This is called repeatedly."""
+        """Print the address if the site has become ready; called repeatedly."""
         if self.greeted or (self.waiting_for is not None and not self.waiting_for.finished):
             return
         if can_connect(self.host, self.port):
@@ -88,7 +88,7 @@ def web_command(host: str, port: int) -> list[str]:
 
 
 def worker_command(workers: int) -> list[str]:
-    """Return the command line of a Celery worker that prints nothing unless something is wrong."""
+    """Return the command line of a Celery worker that prints only warnings and errors."""
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
     arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
@@ -96,7 +96,7 @@ def worker_command(workers: int) -> list[str]:
 
 
 def can_listen(host: str, port: int) -> bool:
-    """Return whether the address is free."""
+    """Return whether a server can listen at the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,7 +108,7 @@ def can_listen(host: str, port: int) -> bool:
 
 
 def can_connect(host: str, port: int) -> bool:
-    """Return whether a server answers at the address."""
+    """Return whether a server responds at the address."""
     try:
         socket.create_connection((host, port), timeout=0.5).close()
     except OSError:

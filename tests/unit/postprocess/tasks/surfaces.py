@@ -1,4 +1,4 @@
-"""Density surfaces of people, for tests of task plans."""
+"""Population density surfaces for tests of task plans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def even_surface(people_per_cell: float = 2.0, cells: int = 64) -> DensitySurfac
 
 
 def two_towns(cells: int = 64) -> DensitySurface:
-    """Return a surface with a large town, a small one, and empty land around."""
+    """Return a surface with a large town and a small one, surrounded by empty land."""
     grid = Grid.over(AREA, cells)
     row, column = np.mgrid[0:cells, 0:cells] / cells
     large = 60 * np.exp(-((column - 0.45) ** 2 + (row - 0.4) ** 2) / 0.006)
@@ -29,8 +29,9 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
-    """Return a surface with noise of variance 2 in each cell, and with contour lines at densities
-    that double from line to line.
+    """Return a surface with noise of variance 2 in each cell.
+
+    It has contour lines at densities that double from line to line.
     """
     lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / grid.ground_areas[grid.rows // 2]
     return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0), lines=lines)

@@ -1,4 +1,4 @@
-"""Densities on the ground: at points, and around points."""
+"""Population densities at given points and in rings around them."""
 
 from __future__ import annotations
 

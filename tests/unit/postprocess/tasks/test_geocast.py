@@ -1,4 +1,4 @@
-"""Task regions grown from a release's own boxes until they reach the task's target."""
+"""Task regions, grown from a release's own boxes until they reach the task's target."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ MODEL = Acceptance(willingness=40.0, least_reward=1.0, travel_metres=5000.0)
 
 
 def halves_and_quarters() -> Partition:
-    """Return a partition of four by four cells: its western half is one region, its eastern half
-    two.
-    """
+    """Return a partition of four by four cells into the western half and two eastern quarters."""
     boxes = np.array([[0, 4, 0, 2], [0, 2, 2, 4], [2, 4, 2, 4]], dtype=np.int32)
     return Partition(Grid.over(AREA, 4), boxes, np.array([10.0, 0.0, 40.0]))
 

@@ -1,4 +1,4 @@
-"""Radii around tasks, compared with slow reference solutions and the source's numbers."""
+"""Radii around tasks, compared with slow reference solutions and published values."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def test_tasks_solved_one_by_one_or_together_agree() -> None:
 
 
 def test_on_an_even_surface_the_field_has_a_closed_form() -> None:
-    """On an even surface the field's radius has a closed form.
+    """On a uniform surface, the field model agrees with a simple search.
 
-    There H(r) = 2 pi den F(r), which a simple search can solve, too.
+    There H(r) has the closed form 2 pi den F(r), so the radius can be found by bisection.
     """
     density = np.full((1, EDGES.size - 1), 3e-5)
     pull = MODEL.willingness * 6.0
@@ -109,16 +109,19 @@ def test_curves_equal_the_people_notified_by_the_radii() -> None:
 
 
 def taylor_radius(density: Any, pull: Any) -> Any:
-    """Return the source's radius (13.16), expanded about r = 1; that r is the unit of length."""
+    """Return the approximate radius of equation 13.16 in Zhu et al. 2017.
+
+    It is a first-order expansion about r = 1, which is the unit of length.
+    """
     log = np.log((np.exp(3 * pull) + 1) / 2)
     bend = 3 * pull / (1 + np.exp(-3 * pull))
     return (NEEDED / (math.pi * density) + log - bend) / (2 * log - bend)
 
 
 def test_the_circle_model_includes_the_factor_missing_in_the_source() -> None:
-    """The circle model includes a factor that is missing in the source.
+    """The circle model includes a factor that is missing in the publication.
 
-    At density 0.5 the solution is 0.56; the source's approximation (13.16) gives 0.52.
+    At density 0.5 the solution is 0.56; the published approximation (13.16) gives 0.52.
     """
     density, pull = np.array([0.5, 1.46, 3.0]), np.ones(3)
     radius = circle_radius(NEEDED, density, pull)
@@ -139,9 +142,10 @@ def test_the_circle_model_is_solved_over_many_orders_of_magnitude() -> None:
 
 
 def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
-    """The circle model is certain of success even with fewer than one worker.
+    """The circle model can be certain of success even with fewer than one worker.
 
-    This is why the field model is the default: it does not count a tenth of a worker as one.
+    This is why the field model is the default: it does not treat a tenth of a worker as a whole
+    one.
     """
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])

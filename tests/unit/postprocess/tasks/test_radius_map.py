@@ -1,4 +1,4 @@
-"""Radius maps: levels, bands, what is out of reach, and areas across the antimeridian."""
+"""Radius maps: levels, bands, unreachable areas, and areas across the antimeridian."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_only_what_lies_in_the_study_area_is_drawn() -> None:
 
 
 def people_on(area: StudyArea) -> DensitySurface:
-    """Return a surface with as many people in each cell of a grid around the world."""
+    """Return a surface over the area's grid with the same number of people in each cell."""
     grid = Grid.over(area, 1024)
     return surface_of(grid, np.full(grid.shape, 20_000.0))
 
@@ -161,7 +161,7 @@ def test_an_area_across_the_antimeridian_has_one_lattice_and_bands_on_both_sides
     within = shapely.union_all([band.shape for band in drawing.bands])
     west, _, east, _ = within.bounds
     assert (west, east) == (-180, 180)
-    # No band reaches around the world.
+    # No band extends around the world.
     assert max(part.bounds[2] - part.bounds[0] for part in within.geoms) < 1
 
 

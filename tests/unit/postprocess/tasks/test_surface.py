@@ -1,4 +1,4 @@
-"""Density surfaces and regions from every kind of release that counts people in boxes."""
+"""Density surfaces and regions made from every kind of release that counts people in boxes."""
 
 from __future__ import annotations
 
