@@ -36,6 +36,7 @@ help:  ## Show this
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: $(DONE)/run frontend  ## Install, build, publish the demo and serve it: make run PORT=8010
+	@echo "  Preparing the database and the pages"
 	@$(MANAGE) collectstatic --noinput -v 0
 	@$(MANAGE) migrate -v 0
 	@exec $(MANAGE) serve --port $(PORT) --demo
@@ -117,6 +118,6 @@ frontend/node_modules/.package-lock.json: frontend/package-lock.json | $(PYTHON)
 
 frontend/dist/manifest.json: frontend/node_modules/.package-lock.json $(SOURCES) \
     frontend/package.json frontend/vite.config.ts frontend/tsconfig.json
-	@echo "  Building the map"
+	@echo "  Building the map's scripts"
 	@$(NPM) run build
 	@touch $@

@@ -48,6 +48,7 @@ class Command(BaseCommand):
         making = Program("The demo", manage_command("demo"), once=True)
         if demo:
             programs.append(making)
+        self._say("  Starting the site")
         supervisor = Supervisor(programs, say=self._say)
         greeting = Greeting(self, host, port, waiting_for=making if demo else None)
         supervisor.run(each_round=greeting.look)
@@ -59,20 +60,27 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Prints the site's address once, as soon as the site responds."""
+    """Prints the site's address as soon as the site responds, and again once the demo is made."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
         self.waiting_for = waiting_for
+        self.responded = False
         self.greeted = False
 
     def look(self) -> None:
-        """Print the address if the site has become ready; called repeatedly."""
-        if self.greeted or (self.waiting_for is not None and not self.waiting_for.finished):
+        """Print what has become true since the last call; called repeatedly."""
+        if self.greeted or not (self.responded or can_connect(self.host, self.port)):
             return
-        if can_connect(self.host, self.port):
+        address = f"http://{self.host}:{self.port}/"
+        if self.waiting_for is None or self.waiting_for.finished:
             self.greeted = True
-            self.command._say(f"\ndpgeo is at http://{self.host}:{self.port}/  (Ctrl-C stops it)\n")
+            self.command._say(f"\ndpgeo is at {address}  (Ctrl-C stops it)\n")
+        elif not self.responded:
+            self.command._say(
+                f"  {address} answers. The demo maps appear there one by one, within some minutes."
+            )
+        self.responded = True
 
 
 def manage_command(*arguments: str) -> list[str]:
