@@ -1,6 +1,6 @@
-"""Cost of the base map for a first visit, and speed and error tolerance of its place search.
+"""Cost of the basemap for a first visit, and speed and error tolerance of its place search.
 
-`--part page` alternates visits to one map with and without a base map. `--part search` writes a
+`--part page` alternates visits to one map with and without a basemap. `--part search` writes a
 file of invented names and searches it as the site does.
 """
 
@@ -28,7 +28,7 @@ VADUZ = (9.48, 47.08, 9.60, 47.20)
 PARTS = ("page", "search")
 
 EXTRA_BYTES, EXTRA_SECONDS = 300_000, 0.3
-"""Limits on what the base map may add to a first view, in bytes and in seconds."""
+"""Limits on what the basemap may add to a first view, in bytes and in seconds."""
 
 WORD_MILLISECONDS, LETTER_MILLISECONDS = 50, 100
 """Limits in milliseconds on a search in a million names: for words, and for a single letter."""
@@ -70,7 +70,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def first_view(cells: int, repeat: int) -> dict[str, str | float]:
-    """Return what the base map adds to the first view of a map, as medians over several visits."""
+    """Return what the basemap adds to the first view of a map, as medians over several visits."""
     install = INSTALL.format(bounds=VADUZ, cells=cells)
     with site(install) as installed:
         installed.manage("ground", "add", str(GROUND), "--name", "here")
@@ -98,7 +98,7 @@ def first_view(cells: int, repeat: int) -> dict[str, str | float]:
 def _visits(
     address: str, region: Path, repeat: int
 ) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Return the figures of visits without and with a base map.
+    """Return the figures of visits without and with a basemap.
 
     The visits alternate, each with an empty cache.
     """

@@ -1,4 +1,4 @@
-"""HTTP views of the site's base map: vector tiles and searchable place names.
+"""HTTP views of the site's basemap: vector tiles and searchable place names.
 
 All of this data is public.
 """
@@ -116,9 +116,9 @@ def outline(request: HttpRequest, key: str, number: int) -> HttpResponse:
 
 
 def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
-    """Return the base maps of a study area in the form that the map's script needs.
+    """Return the basemaps of a study area in the form that the map's script needs.
 
-    These are the installed regions that touch the area, or otherwise another server's base map, if
+    These are the installed regions that touch the area, or otherwise another server's basemap, if
     the operator has set one.
     """
     own = _regions_under(area)[:most]
@@ -131,7 +131,7 @@ def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
 
 
 def outside_under(area: StudyArea) -> OutsideGround | None:
-    """Return the other server that browsers load a study area's base map from, if any."""
+    """Return the other server that browsers load a study area's basemap from, if any."""
     outside = outside_ground()
     return None if outside is None or _regions_under(area) else outside
 

@@ -1,4 +1,4 @@
-"""Base map that browsers load from another server, if the operator allows it."""
+"""Basemap that browsers load from another server, if the operator allows it."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def about_words(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
-    """Return the land and the base map around a study area; see `basemap.basemap`."""
+    """Return the land and the basemap around a study area; see `basemap.basemap`."""
     try:
         release = release_visible(request.user, release_id)
     except Release.DoesNotExist:

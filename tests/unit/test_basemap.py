@@ -1,4 +1,4 @@
-"""Land across the 180th meridian, which the base map draws on both sides of it."""
+"""Land across the 180th meridian, which the basemap draws on both sides of it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ FIRST_COAST, NEXT_COAST = 10.3, 10.4
 
 @pytest.fixture
 def desk(tmp_path: Path, settings: Any) -> Desk:
-    """Make an organisation with a signed-in administrator, on a site without a map background."""
+    """Make an organisation with a signed-in administrator, on a site without a basemap."""
     settings.GROUND_DIR = tmp_path
     cache.clear()
     return make_desk()

@@ -1,4 +1,4 @@
-"""The map background ("ground") over HTTP, and the command that adds regions to it."""
+"""The basemap ("ground") over HTTP, and the command that adds regions to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOX = "9.50,47.12,9.54,47.16"
 
 @pytest.fixture
 def folder(tmp_path: Path, settings: Any) -> Path:
-    """Use an empty folder for the map background."""
+    """Use an empty folder for the basemap."""
     settings.GROUND_DIR = tmp_path / "ground"
     return tmp_path / "ground"
 

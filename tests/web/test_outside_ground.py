@@ -1,4 +1,4 @@
-"""Map background from another server: off by default, and disclosed on the pages that use it."""
+"""Basemap from another server: off by default, and disclosed on the pages that use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VADUZ = StudyArea.from_bounds(9.50, 47.12, 9.54, 47.16)
 
 @pytest.fixture
 def released(tmp_path: Path, settings: Any) -> Release:
-    """Publish a map in a place for which this site has no map background."""
+    """Publish a map in a place for which this site has no basemap."""
     settings.GROUND_DIR = tmp_path
     cache.clear()
     return install(make_dataset(area=VADUZ), grid_release(VADUZ, 16))

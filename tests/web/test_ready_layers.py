@@ -1,4 +1,4 @@
-"""Built-in zones and places from the map background and public grids, which need no file."""
+"""Built-in zones and places from the basemap and public grids, which need no file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY_OF_THE_EXTRACT = "2015-07-27"
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the country's map background."""
+    """Return a folder with the country's basemap."""
     folder = tmp_path_factory.mktemp("ground")
     assert ground_add(folder, TILES, name="here", extract=EXTRACT).date == DAY_OF_THE_EXTRACT
     return folder

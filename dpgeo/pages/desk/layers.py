@@ -190,7 +190,7 @@ def declared_words(layer: PublicLayer) -> str:
 @login_required
 @require_POST
 def layer_ready(request: HttpRequest, slug: str) -> HttpResponse:
-    """Add a ready-made layer: areas or places of the base map, or cells of a public grid."""
+    """Add a ready-made layer: areas or places of the basemap, or cells of a public grid."""
     dataset = dataset_for(request, slug, "declare")
     try:
         facts = ready_layer(dataset.area, request.POST.get("ready", ""))

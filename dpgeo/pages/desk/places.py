@@ -1,6 +1,6 @@
 """Search for named places, used by the study area forms and their scripts.
 
-Places from this site's base map come first, with their boundaries. They are followed by the
+Places from this site's basemap come first, with their boundaries. They are followed by the
 countries and cities that every site has.
 """
 
@@ -40,7 +40,7 @@ OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
 
 class SitePlaces:
-    """Search for places with a boundary in this site's base map, then in the world list."""
+    """Search for places with a boundary in this site's basemap, then in the world list."""
 
     def __init__(self, folder: Path, world: PlaceSearch) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class SitePlaces:
     def find(self, name: str) -> NamedPlace | None:
         """Return the place with this full or short name, or None if no place matches.
 
-        Places in this site's base map come first. In the world list, the match must be unambiguous.
+        Places in this site's basemap come first. In the world list, the match must be unambiguous.
         """
         wanted, found = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):

@@ -1,4 +1,4 @@
-"""Ready-made layers: areas and stations from this site's base map, and public grids.
+"""Ready-made layers: areas and stations from this site's basemap, and public grids.
 
 These layers need no file. Which ones are offered depends only on the study area and the basemap
 data, both of which are public.
@@ -39,13 +39,13 @@ AREAS = {
     "district": _("Districts"),
     "park": _("Parks"),
 }
-"""Kinds of areas in the base map that can become zones."""
+"""Kinds of areas in the basemap that can become zones."""
 
 POINTS = {
     "stations": (_("Stations"), ("station", "halt", "tram_stop")),
     "towns": (_("Towns and villages"), ("capital", "city", "town", "village")),
 }
-"""Kinds of points in the base map that can become places."""
+"""Kinds of points in the basemap that can become places."""
 
 FEWEST = 2
 

@@ -1,4 +1,4 @@
-"""Template tags for the base map: its credits, and whether it has a place search."""
+"""Template tags for the basemap: its credits, and whether it has a place search."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ register = template.Library()
 
 @register.simple_tag
 def ground_credits(area: StudyArea) -> list[str]:
-    """Return the credits of the base map under a study area, without duplicates."""
+    """Return the credits of the basemap under a study area, without duplicates."""
     return list(dict.fromkeys(region["attribution"] for region in ground_under(area)))
 
 
 @register.simple_tag
 def has_ground_names(area: StudyArea) -> bool:
-    """Return whether the base map under a study area can be searched by place name."""
+    """Return whether the basemap under a study area can be searched by place name."""
     return any(region["searchable"] for region in ground_under(area))
 
 
 @register.simple_tag(takes_context=True)
 def outside_ground_under(context: Context, area: StudyArea) -> OutsideGround | None:
-    """Return the other server that a page's map loads its base map from; None if it uses none.
+    """Return the other server that a page's map loads its basemap from; None if it uses none.
 
     This also adds the server to the page's security policy, so only pages that tell their readers
     about the server may load from it (`dpgeo.config.security`).
@@ -40,5 +40,5 @@ def outside_ground_under(context: Context, area: StudyArea) -> OutsideGround | N
 
 @register.simple_tag
 def outside_ground_allowed() -> OutsideGround | None:
-    """Return the other server that this site's maps may load base maps from, if any."""
+    """Return the other server that this site's maps may load basemaps from, if any."""
     return outside_ground()

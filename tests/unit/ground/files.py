@@ -1,4 +1,4 @@
-"""Paths of the map background ("the ground") that comes with the project."""
+"""Paths of the basemap ("the ground") that comes with the project."""
 
 from pathlib import Path
 

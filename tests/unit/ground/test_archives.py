@@ -1,4 +1,4 @@
-"""Vector tile archives of the map background, which are copied, converted, cut or refused."""
+"""Vector tile archives of the basemap, which are copied, converted, cut or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions of the map background: added, replaced without interruption, and removed."""
+"""Regions of the basemap: added, replaced without interruption, and removed."""
 
 from __future__ import annotations
 

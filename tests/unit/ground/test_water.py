@@ -72,7 +72,7 @@ def test_the_sea_of_the_ground_is_left_out_to_the_border_of_the_area(tmp_path: P
     land = np.array([shapely.box(10.1, 49, 11, 51)], dtype=object)
     left, sources = subtract_water(AREA, tmp_path, [here], land)
     assert left is not None
-    # The map background has the sea here, so Natural Earth's coarser coastline is not used.
+    # The basemap has the sea here, so Natural Earth's coarser coastline is not used.
     assert sources == ["OpenStreetMap, 2026-11-01"]
     assert left.shape.geom_type == "Polygon"
     assert left.bounds[0] == pytest.approx(10.02 - 100 / 71_600, abs=3e-4)
