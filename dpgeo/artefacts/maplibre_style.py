@@ -117,7 +117,9 @@ def colours(view: View) -> Expression | str:
         stops = [part for rule in others for part in (rule.low, hexadecimal(rule.colour))]
         steps = ["step", figure, steps, *stops]
     if view.layer.told is not None:
-        return ["case", ["==", ["get", "told"], 1], steps, hexadecimal(NOISE)]
+        # "told" is true or false in GeoJSON, and 1 or 0 in tiles.
+        told = ["==", ["to-number", ["get", "told"]], 1]
+        return ["case", told, steps, hexadecimal(NOISE)]
     if not view.least:
         return steps
     return ["case", _standing(view), steps, hexadecimal(NOISE)]

@@ -26,7 +26,6 @@ from dpgeo.artefacts.view import (
     NOISE,
     PLAIN,
     SMALLEST,
-    TOO_FEW,
     Colour,
     Rule,
     View,
@@ -81,9 +80,9 @@ def style(released: Released, view: View) -> str:
     if not view.field:
         _rule(rules, 0, view.layer.title, None)
         symbols.append(_symbol(view, 0, PLAIN))
-    elif view.least:
+    elif view.grey_words:
         number = len(view.rules)
-        _rule(heading, number, TOO_FEW, "ELSE")
+        _rule(heading, number, view.grey_words, "ELSE")
         symbols.append(_symbol(view, number, None))
     _labels(root, view)
     unit = unit_words(released, view) if view.factor == 1 and not view.divisor else "in the feature"
@@ -137,6 +136,8 @@ def figure(view: View) -> str:
 def _filter(view: View, rule: Rule) -> str:
     """Return the condition for a class, such as "estimate" >= "threshold"."""
     terms = []
+    if view.layer.told is not None:
+        terms.append(f'"{view.field}" IS NOT NULL')
     if view.least:
         terms += [f'"{view.field}" > 0', f'"{view.field}" >= "{view.least}"']
     if rule.low is not None:

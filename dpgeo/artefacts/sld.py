@@ -18,7 +18,6 @@ from dpgeo.artefacts.view import (
     LAND,
     NOISE,
     PLAIN,
-    TOO_FEW,
     Colour,
     Rule,
     View,
@@ -48,8 +47,8 @@ def style(released: Released, view: View) -> str:
         _rule(rules, view, view.layer.title, PLAIN, [])
     for rule in view.rules:
         _rule(rules, view, f"{rule.label} ({_lowered(unit)})", rule.colour, _terms(view, rule))
-    if view.least:
-        _rule(rules, view, TOO_FEW, None, [_too_few(view)])
+    if view.grey_words:
+        _rule(rules, view, view.grey_words, None, [_grey(view)])
     return text_of(root)
 
 
@@ -114,6 +113,8 @@ def parameters(parent: ET.Element, **values: str) -> None:
 
 def _terms(view: View, rule: Rule) -> list[ET.Element]:
     terms = []
+    if view.layer.told is not None:
+        terms.append(_not(_is_null(view.field)))
     if view.least:
         terms += [
             _compared("GreaterThan", _name(view.field), _number(0)),
@@ -126,11 +127,13 @@ def _terms(view: View, rule: Rule) -> list[ET.Element]:
     return terms
 
 
-def _too_few(view: View) -> ET.Element:
+def _grey(view: View) -> ET.Element:
     """Return the condition for grey features.
 
     `ElseFilter` would be simpler, but some programs draw it wrongly.
     """
+    if view.layer.told is not None:
+        return _is_null(view.field)
     either = ET.Element("ogc:Or")
     either.append(_compared("LessThanOrEqualTo", _name(view.field), _number(0)))
     either.append(_compared("LessThan", _name(view.field), _name(view.least)))
@@ -140,6 +143,18 @@ def _too_few(view: View) -> ET.Element:
 def equals(column: str, value: float) -> ET.Element:
     """Return the condition that a column has a value."""
     return _compared("EqualTo", _name(column), _number(value))
+
+
+def _is_null(column: str) -> ET.Element:
+    element = ET.Element("ogc:PropertyIsNull")
+    element.append(_name(column))
+    return element
+
+
+def _not(condition: ET.Element) -> ET.Element:
+    element = ET.Element("ogc:Not")
+    element.append(condition)
+    return element
 
 
 def _compared(how: str, left: ET.Element, right: ET.Element) -> ET.Element:

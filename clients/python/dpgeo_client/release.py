@@ -273,13 +273,17 @@ class Release:
         return list(self.statement()["expected_error"])
 
     def _measured(self) -> str:
-        """Return the name of the first measured layer; other layers are inferred.
+        """Return the name of the first measured layer, or of the first layer if all are inferred.
 
-        The name is "" if there are several slices, because none of them takes precedence.
+        Averages, for example, are inferred from two measured sums. The name is "" if there are
+        several slices, because none of them takes precedence.
         """
         if len(self.slices) > 1:
             return ""
-        return next(str(each["layer"]) for each in self._errors() if each["kind"] == "measured")
+        errors = self._errors()
+        return str(
+            next((each for each in errors if each["kind"] == "measured"), errors[0])["layer"]
+        )
 
     def _table(self, layer: str | None) -> Any:
         import pyarrow.parquet

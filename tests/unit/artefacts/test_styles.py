@@ -22,7 +22,17 @@ from dpgeo.artefacts.qgis_style import style as qgis_style
 from dpgeo.artefacts.sld import OGC, SLD
 from dpgeo.artefacts.sld import style as sld_style
 from dpgeo.artefacts.table import columns
-from dpgeo.artefacts.view import NOISE, PLAIN, TIDE, TOO_FEW, View, hexadecimal, unit_words, views
+from dpgeo.artefacts.view import (
+    NO_ESTIMATE,
+    NOISE,
+    PLAIN,
+    TIDE,
+    TOO_FEW,
+    View,
+    hexadecimal,
+    unit_words,
+    views,
+)
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import layers
 from tests.unit.artefacts.releases import examples
@@ -82,7 +92,8 @@ def qgis_colours(text: str, table: pandas.DataFrame) -> tuple[list[str], list[st
         elif condition == "TRUE":
             met = pandas.Series([True] * len(table))
         else:
-            words = re.sub(r'"(\w+)"', r"`\1`", condition).replace(" AND ", " and ")
+            words = re.sub(r'"(\w+)" IS NOT NULL', r"`\1` == `\1`", condition)
+            words = re.sub(r'"(\w+)"', r"`\1`", words).replace(" AND ", " and ")
             met = table.eval(words, engine="python")
             assert not (met & (found != "")).any(), "two rules hold for one feature"
         red, green, blue, _ = map(int, str(symbols[rule.get("symbol")]).split(","))
@@ -98,6 +109,7 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
     assert found == expected(view)
     assert [label for label in labels if label in view.labels] == list(view.labels)
     assert (TOO_FEW in labels) == bool(view.least)
+    assert (NO_ESTIMATE in labels) == (view.layer.told is not None)
 
 
 def sld_condition(element: Element) -> Check:
@@ -111,8 +123,10 @@ def sld_condition(element: Element) -> Check:
     combined: dict[str, Callable[..., Any]] = {
         "And": lambda *each: np.logical_and.reduce(each),
         "Or": lambda *each: np.logical_or.reduce(each),
+        "Not": lambda one: ~one,
         "Mul": lambda one, other: one * other,
         "Div": lambda one, other: one / other,
+        "PropertyIsNull": lambda one: one.isna(),
         "PropertyIsGreaterThan": lambda one, other: one > other,
         "PropertyIsGreaterThanOrEqualTo": lambda one, other: one >= other,
         "PropertyIsLessThan": lambda one, other: one < other,
@@ -180,6 +194,8 @@ def maplibre(expression: Any, row: dict[str, Any]) -> Any:
         return found
     computed: dict[str, Callable[[], Any]] = {
         "all": lambda: all(values),
+        "==": lambda: values[0] == values[1],
+        "to-number": lambda: float(values[0]),
         ">": lambda: values[0] > values[1],
         ">=": lambda: values[0] >= values[1],
         "/": lambda: values[0] / values[1],
@@ -206,8 +222,12 @@ def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
     limits = [np.inf if limit is None else limit for limit, _, _ in view.stops]
     if view.column:
         limits[-1] = np.inf
-    place = np.searchsorted(limits, values, side="right")
-    assert [hexadecimal(view.stops[each][1]) for each in place] == expected(view)
+    places = np.searchsorted(limits, values, side="right")
+    colours = [
+        NOISE if np.isnan(value) else view.stops[place][1]
+        for value, place in zip(values, places, strict=True)
+    ]
+    assert list(map(hexadecimal, colours)) == expected(view)
 
 
 @EVERY_VIEW

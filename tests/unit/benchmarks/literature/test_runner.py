@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from benchmarks import __main__ as benchmarks
 from benchmarks.literature.runner import TASKS, table, write
 from benchmarks.literature.trials import Options, line
+from tests.requirements import need
 
 HALF = Fraction(1, 2)
 PAGES = Path(__file__).parents[4] / "docs" / "literature"
@@ -19,6 +21,7 @@ PAGES = Path(__file__).parents[4] / "docs" / "literature"
 def test_a_comparison_prints_every_system_with_its_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
     assert benchmarks.main(["literature", "--task", "sizes", "--trials", "3", "--json"]) == 0
     lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
     assert [each["source"] for each in lines] == ["Dwork et al. 2006", "Hay et al. 2010", "dpgeo"]
@@ -56,6 +59,7 @@ def test_tables_are_written_between_their_comments(tmp_path: Path) -> None:
 
 
 def test_a_file_is_refused_where_it_would_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
     assert benchmarks.main(["literature", "--task", "streams", "--file", "x.npy"]) == 2
     assert "--file is for ranges" in capsys.readouterr().err
 
