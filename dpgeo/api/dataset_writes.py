@@ -8,6 +8,7 @@ from typing import Any
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.request_bodies import Anything, Body, Decimal, Flag, Items, Members, Text
+from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
@@ -42,6 +43,23 @@ MEASURE = {
         "high": {"type": "number"},
         "steps": {"type": "integer", "enum": [NUMBER_STEPS, ANSWER_STEPS]},
         "answer": {"type": "boolean", "description": "Yes or no, instead of limits and unit."},
+    },
+}
+
+
+CATEGORY = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["column", "values"],
+    "properties": {
+        "column": {"type": "string"},
+        "title": {"type": "string", "description": "The column's name, if left out."},
+        "values": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": MOST_SLICES - 1,
+        },
     },
 }
 
@@ -132,6 +150,14 @@ class DatasetChanges(Body):
         "and must not be taken from the rows; a column of places or identifiers is refused. Fixed "
         "by the first confirmation of a file.",
         schema={"type": "array", "items": MEASURE, "maxItems": MOST_MEASURES},
+        required=False,
+    )
+    categories = Items(
+        "Columns with few values by which maps may be divided, such as the mode of transport. Only "
+        "the list of values is public, and it must not be taken from the rows; which value a row "
+        'has stays private. Every value that is not listed counts as "other". Fixed by the first '
+        "confirmation of a file.",
+        schema={"type": "array", "items": CATEGORY, "maxItems": MOST_CATEGORIES},
         required=False,
     )
     budget = Decimal(

@@ -462,6 +462,16 @@ class MeasureSerializer(Document):
     )
 
 
+class CategorySerializer(Document):
+    """A column by whose values maps may be divided; the value of a row is private."""
+
+    column = serializers.CharField()
+    title = serializers.CharField()
+    values = serializers.ListField(
+        child=serializers.CharField(), help_text='The declared values; all others are "other".'
+    )
+
+
 class DatasetSerializer(Document):
     """One dataset as its publisher declared it. Its rows are never served."""
 
@@ -498,6 +508,7 @@ class DatasetSerializer(Document):
     time_zone = serializers.CharField()
     public_attributes = AttributeSerializer(many=True)
     measures = MeasureSerializer(many=True)
+    categories = CategorySerializer(many=True)
     bbox = BoxField(source="bounds")
     study_area = ObjectField(help_text="GeoJSON geometry, longitude first.")
     privacy = PrivacySerializer(source="*")

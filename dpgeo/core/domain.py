@@ -1,9 +1,10 @@
 """Domain: public declarations about a dataset, made before any row is read.
 
 A domain has a study area, a time zone, named layers (zones to count in, places to choose from,
-densities known beforehand), the public attributes of reports, and measures: columns of numbers of
-which only the limits are public. Mechanisms have parameters for the names of the layers they use.
-All of this is public input, chosen from maps and never from the data.
+densities known beforehand), the public attributes of reports, measures (columns of numbers of which
+only the limits are public), and categories (columns of which only the list of values is public).
+Mechanisms have parameters for the names of what they use. All of this is public input, chosen from
+maps and lists and never from the data.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.measures import Measure
 from dpgeo.phrases import Phrase, listed
@@ -46,7 +48,7 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """The study area, layers by name, time zone, public attributes and measures of a dataset.
+    """The study area, layers by name, time zone and declared columns of a dataset.
 
     `time_zone` is the zone of local times, or "" if no time column is declared.
     """
@@ -56,6 +58,7 @@ class Domain:
     time_zone: str = ""
     attributes: tuple[Attribute, ...] = ()
     measures: tuple[Measure, ...] = ()
+    categories: tuple[Category, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
         """Return the layer with this name and type. Raises InvalidInput if there is none."""

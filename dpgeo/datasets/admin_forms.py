@@ -21,6 +21,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
+from dpgeo.datasets.category_declaration import read_category
 from dpgeo.datasets.declaration import read_attribute, read_outline
 from dpgeo.datasets.measure_declaration import read_measure
 from dpgeo.datasets.models import Dataset
@@ -110,6 +111,11 @@ class DatasetAddForm(ServiceForm):
         3,
         help_text=_("A column, its limits and its unit in each line: speed: 0 to 120 km/h."),
     )
+    categories = _text(
+        _("Columns to divide maps by"),
+        3,
+        help_text=_("A column and its values in each line, such as mode: walk, bike, car."),
+    )
     budget = _line(
         _("Total budget, epsilon (ε)"),
         help_text=_("Administrators give it. Without one, nothing can be published yet."),
@@ -124,7 +130,7 @@ class DatasetAddForm(ServiceForm):
     groups = (
         (_("What readers see"), ("organisation", "title", "description", "licence", "attribution")),
         (_("Study area"), (SIDES, "outline", "time_zone")),
-        (_("Rows"), ("unit", "row_noun", "public_attributes", "measures")),
+        (_("Rows"), ("unit", "row_noun", "public_attributes", "measures", "categories")),
         (_("Privacy budget"), ("budget", "ledger")),
     )
 
@@ -163,6 +169,10 @@ class DatasetAddForm(ServiceForm):
         measured = filter(None, map(str.strip, values.get("measures", "").splitlines()))
         self._keep(
             values, "measures", "measures", lambda: [read_measure(line) for line in measured]
+        )
+        divided = filter(None, map(str.strip, values.get("categories", "").splitlines()))
+        self._keep(
+            values, "categories", "categories", lambda: [read_category(line) for line in divided]
         )
         budget = values.get("budget")
         self._keep(

@@ -216,7 +216,7 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     """Return the public domain of a dataset, as mechanisms receive it.
 
     It holds the study area, the named layers clipped to it, the time zone if there is a time
-    column, the public attributes, and the measures. Raises InvalidInput if a layer lies outside a
+    column, and the declared columns. Raises InvalidInput if a layer lies outside a
     study area that was changed later.
     """
     area = dataset.area
@@ -226,7 +226,8 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     }
     times = (dataset.columns or {}).get("time")
     zone = dataset.time_zone if times else ""
-    return Domain(area, layers, zone, dataset.attributes, dataset.measured)
+    declared = dataset.attributes, dataset.measured, dataset.categorised
+    return Domain(area, layers, zone, *declared)
 
 
 @lru_cache(maxsize=16)

@@ -9,6 +9,7 @@ from django.db import models
 from dpgeo.accounts.models import ApiKey, Organisation, User
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
@@ -80,6 +81,11 @@ class Dataset(models.Model):
         default=list,
         blank=True,
         help_text="Columns of numbers whose averages may be published, with limits. Frozen.",
+    )
+    categories = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Columns by whose values maps may be divided, with these values. Frozen.",
     )
     columns = models.JSONField(
         default=dict,
@@ -165,6 +171,11 @@ class Dataset(models.Model):
     def measured(self) -> tuple[Measure, ...]:
         """Return the measures."""
         return tuple(map(Measure.from_json, self.measures))
+
+    @property
+    def categorised(self) -> tuple[Category, ...]:
+        """Return the categories."""
+        return tuple(map(Category.from_json, self.categories))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

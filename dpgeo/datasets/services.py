@@ -28,7 +28,7 @@ from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledg
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
-from dpgeo.datasets import declaration, dry_land, measure_declaration
+from dpgeo.datasets import category_declaration, declaration, dry_land, measure_declaration
 from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
@@ -60,7 +60,7 @@ They are frozen as well, because days declared after looking at the rows could b
 them.
 """
 
-FROZEN = ("unit", "study_area", "time_zone", "public_attributes", "measures")
+FROZEN = ("unit", "study_area", "time_zone", "public_attributes", "measures", "categories")
 """Declared facts that determine the meaning of every release."""
 
 
@@ -82,6 +82,7 @@ def dataset_create(
     keep_raw: bool = False,
     public_attributes: Sequence[object] = (),
     measures: Sequence[object] = (),
+    categories: Sequence[object] = (),
     row_noun: str = "",
     contact: str = "",
     keywords: Sequence[str] = (),
@@ -127,6 +128,7 @@ def dataset_create(
             "keep_raw": keep_raw,
             "public_attributes": public_attributes,
             "measures": measures,
+            "categories": categories,
             "row_noun": row_noun,
             "contact": contact,
             "keywords": keywords,
@@ -438,6 +440,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "keep_raw": bool,
         "public_attributes": declaration.clean_attributes,
         "measures": measure_declaration.clean_measures,
+        "categories": category_declaration.clean_categories,
         "row_noun": declaration.clean_row_noun,
         "contact": declaration.clean_contact,
         "keywords": declaration.clean_keywords,

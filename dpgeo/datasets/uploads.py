@@ -284,6 +284,7 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
         time_zone=dataset.time_zone,
         attributes=dataset.attributes,
         measures=dataset.measured,
+        categories=dataset.categorised,
     )
 
 

@@ -22,14 +22,14 @@ def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[
     No row is refused. Values are compared as text in Unicode's composed form, without surrounding
     blanks.
     """
-    codes = [_codes(batch.fields[attribute_key(each)], each) for each in attributes]
+    codes = [codes_of(batch.fields[attribute_key(each)], each.values) for each in attributes]
     return combine(codes, attributes)
 
 
-def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
+def codes_of(values: Any, declared_values: Sequence[str]) -> NDArray[np.int64]:
     """Return indices (n,) of values among the declared ones; the last index stands for OTHER."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
-    declared = pa.array(attribute.values, pa.string())
+    declared = pa.array(declared_values, pa.string())
     index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)
-    codes = pc.fill_null(index, len(attribute.values)).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(index, len(declared_values)).to_numpy(zero_copy_only=False)
     return np.asarray(codes, dtype=np.int64)

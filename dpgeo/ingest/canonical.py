@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.attributes import number_attributes
 from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.categories import category_codes, category_field
 from dpgeo.ingest.coordinates import (
     EASTING,
     LATITUDE,
@@ -58,19 +59,20 @@ CANONICAL = pa.schema(
 """Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
 Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
-is declared. `canonical_schema` adds a column for each declared measure.
+is declared. `canonical_schema` adds a column for each declared measure and category.
 """
 
 ROW_GROUP = 262_144
 
 
-def canonical_schema(measures: int = 0) -> pa.Schema:
-    """Return the schema of the canonical file of a dataset with this many measures.
+def canonical_schema(measures: int = 0, categories: int = 0) -> pa.Schema:
+    """Return the schema of the canonical file of a dataset with so many measures and categories.
 
     Behind the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
-    null for a row without a number.
+    null for a row without a number, and one with the code of each category (`core.categories`).
     """
-    return pa.schema([*CANONICAL, *map(measure_field, range(measures))])
+    added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
+    return pa.schema([*CANONICAL, *added])
 
 
 def canonical_rows(
@@ -115,8 +117,10 @@ def canonical_rows(
     columns = [pa.array(each) for each in (high[kept], low[kept], x, y)]
     accepted = pa.array(kept)
     measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
+    categories = [codes.filter(accepted) for codes in category_codes(batch, schema)]
     return pa.RecordBatch.from_arrays(
-        [*columns, times, attributes, *measures], schema=canonical_schema(len(measures))
+        [*columns, times, attributes, *measures, *categories],
+        schema=canonical_schema(len(measures), len(categories)),
     )
 
 
@@ -175,10 +179,12 @@ class CanonicalWriter:
 
 
 @contextmanager
-def canonical_file(target: Path, measures: int = 0) -> Iterator[CanonicalWriter]:
+def canonical_file(
+    target: Path, measures: int = 0, categories: int = 0
+) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `measures` is the number of declared measures.
+    `measures` and `categories` are the numbers of those that are declared.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -187,7 +193,7 @@ def canonical_file(target: Path, measures: int = 0) -> Iterator[CanonicalWriter]
     os.close(handle)
     temporary = Path(name)
     try:
-        schema = canonical_schema(measures)
+        schema = canonical_schema(measures, categories)
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             canonical = CanonicalWriter(writer, schema)
             yield canonical

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import shapely
 
 from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
@@ -34,7 +35,7 @@ class Role(StrEnum):
 
 
 Wanted = Mapping[str, str]
-"""Names of the columns to read, by `Role`, `attribute_key` or `measure_key`."""
+"""Names of the columns to read, by `Role`, `attribute_key`, `measure_key` or `category_key`."""
 
 
 def attribute_key(attribute: Attribute) -> str:
@@ -47,8 +48,13 @@ def measure_key(measure: Measure) -> str:
     return f"{MEASURE}{measure.column}"
 
 
-ATTRIBUTE, MEASURE = "attribute ", "measure "
-"""Beginnings of the keys of public attributes and of measures."""
+def category_key(category: Category) -> str:
+    """Return the key of a category's column, in place of a role."""
+    return f"{CATEGORY}{category.column}"
+
+
+ATTRIBUTE, MEASURE, CATEGORY = "attribute ", "measure ", "category "
+"""Beginnings of the keys of public attributes, of measures and of categories."""
 
 
 ROLE_NAMES = {
@@ -62,18 +68,22 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """Return what people call a role, or the attribute or measure that a key stands for."""
+    """Return what people call a role, or the declared column that a key stands for."""
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
     if key.startswith(MEASURE):
         return Phrase("number to average {name}", name=key.removeprefix(MEASURE))
+    if key.startswith(CATEGORY):
+        return Phrase("category {name}", name=key.removeprefix(CATEGORY))
     return Phrase("attribute {name}", name=key.removeprefix(ATTRIBUTE))
 
 
 def field_of(key: str) -> str:
-    """Return the input field in which the column of a role, attribute or measure is declared."""
+    """Return the input field in which the column of a role or another key is declared."""
     if key in set(Role):
         return f"columns.{key}"
+    if key.startswith(CATEGORY):
+        return "categories"
     return "measures" if key.startswith(MEASURE) else "public_attributes"
 
 
@@ -154,10 +164,10 @@ class Schema:
     """Public rules by which rows are read, fixed before any row is.
 
     What a row means depends on the row and these rules alone. `time_zone` (IANA name) applies to
-    times written without an offset. The values of `attributes` are public; those of `measures` are
-    private, and only their limits are public. Raises InvalidInput if
-    the columns do not determine a position, if a person is needed and not declared, if one column
-    has two roles, or if the time zone or the coordinate system is unknown.
+    times written without an offset. The values of `attributes` are public; those of `measures` and
+    `categories` are private, and only their limits and lists of values are public. Raises
+    InvalidInput if the columns do not determine a position, if a person is needed and not declared,
+    if one column has two roles, or if the time zone or the coordinate system is unknown.
     """
 
     columns: Columns
@@ -166,6 +176,7 @@ class Schema:
     time_zone: str = "UTC"
     attributes: tuple[Attribute, ...] = ()
     measures: tuple[Measure, ...] = ()
+    categories: tuple[Category, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_position()
@@ -237,6 +248,7 @@ class Schema:
             time_zone=document["time_zone"],
             attributes=tuple(map(Attribute.from_json, document["attributes"])),
             measures=tuple(map(Measure.from_json, document["measures"])),
+            categories=tuple(map(Category.from_json, document["categories"])),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -251,11 +263,12 @@ class Schema:
             "time_zone": self.time_zone,
             "attributes": [attribute.to_json() for attribute in self.attributes],
             "measures": [measure.to_json() for measure in self.measures],
+            "categories": [category.to_json() for category in self.categories],
         }
 
     @property
     def wanted(self) -> dict[str, str]:
-        """Return the columns to read, by role, and those of public attributes and measures.
+        """Return the columns to read, by role or by the key of another declared column.
 
         If the privacy unit is a record, the person column is not read even if declared: data that
         are not needed do not leave the upload.
@@ -265,4 +278,5 @@ class Schema:
             names[Role.PERSON] = ""
         names |= {attribute_key(each): each.column for each in self.attributes}
         names |= {measure_key(each): each.column for each in self.measures}
+        names |= {category_key(each): each.column for each in self.categories}
         return {role: name for role, name in names.items() if name}

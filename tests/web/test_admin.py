@@ -187,16 +187,19 @@ def test_an_administrator_declares_a_dataset_and_is_led_to_its_first_file() -> N
     client = signed_in(make_user(organisation, Role.ADMINISTRATOR, is_staff=True))
     address = reverse("admin:datasets_dataset_add")
     assert reverse("desk-where") in client.get(address).content.decode()
-    attributes = "app: 1.4, 2.0"
-    answer = client.post(
-        address,
-        {**DECLARATION, "organisation": organisation.pk, "public_attributes": attributes},
-    )
+    typed = {
+        "public_attributes": "app: 1.4, 2.0",
+        "measures": "speed: 0 to 120 km/h",
+        "categories": "mode: walk, bike",
+    }
+    answer = client.post(address, {**DECLARATION, "organisation": organisation.pk, **typed})
     dataset = Dataset.objects.get(title="Ferries")
     assert answer.headers["Location"] == f"{ADD}?dataset={dataset.pk}"
     assert (str(dataset.ledger.total), dataset.licence) == ("2", "CC0 1.0")
     assert dataset.area.bounds == (10, 50, 10.1, 50.1)
     assert [each.column for each in dataset.attributes] == ["app"]
+    assert [each.unit for each in dataset.measured] == ["km/h"]
+    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
     assert LogEntry.objects.get().object_id == str(dataset.pk)
 
 
@@ -210,6 +213,7 @@ def test_an_administrator_declares_a_dataset_and_is_led_to_its_first_file() -> N
         ({"time_zone": "Nowhere/Land"}, "time_zone"),
         ({"budget": "much"}, "budget"),
         ({"public_attributes": "app"}, "public_attributes"),
+        ({"categories": "mode"}, "categories"),
     ],
 )
 def test_a_wrong_declaration_names_its_field(changes: dict[str, str], field: str) -> None:

@@ -160,6 +160,27 @@ def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: D
         dataset_update(dataset=dataset, changes={"measures": []})
 
 
+def test_categories_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
+    rows = [
+        f"{row},{'walk' if n % 2 else 'hovercraft'}" for n, row in enumerate(rows_at(10.2, 50.2))
+    ]
+    upload = received(desk, rows, header="device,lon,lat,seen,mode")
+    page = desk.page(address(upload))
+    assert "Columns to divide maps by" in page
+    form = {**COLUMNS, "unit": "person"}
+    twice = desk.client.post(address(upload), form | {"categories": "seen: 1, 2"})
+    assert "declared both as" in twice.content.decode()
+    line = {"categories": "mode: walk, bike"}
+    tried = desk.client.post(address(upload), form | line | {"try": "1"})
+    assert "mode: walk, bike" in tried.content.decode()
+    assert desk.client.post(address(upload), form | line).status_code == 302
+    dataset = Dataset.objects.get()
+    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
+    assert dataset.frozen_at is not None
+    with pytest.raises(Conflict):
+        dataset_update(dataset=dataset, changes={"categories": []})
+
+
 def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     upload = received(desk, rows_at(-74.0, 40.6))
     place = f"{address(upload)}place/"

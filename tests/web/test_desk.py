@@ -103,6 +103,9 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("measures", "speed", "0 to 120 km/h"),
         ("measures", "speed: 5 to 5 km/h", "above its lower limit"),
         ("measures", "plz: 0 to 99999", "usual name for a place"),
+        ("categories", "mode", "has no colon"),
+        ("categories", "mode: other", "always included"),
+        ("categories", "device_id: a, b", "identifier"),
     ],
 )
 def test_it_shows_errors_at_their_fields_and_keeps_the_input(
@@ -115,7 +118,7 @@ def test_it_shows_errors_at_their_fields_and_keeps_the_input(
     assert set(errors) <= {field, "west"}
     page = answer.content.decode()
     assert "Trips that nobody made" in page
-    if field in ("public_attributes", "measures"):
+    if field in ("public_attributes", "measures", "categories"):
         assert f">\n{value}</textarea>" in page
     elif value not in {"", "{"}:
         assert f'value="{value}"' in page
@@ -153,6 +156,22 @@ def test_columns_to_average_are_declared_line_by_line(desk: Desk) -> None:
     desk.client.post(edit, {**typed, "measures": ""})
     made.refresh_from_db()
     assert made.measures == []
+
+
+def test_categories_are_declared_line_by_line(desk: Desk) -> None:
+    lines = "mode = Mode of transport: walk, bike:fast, car\nage: under 30, 30 and more"
+    typed = desk.declaration(categories=lines)
+    desk.client.post("/desk/datasets/new/", typed)
+    made = Dataset.objects.get()
+    mode, age = made.categorised
+    assert (mode.title, mode.values) == ("Mode of transport", ("walk", "bike:fast", "car"))
+    assert (age.title, age.values) == ("age", ("under 30", "30 and more"))
+    edit = f"/desk/datasets/{made.slug}/edit/"
+    assert lines in desk.page(edit)
+    assert "walk, bike:fast, car, other" in desk.page(f"/desk/datasets/{made.slug}/")
+    desk.client.post(edit, {**typed, "categories": ""})
+    made.refresh_from_db()
+    assert made.categories == []
 
 
 def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:

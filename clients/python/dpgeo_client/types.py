@@ -94,6 +94,14 @@ CountedEnum = Literal["people", "sightings", "visits"]
 CountingEnum = Literal["people", "visits"]
 
 
+class Category(TypedDict):
+    """A column by whose values maps may be divided; the value of a row is private."""
+
+    column: str
+    title: str
+    values: list[str]
+
+
 class Dataset(TypedDict):
     """One dataset as its publisher declared it. Its rows are never served."""
 
@@ -115,6 +123,7 @@ class Dataset(TypedDict):
     time_zone: str
     public_attributes: list[Attribute]
     measures: list[Measure]
+    categories: list[Category]
     bbox: list[float]
     study_area: dict[str, Any]
     privacy: Privacy

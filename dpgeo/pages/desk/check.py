@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.category_declaration import category_line
 from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import declared_columns, upload_preview, upload_understand
@@ -147,7 +148,11 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
         frozen=not chooses,
         unit_frozen=bool(dataset.frozen_at),
         initial=offered.to_json()
-        | {"unit": dataset.unit, "measures": "\n".join(map(measure_line, dataset.measured))},
+        | {
+            "unit": dataset.unit,
+            "measures": "\n".join(map(measure_line, dataset.measured)),
+            "categories": "\n".join(map(category_line, dataset.categorised)),
+        },
     )
 
 
@@ -155,11 +160,12 @@ def exchanged(data: QueryDict) -> dict[str, str]:
     """Return the form's data with longitude and latitude swapped."""
     values: dict[str, str] = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
-    return values | {name: data.get(name, "") for name in ("unit", "measures") if name in data}
+    declared = ("unit", "measures", "categories")
+    return values | {name: data.get(name, "") for name in declared if name in data}
 
 
 def declare(upload: Upload, form: ColumnsForm) -> None:
-    """Save the chosen privacy unit and measures before the file is tried.
+    """Save the chosen privacy unit, measures and categories before the file is tried.
 
     An error is shown on the form.
     """

@@ -14,8 +14,13 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES, USUAL_TIMES
 from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.schema import Columns, Role
+from dpgeo.pages.desk.declared_column_fields import (
+    categories_field,
+    measures_field,
+    read_categories,
+    read_measures,
+)
 from dpgeo.pages.desk.desk_form import DeskForm
-from dpgeo.pages.desk.measure_fields import measures_field, read_measures
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 
@@ -102,6 +107,7 @@ class ColumnsForm(DeskForm):
         help_text=_("The whole file is read in this format, whatever it begins with."),
     )
     measures = measures_field()
+    categories = categories_field()
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -120,7 +126,7 @@ class ColumnsForm(DeskForm):
         super().__init__(data, initial=dict(initial or {}))
         self.declared_unit = unit
         if unit_frozen:
-            del self.fields["measures"]
+            del self.fields["measures"], self.fields["categories"]
             del self.fields["unit"]
             if unit == Unit.RECORD:
                 del self.fields["person"]
@@ -157,6 +163,10 @@ class ColumnsForm(DeskForm):
         """Parse the measures, one a line."""
         return read_measures(self.cleaned_data["measures"])
 
+    def clean_categories(self) -> list[dict[str, Any]]:
+        """Parse the categories, one a line."""
+        return read_categories(self.cleaned_data["categories"])
+
     def clean(self) -> dict[str, Any]:
         """Require a geometry column or two coordinate columns, and a person column to protect
         people.
@@ -188,11 +198,12 @@ class ColumnsForm(DeskForm):
     def declared(self) -> dict[str, Any]:
         """The facts of the dataset that the form declares, by their names.
 
-        The buttons that answer a question about columns send no measures, which then stay.
+        What a form does not send stays as it is.
         """
         facts: dict[str, Any] = {"unit": self.chosen_unit}
-        if "measures" in self.data and "measures" in self.changed_data:
-            facts["measures"] = self.cleaned_data["measures"]
+        for name in ("measures", "categories"):
+            if name in self.data and name in self.changed_data:
+                facts[name] = self.cleaned_data[name]
         return facts
 
     @property

@@ -76,6 +76,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             time_zone=values["time_zone"],
             public_attributes=values["public_attributes"],
             measures=values["measures"],
+            categories=values["categories"],
             budget=values["budget"],
             ledger=values["ledger"],
             points_budget=form.points_budget,
@@ -123,8 +124,9 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         changes["points_budget"] = form.points_budget
     if "public_attributes" in form.changed_data:
         changes["public_attributes"] = form.cleaned_data["public_attributes"]
-    if "measures" in form.changed_data:
-        changes["measures"] = form.cleaned_data["measures"]
+    for name in ("measures", "categories"):
+        if name in form.changed_data:
+            changes[name] = form.cleaned_data[name]
     if form.study_area:
         changes["study_area"] = form.study_area
         changes["leave_out_water"] = form.cleaned_data.get("leave_out_water", False)

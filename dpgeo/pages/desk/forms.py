@@ -22,14 +22,20 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
+from dpgeo.datasets.category_declaration import category_line
 from dpgeo.datasets.declaration import read_attribute, time_zones
 from dpgeo.datasets.form_fields import KeywordsField, ThemesField
 from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.desk.area_form import AreaForm
+from dpgeo.pages.desk.declared_column_fields import (
+    categories_field,
+    measures_field,
+    read_categories,
+    read_measures,
+)
 from dpgeo.pages.desk.desk_form import DeskForm
-from dpgeo.pages.desk.measure_fields import measures_field, read_measures
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
 from dpgeo.phrases import phrase_of
@@ -210,6 +216,7 @@ class DatasetForm(AreaForm):
         ),
     )
     measures = measures_field()
+    categories = categories_field()
     keep_raw = forms.TypedChoiceField(
         label=_("Uploaded files, after they are read"),
         widget=forms.RadioSelect,
@@ -226,8 +233,8 @@ class DatasetForm(AreaForm):
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
-                     "time_zone", "public_attributes", "measures", "ledger", "covers_from",
-                     "covers_until")  # fmt: skip
+                     "time_zone", "public_attributes", "measures", "categories", "ledger",
+                     "covers_from", "covers_until")  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
@@ -312,6 +319,10 @@ class DatasetForm(AreaForm):
         """Parse the measures, one a line."""
         return read_measures(self.cleaned_data["measures"])
 
+    def clean_categories(self) -> list[dict[str, Any]]:
+        """Parse the categories, one a line."""
+        return read_categories(self.cleaned_data["categories"])
+
     def clean_budget(self) -> Fraction | None:
         """Parse the total epsilon; None if the field is empty."""
         text = self.cleaned_data["budget"].strip()
@@ -392,6 +403,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         f"{each.column}: {', '.join(each.values)}" for each in dataset.attributes
     )
     initial["measures"] = "\n".join(map(measure_line, dataset.measured))
+    initial["categories"] = "\n".join(map(category_line, dataset.categorised))
     initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 

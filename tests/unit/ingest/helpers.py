@@ -52,7 +52,7 @@ def read_columns(
 
 def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
     rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
-    schema = canonical_schema(len(declared.measures))
+    schema = canonical_schema(len(declared.measures), len(declared.categories))
     return pa.Table.from_batches(rows, schema).combine_chunks(), tally.report()
 
 

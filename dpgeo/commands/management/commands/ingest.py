@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.category_declaration import read_category
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.measure_declaration import read_measure
 from dpgeo.datasets.models import Dataset, Upload
@@ -39,6 +40,7 @@ OPTIONS = {
     "name": "--organisation",
     "file": "FILE",
     "measures": "--measure",
+    "categories": "--category",
     **{f"columns.{role}": f"--{role}" for role in DECLARED},
 }
 
@@ -77,6 +79,13 @@ class Command(BaseCommand):
             default=[],
             metavar="LINE",
             help='A column to average: "speed: 0 to 120 km/h" or "by_bike: yes or no".',
+        )
+        created.add_argument(
+            "--category",
+            action="append",
+            default=[],
+            metavar="LINE",
+            help='A column to divide maps by, with its values: "mode: walk, bike, car".',
         )
         created.add_argument("--time-zone", default="UTC")
         created.add_argument("--licence", default="CC BY 4.0")
@@ -160,7 +169,8 @@ class Command(BaseCommand):
                 raise InvalidInput("Needed with --create.", field=name)
         budget = parse_epsilon(options["budget"], field="budget")
         area = parse_area(options["area"])
-        measures = parse_measures(options["measure"])
+        measures = parse_lines(options["measure"], read_measure, field="measures")
+        categories = parse_lines(options["category"], read_category, field="categories")
         publisher = options["organisation"]
         organisation = (
             Organisation.objects.filter(slug=publisher).first()
@@ -179,6 +189,7 @@ class Command(BaseCommand):
             study_area=area.to_geojson(),
             time_zone=options["time_zone"],
             measures=measures,
+            categories=categories,
             budget=budget,
             slug=options["dataset"],
             created_by=user,
@@ -235,9 +246,11 @@ def parse_area(text: str) -> StudyArea:
         raise InvalidInput(phrase_of(error), field="study_area") from None
 
 
-def parse_measures(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """Parse the columns to average, one from each line. Raises InvalidInput."""
+def parse_lines(
+    lines: Sequence[str], read: Callable[[str], dict[str, Any]], *, field: str
+) -> list[dict[str, Any]]:
+    """Parse declared columns, one from each line. Raises InvalidInput."""
     try:
-        return [read_measure(line) for line in lines]
+        return [read(line) for line in lines]
     except ValueError as error:
-        raise InvalidInput(phrase_of(error), field="measures") from None
+        raise InvalidInput(phrase_of(error), field=field) from None

@@ -1,0 +1,84 @@
+"""Categories: declared columns with few values, which are private for each row.
+
+A publisher types the values of a category, such as the modes of transport; only this list is
+public. Every other value, and a missing one, becomes OTHER. Which value a row has is private:
+mechanisms may count by category, and no output repeats the value of a row. (Columns whose values
+are published for each row are declared as public attributes, `core.attributes`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from dpgeo.core.attributes import OTHER
+from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import listed, translatable
+
+MOST_CATEGORIES = 10
+"""Most categories of a dataset."""
+
+MOST_SLICES = 24
+"""Most slices of a release; a category has at most this many values, OTHER among them."""
+
+OTHER_TITLE = translatable("Other")
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column of private values, and the declared values in order, without OTHER."""
+
+    column: str
+    title: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Return the category that `document`, made by `to_json`, describes."""
+        return cls(
+            column=str(document["column"]),
+            title=str(document["title"]),
+            values=tuple(str(value) for value in document["values"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the category as a document with its fields by name."""
+        return {"column": self.column, "title": self.title, "values": list(self.values)}
+
+    def __len__(self) -> int:
+        """Return the number of values, OTHER among them."""
+        return len(self.values) + 1
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All values, OTHER last: the names of the slices in files, in the order of their codes."""
+        return (*self.values, OTHER)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The titles of the values on pages, in the order of their codes."""
+        return (*self.values, OTHER_TITLE)
+
+
+def category_column(index: int) -> str:
+    """Return the name of the column with the codes of the category at this index of a dataset."""
+    return f"category_{index}"
+
+
+def find_category(categories: Sequence[Category], column: str) -> Category:
+    """Return the category of a column. Raises InvalidInput."""
+    for each in categories:
+        if column == each.column:
+            return each
+    if not categories:
+        raise InvalidInput(
+            "This dataset declares no categories; declare one before its first file is confirmed.",
+            field="category",
+        )
+    raise InvalidInput(
+        "{column!r} is not declared as a category; choose from {known}.",
+        column=column,
+        known=listed(each.column for each in categories),
+        field="category",
+    )

@@ -1,0 +1,30 @@
+"""Codes of the declared categories: each row's value among the public list, or OTHER.
+
+No row is refused for its categories. Each value is read by its own row and the declaration alone
+(see `ingest.canonical`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpgeo.core.categories import category_column
+from dpgeo.ingest.attributes import codes_of
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.schema import Schema, category_key
+
+
+def category_field(index: int) -> pa.Field:
+    """Return the field of the canonical file with the codes of the category at this index."""
+    return pa.field(category_column(index), pa.uint8(), nullable=False)
+
+
+def category_codes(batch: Batch, schema: Schema) -> list[Any]:
+    """Return a uint8 array (n,) for each category; the last code stands for OTHER."""
+    return [
+        pa.array(codes_of(batch.fields[category_key(each)], each.values).astype(np.uint8))
+        for each in schema.categories
+    ]
