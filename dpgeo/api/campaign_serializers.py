@@ -2,108 +2,91 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import SkipField
 
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.serializers import ObjectField
 from dpgeo.crowdsourcing.models import Campaign
-
-NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
-
-NUMBERS = ("reward", "radius_metres", "notified", "notified_margin", "acceptance", "success")
-
-PLANNED: dict[str, Any] = {
-    "type": "object",
-    "description": "The plan of a task by one allocation of the reward. `success` is the target "
-    "where there is a radius, else the probability when everybody within the travel limit is "
-    "notified; `notified_margin` is a nominal 95 % margin for the map's noise alone.",
-    "properties": {
-        **dict.fromkeys(NUMBERS, NUMBER_OR_NULL),
-        "reason": {"type": "string", "description": "Why there is no radius; empty if there is."},
-        "explanation": {"type": "string", "description": "The reason in words, and the remedy."},
-    },
-    "required": ["reward", "radius_metres", "notified", "success", "reason", "explanation"],
-}
-
-TOTALS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "properties": {
-            "planned": {"type": "integer"},
-            "not_planned": {"type": "integer"},
-            "reward": {"type": "number"},
-            "notified": {"type": "number"},
-            "expected_done": {"type": "number"},
-            "largest_radius_metres": {"type": "number"},
-        },
-    },
-}
-
-GEOCAST: dict[str, Any] = {
-    "type": ["object", "null"],
-    "description": "The regions of the map that are notified instead of a circle, if requested: "
-    "their outline, how many people are in them, and the probability that anybody accepts.",
-    "properties": {
-        "regions": {"type": "integer"},
-        "notified": {"type": "number"},
-        "success": {"type": "number"},
-        "reached": {"type": "boolean", "description": "Whether the target is reached."},
-        "outline": {"type": "object", "description": "GeoJSON, in degrees."},
-    },
-    "required": ["regions", "notified", "success", "reached", "outline"],
-}
-
-GEOCASTS: dict[str, Any] = {
-    "type": "object",
-    "description": "Sums over the regions of all tasks, if requested: the allocation they were "
-    "computed for and, over the tasks that both ways can meet, how many people regions and "
-    "circles notify.",
-    "properties": {
-        "allocation": {"type": "string"},
-        "planned": {"type": "integer"},
-        "not_planned": {"type": "integer"},
-        "met_both_ways": {"type": "integer"},
-        "notified": {"type": "number"},
-        "notified_in_circles": {"type": "number"},
-    },
-}
-
-TASK: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "longitude": NUMBER_OR_NULL,
-        "latitude": NUMBER_OR_NULL,
-        "density_per_km2": NUMBER_OR_NULL,
-        "plans": {"type": "object", "additionalProperties": PLANNED},
-        "geocast": GEOCAST,
-    },
-    "required": ["name", "longitude", "latitude", "density_per_km2", "plans"],
-}
+from dpgeo.crowdsourcing.planning import RegionTotals, TaskPlans, TaskRegions, TaskRow
 
 
-@extend_schema_field(TOTALS)
-class TotalsField(serializers.JSONField):
-    """The totals of a plan, for each way of allocating the reward."""
+class PlannedTaskSerializer(Document):
+    """The plan of a task by one allocation of the reward.
+
+    `success` is the target where there is a radius, else the probability when everybody within the
+    travel limit is notified; `notified_margin` is a nominal 95 % margin for the map's noise alone.
+    """
+
+    reward = serializers.FloatField(allow_null=True)
+    radius_metres = serializers.FloatField(allow_null=True)
+    notified = serializers.FloatField(allow_null=True)
+    notified_margin = serializers.FloatField(allow_null=True)
+    acceptance = serializers.FloatField(allow_null=True)
+    success = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField(help_text="Why there is no radius; empty if there is.")
+    explanation = serializers.CharField(help_text="The reason in words, and the remedy.")
 
 
-@extend_schema_field({"type": "array", "items": TASK})
-class PlannedTasksField(serializers.JSONField):
-    """Planned tasks in the order in which they were sent."""
+class PlanTotalsSerializer(Document):
+    """Sums over the planned tasks of one allocation."""
+
+    planned = serializers.IntegerField()
+    not_planned = serializers.IntegerField()
+    reward = serializers.FloatField()
+    notified = serializers.FloatField()
+    expected_done = serializers.FloatField()
+    largest_radius_metres = serializers.FloatField()
+
+
+class TaskRegionsSerializer(Document):
+    """The regions of the map that are notified instead of a circle."""
+
+    regions = serializers.IntegerField()
+    notified = serializers.FloatField()
+    success = serializers.FloatField(help_text="The probability that anybody accepts.")
+    reached = serializers.BooleanField(help_text="Whether the target is reached.")
+    outline = ObjectField(help_text="GeoJSON, in degrees.")
+
+
+class RegionTotalsSerializer(Document):
+    """Sums over the regions of all tasks."""
+
+    allocation = serializers.CharField(help_text="The allocation that they were computed for.")
+    planned = serializers.IntegerField()
+    not_planned = serializers.IntegerField()
+    met_both_ways = serializers.IntegerField(
+        help_text="How many tasks both regions and circles can meet."
+    )
+    notified = serializers.FloatField(help_text="People in the regions of those tasks.")
+    notified_in_circles = serializers.FloatField(help_text="People in their circles.")
+
+
+class TaskSerializer(Document):
+    """A task with its plans, in the order in which tasks were sent."""
+
+    name = serializers.CharField()
+    longitude = serializers.FloatField(allow_null=True)
+    latitude = serializers.FloatField(allow_null=True)
+    density_per_km2 = serializers.FloatField(allow_null=True)
+    plans = serializers.DictField(child=PlannedTaskSerializer(), help_text="By allocation.")
+    geocast = TaskRegionsSerializer(
+        required=False,
+        allow_null=True,
+        help_text="If requested; null for a task without a reward.",
+    )
+
+    def get_geocast(self, task: TaskRow) -> TaskRegions | None:
+        """Return the task's regions. Raises SkipField if regions were not requested."""
+        if not self.context["geocast"]:
+            raise SkipField
+        return task.geocast
 
 
 @extend_schema_field({"type": "array", "items": {"type": "object", "additionalProperties": True}})
 class TasksField(serializers.JSONField):
     """The tasks of a campaign, as they were sent."""
-
-
-@extend_schema_field(GEOCASTS)
-class GeocastsField(serializers.JSONField):
-    """The totals over the notified regions of all tasks."""
 
 
 class PlanSerializer(Document):
@@ -113,9 +96,17 @@ class PlanSerializer(Document):
     lines_per_km2 = serializers.ListField(
         child=serializers.FloatField(), help_text="The release's contour lines, people per km²."
     )
-    totals = TotalsField(help_text="Sums over the planned tasks, by allocation.")
-    tasks = PlannedTasksField()
-    geocast = GeocastsField(required=False)
+    totals = serializers.DictField(
+        child=PlanTotalsSerializer(), help_text="Sums over the planned tasks, by allocation."
+    )
+    tasks = TaskSerializer(many=True)
+    geocast = RegionTotalsSerializer(required=False, help_text="If requested.")
+
+    def get_geocast(self, plans: TaskPlans) -> RegionTotals:
+        """Return the sums over all regions. Raises SkipField if regions were not requested."""
+        if plans.geocast is None:
+            raise SkipField
+        return plans.geocast
 
 
 class CampaignSerializer(Document):

@@ -25,7 +25,7 @@ from dpgeo.api.request_bodies import Body, Flag, Items, Members, Real, Text, rea
 from dpgeo.api.throttling import count_tasks
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import MOST_TASKS, parse_plan_request, plan_document
+from dpgeo.crowdsourcing.planning import MOST_TASKS, compute_plans, parse_plan_request
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 
@@ -173,7 +173,9 @@ class PlanView(DocumentView):
         )
         weight = len(read.allocations) + GEOCAST_WEIGHT * read.geocast
         count_tasks(request, len(read.names) * weight)
-        return self.answer(plan_document(release, read), personal=True)
+        plans = compute_plans(release, read)
+        document = self.write(PlanSerializer, plans, geocast=read.geocast)
+        return self.answer(document, personal=True)
 
 
 class CampaignsView(DocumentView):

@@ -15,6 +15,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 from rest_framework import serializers
+from rest_framework.fields import SkipField
 from rest_framework.request import Request
 
 AnyRequest = HttpRequest | Request
@@ -24,8 +25,17 @@ class Document(serializers.Serializer[Any]):
     """Serializer of a JSON object in a response. It builds URLs from the request in its context."""
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Return the fields of `instance`, in the order in which they are declared."""
-        return {name: read(instance) for name, read in self._readers}
+        """Return the fields of `instance`, in the order in which they are declared.
+
+        A field that raises SkipField is left out.
+        """
+        document = {}
+        for name, read in self._readers:
+            try:
+                document[name] = read(instance)
+            except SkipField:
+                continue
+        return document
 
     @functools.cached_property
     def _readers(self) -> list[tuple[str, Callable[[Any], Any]]]:

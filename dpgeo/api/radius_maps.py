@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import shapely
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
+from rest_framework.fields import SkipField
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,69 +24,21 @@ from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.radius_maps import (
+    LatticeValues,
+    RadiusFeature,
+    features_of,
+    lattice_values,
     parse_radius_request,
-    radius_document,
     radius_facts,
     radius_map_of,
 )
 from dpgeo.crowdsourcing.selectors import release_to_plan_on
-from dpgeo.postprocess.tasks.radius_map import FEWEST_POINTS, MOST_POINTS
+from dpgeo.postprocess.tasks.plan import REASONS, Reason
+from dpgeo.postprocess.tasks.radius_map import FEWEST_POINTS, MOST_POINTS, RadiusMap
 
 GEOJSON, GEOPACKAGE = "geojson", "gpkg"
 
-ROWS: dict[str, Any] = {
-    "type": "array",
-    "items": {"type": "array", "items": {"type": ["number", "null"]}},
-}
-
-NUMBERS: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
-
-FEATURE: dict[str, Any] = {
-    "type": "object",
-    "description": "A GeoJSON feature. Its property `feature` is band, line or out_of_reach; "
-    "bands have limits, and lines a value, in metres.",
-    "properties": {
-        "type": {"type": "string"},
-        "properties": {
-            "type": "object",
-            "properties": {
-                "feature": {"type": "string", "enum": ["band", "line", "out_of_reach"]},
-                "from_metres": {"type": "number"},
-                "to_metres": {"type": "number"},
-                "metres": {"type": "number"},
-            },
-            "required": ["feature"],
-        },
-        "geometry": {"type": "object", "additionalProperties": True},
-    },
-    "required": ["type", "properties", "geometry"],
-}
-
-POINTS: dict[str, Any] = {
-    "type": "object",
-    "description": "If requested: the values at the points of the lattice, in rows from the "
-    "south, each from the west. Longitudes run on beyond 180 across the antimeridian. `reason` "
-    "is the number of the reason in `reasons` why there is no radius, else null.",
-    "properties": {
-        "longitude": NUMBERS,
-        "latitude": NUMBERS,
-        "radius_metres": ROWS,
-        "notified": ROWS,
-        "reason": ROWS,
-        "reasons": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "reason": {"type": "string"},
-                    "explanation": {"type": "string"},
-                },
-                "required": ["reason", "explanation"],
-            },
-        },
-    },
-    "required": ["longitude", "latitude", "radius_metres", "notified", "reason", "reasons"],
-}
+NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 
 
 class RadiusMapBody(Conditions):
@@ -109,14 +64,65 @@ class RadiusMapBody(Conditions):
     )
 
 
-@extend_schema_field({"type": "array", "items": FEATURE})
-class FeaturesField(serializers.JSONField):
-    """Features of a radius map, in drawing order."""
+class RadiusPropertiesSerializer(Document):
+    """Properties of a feature: bands have limits, and lines a value, in metres."""
+
+    feature = serializers.ChoiceField(["band", "line", "out_of_reach"], source="kind")
+    from_metres = serializers.FloatField(source="limits.from_metres", required=False)
+    to_metres = serializers.FloatField(source="limits.to_metres", required=False)
+    metres = serializers.FloatField(source="limits.metres", required=False)
 
 
-@extend_schema_field(POINTS)
-class PointsField(serializers.JSONField):
-    """Values at the lattice points of a radius map."""
+class RadiusFeatureSerializer(Document):
+    """A GeoJSON feature of a radius map."""
+
+    type = serializers.CharField()
+    properties = RadiusPropertiesSerializer(source="*")
+    geometry = ObjectField()
+
+    def get_type(self, feature: RadiusFeature) -> str:
+        """Return the type of all GeoJSON features."""
+        return "Feature"
+
+    def get_geometry(self, feature: RadiusFeature) -> Any:
+        """Return the shape as GeoJSON, in degrees."""
+        return json.loads(shapely.to_geojson(feature.shape))
+
+
+class ReasonSerializer(Document):
+    """A reason why a point has no radius."""
+
+    reason = serializers.CharField()
+    explanation = serializers.CharField()
+
+    def get_reason(self, reason: Reason) -> str:
+        """Return the reason's code."""
+        return str(reason)
+
+    def get_explanation(self, reason: Reason) -> str:
+        """Return the reason in words, and the remedy."""
+        return REASONS[reason]
+
+
+@extend_schema_field({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
+class RowsField(serializers.JSONField):
+    """Numbers at the points of a lattice, in rows from the south, each from the west."""
+
+
+class LatticeSerializer(Document):
+    """The values at the points of the lattice."""
+
+    longitude = serializers.ListField(
+        child=serializers.FloatField(),
+        help_text="From the west; they run on beyond 180 across the antimeridian.",
+    )
+    latitude = serializers.ListField(child=serializers.FloatField(), help_text="From the south.")
+    radius_metres = RowsField(help_text="In rows from the south, each from the west.")
+    notified = RowsField()
+    reason = RowsField(
+        help_text="The number of the reason in `reasons` why there is no radius, else null."
+    )
+    reasons = ReasonSerializer(many=True)
 
 
 class RadiusMapSerializer(Document):
@@ -126,8 +132,34 @@ class RadiusMapSerializer(Document):
     release = serializers.CharField()
     reward = serializers.FloatField()
     settings = ObjectField(help_text="The settings, rounded to six digits.")
-    features = FeaturesField()
-    points = PointsField(required=False)
+    features = RadiusFeatureSerializer(many=True, help_text="In drawing order.")
+    points = LatticeSerializer(required=False, help_text="If requested.")
+
+    def get_type(self, drawn: RadiusMap) -> str:
+        """Return the type of all GeoJSON feature collections."""
+        return "FeatureCollection"
+
+    def get_release(self, drawn: RadiusMap) -> str:
+        """Return the id of the release that the map was computed from."""
+        return str(self.context["facts"]["release"])
+
+    def get_reward(self, drawn: RadiusMap) -> float:
+        """Return the reward of each task."""
+        return float(self.context["facts"]["reward"])
+
+    def get_settings(self, drawn: RadiusMap) -> Any:
+        """Return the rounded settings."""
+        return self.context["facts"]["settings"]
+
+    def get_features(self, drawn: RadiusMap) -> list[RadiusFeature]:
+        """Return the features in drawing order."""
+        return features_of(drawn)
+
+    def get_points(self, drawn: RadiusMap) -> LatticeValues:
+        """Return the values at the lattice's points. Raises SkipField if not requested."""
+        if not self.context["values"]:
+            raise SkipField
+        return lattice_values(drawn)
 
 
 class RadiusMapView(DocumentView):
@@ -165,9 +197,10 @@ class RadiusMapView(DocumentView):
         )
         count_tasks(request, parsed.points**2)
         drawn = radius_map_of(release, parsed)
+        facts = radius_facts(release, parsed)
         if fields["format"] == GEOPACKAGE:
-            return _file(radius_geopackage(drawn, radius_facts(release, parsed)))
-        document = radius_document(release, parsed, drawn, values=fields["values"])
+            return _file(radius_geopackage(drawn, facts))
+        document = self.write(RadiusMapSerializer, drawn, facts=facts, values=fields["values"])
         return self.answer(document, personal=True)
 
 

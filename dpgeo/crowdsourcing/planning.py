@@ -1,4 +1,4 @@
-"""Parsing of planning requests, and plans as JSON documents."""
+"""Parsing of planning requests, and plans in the units and precision that users see."""
 
 from __future__ import annotations
 
@@ -59,6 +59,84 @@ class PlanRequest:
     geocast: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """The plan of one task under one allocation; see `Plan` for the numbers.
+
+    `reason` and `explanation` say why there is no radius; both are empty if there is one.
+    """
+
+    reward: float | None
+    radius_metres: float | None
+    notified: float | None
+    notified_margin: float | None
+    acceptance: float | None
+    success: float | None
+    reason: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTotals:
+    """Sums over the planned tasks of one allocation, and the largest radius among them."""
+
+    planned: int
+    not_planned: int
+    reward: float
+    notified: float
+    expected_done: float
+    largest_radius_metres: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRegions:
+    """The map regions notified of one task, with their outline as GeoJSON."""
+
+    regions: int
+    notified: float
+    success: float
+    reached: bool
+    outline: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionTotals:
+    """Sums over the task regions under one allocation.
+
+    `notified` and `notified_in_circles` cover the tasks whose target both ways reach.
+    """
+
+    allocation: str
+    planned: int
+    not_planned: int
+    met_both_ways: int
+    notified: float
+    notified_in_circles: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task, with its plans by allocation; `geocast` is None for a task without a reward."""
+
+    name: str
+    longitude: float | None
+    latitude: float | None
+    density_per_km2: float | None
+    plans: Mapping[str, PlannedTask]
+    geocast: TaskRegions | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlans:
+    """Plans of all tasks under each allocation; `geocast` is None if it was not requested."""
+
+    release: str
+    lines_per_km2: Sequence[float]
+    totals: Mapping[str, PlanTotals]
+    tasks: Sequence[TaskRow]
+    geocast: RegionTotals | None = None
+
+
 def parse_plan_request(
     *,
     tasks: Sequence[Any],
@@ -99,19 +177,18 @@ def parse_plan_request(
     )
 
 
-def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
-    """Return a JSON document with the plan for every allocation of the reward."""
+def compute_plans(release: Release, request: PlanRequest) -> TaskPlans:
+    """Plan the tasks of a request under every allocation of the reward."""
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, request.tasks, request.settings, request.allocations)
-    document = {
-        "release": release.pk,
-        "lines_per_km2": [round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
-        "totals": {plan.allocation.value: _totals(plan) for plan in plans},
-        "tasks": _rows(request, plans),
-    }
-    if request.geocast:
-        _add_geocasts(release, request, plans[0], document)
-    return document
+    casts = _geocasts(release, request, plans[0]) if request.geocast else []
+    return TaskPlans(
+        release=release.pk,
+        lines_per_km2=[round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
+        totals={plan.allocation.value: _totals(plan) for plan in plans},
+        tasks=_rows(request, plans, casts),
+        geocast=_region_totals(plans[0], casts) if request.geocast else None,
+    )
 
 
 def parse_settings(values: Mapping[str, Any]) -> Settings:
@@ -158,8 +235,10 @@ def _name(task: Any, number: int) -> str:
     return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
 
 
-def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """Return a JSON object for each task, with its plan under each allocation.
+def _rows(
+    request: PlanRequest, plans: Sequence[Plan], casts: Sequence[TaskRegions | None]
+) -> list[TaskRow]:
+    """Return a row for each task, with its plan under each allocation.
 
     Values are rounded a column at a time, since rounding them one by one would be slow for many
     tasks.
@@ -170,50 +249,59 @@ def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
         rounded(request.tasks.longitude, 7),
         rounded(request.tasks.latitude, 7),
         rounded(plans[0].density * SQUARE_KILOMETRE, 3),
+        casts or [None] * len(request.names),
         *ways.values(),
         strict=True,
     )
     return [
-        {
-            "name": name,
-            "longitude": longitude,
-            "latitude": latitude,
-            "density_per_km2": density,
-            "plans": dict(zip(ways, planned, strict=True)),
-        }
-        for name, longitude, latitude, density, *planned in columns
+        TaskRow(
+            name=name,
+            longitude=longitude,
+            latitude=latitude,
+            density_per_km2=density,
+            plans=dict(zip(ways, planned, strict=True)),
+            geocast=cast,
+        )
+        for name, longitude, latitude, density, cast, *planned in columns
     ]
 
 
-def _planned(plan: Plan) -> list[dict[str, Any]]:
-    codes = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
-    columns = {
-        "reward": rounded(plan.reward, 4),
-        "radius_metres": rounded(plan.radius, 2),
-        "notified": rounded(plan.notified, 3),
-        "notified_margin": rounded(plan.margin, 3),
-        "acceptance": rounded(plan.acceptance, 6),
-        "success": rounded(plan.success, 6),
-        "reason": [codes[reason][0] for reason in plan.reasons],
-        "explanation": [codes[reason][1] for reason in plan.reasons],
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def _planned(plan: Plan) -> list[PlannedTask]:
+    columns = zip(
+        rounded(plan.reward, 4),
+        rounded(plan.radius, 2),
+        rounded(plan.notified, 3),
+        rounded(plan.margin, 3),
+        rounded(plan.acceptance, 6),
+        rounded(plan.success, 6),
+        plan.reasons,
+        strict=True,
+    )
+    return [
+        PlannedTask(
+            reward=reward,
+            radius_metres=radius,
+            notified=notified,
+            notified_margin=margin,
+            acceptance=acceptance,
+            success=success,
+            reason=str(reason),
+            explanation=REASONS[reason],
+        )
+        for reward, radius, notified, margin, acceptance, success, reason in columns
+    ]
 
 
-def _totals(plan: Plan) -> dict[str, Any]:
-    """Return how many tasks are planned and how many are not, with sums over the planned ones.
-
-    The document also states the largest radius among the planned tasks.
-    """
+def _totals(plan: Plan) -> PlanTotals:
     planned = plan.planned
-    return {
-        "planned": int(planned.sum()),
-        "not_planned": int((~planned).sum()),
-        "reward": round(float(plan.reward[planned].sum()), 4),
-        "notified": round(float(plan.notified[planned].sum()), 3),
-        "expected_done": round(float(plan.success[planned].sum()), 3),
-        "largest_radius_metres": round(float(plan.radius[planned].max(initial=0.0)), 2),
-    }
+    return PlanTotals(
+        planned=int(planned.sum()),
+        not_planned=int((~planned).sum()),
+        reward=round(float(plan.reward[planned].sum()), 4),
+        notified=round(float(plan.notified[planned].sum()), 3),
+        expected_done=round(float(plan.success[planned].sum()), 3),
+        largest_radius_metres=round(float(plan.radius[planned].max(initial=0.0)), 2),
+    )
 
 
 def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
@@ -223,41 +311,32 @@ def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
     return list(rounded.tolist())
 
 
-def _add_geocasts(
-    release: Release, request: PlanRequest, plan: Plan, document: dict[str, Any]
-) -> None:
-    """Add each task's geocast, and sums over all geocasts, to the document.
-
-    A geocast is the set of map regions that are notified of a task. Geocasts use the rewards of
-    `plan`. The geocast of a task without a reward is None.
-    """
-    casts = _geocasts(release, request, plan)
-    for row, cast in zip(document["tasks"], casts, strict=True):
-        row["geocast"] = cast
-    reached = [cast is not None and bool(cast["reached"]) for cast in casts]
-    both = [number for number, here in enumerate(reached) if here and plan.planned[number]]
-    document["geocast"] = {
-        "allocation": plan.allocation.value,
-        "planned": sum(reached),
-        "not_planned": len(reached) - sum(reached),
-        "met_both_ways": len(both),
-        "notified": round(sum(casts[number]["notified"] for number in both), 3),
-        "notified_in_circles": round(float(plan.notified[both].sum()), 3),
-    }
+def _region_totals(plan: Plan, casts: Sequence[TaskRegions | None]) -> RegionTotals:
+    """Return sums over all geocasts, which use the rewards of `plan`."""
+    reached = [cast is not None and cast.reached for cast in casts]
+    both = [number for number, met in enumerate(reached) if met and plan.planned[number]]
+    return RegionTotals(
+        allocation=plan.allocation.value,
+        planned=sum(reached),
+        not_planned=len(reached) - sum(reached),
+        met_both_ways=len(both),
+        notified=round(sum(cast.notified for number in both if (cast := casts[number])), 3),
+        notified_in_circles=round(float(plan.notified[both].sum()), 3),
+    )
 
 
-def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
-    """Return each task's geocast (the regions notified) as a JSON object.
+def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[TaskRegions | None]:
+    """Return each task's geocast: the map regions that are notified of it.
 
-    The geocast of a task without a reward is None. Raises InvalidInput if the search would take too
-    long.
+    Geocasts use the rewards of `plan`; that of a task without a reward is None. Raises InvalidInput
+    if the search would take too long.
     """
     partition = regions_of(release)
-    documents: list[Any] = []
+    geocasts: list[TaskRegions | None] = []
     searched = 0
     for number, reward in enumerate(plan.reward.tolist()):
         if not math.isfinite(reward):
-            documents.append(None)
+            geocasts.append(None)
             continue
         cast = partition.geocast(
             float(request.tasks.longitude[number]),
@@ -275,13 +354,13 @@ def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
                 field="geocast",
             )
         outline = shapely.transform(partition.outline(cast.regions), lambda each: each.round(6))
-        documents.append(
-            {
-                "regions": len(cast.regions),
-                "notified": round(cast.notified, 3),
-                "success": round(cast.success, 6),
-                "reached": cast.reached,
-                "outline": json.loads(shapely.to_geojson(outline)),
-            }
+        geocasts.append(
+            TaskRegions(
+                regions=len(cast.regions),
+                notified=round(cast.notified, 3),
+                success=round(cast.success, 6),
+                reached=bool(cast.reached),
+                outline=json.loads(shapely.to_geojson(outline)),
+            )
         )
-    return documents
+    return geocasts

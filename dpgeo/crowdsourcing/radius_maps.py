@@ -1,21 +1,19 @@
-"""Requests for radius maps, and radius maps as GeoJSON."""
+"""Requests for radius maps, and radius maps in the units and precision that users see."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from dpgeo.crowdsourcing.planning import parse_settings, rounded
 from dpgeo.crowdsourcing.selectors import ground_of
-from dpgeo.postprocess.tasks.plan import LARGEST, REASONS, Reason, Settings, check_number
+from dpgeo.postprocess.tasks.plan import LARGEST, Reason, Settings, check_number
 from dpgeo.postprocess.tasks.radius_map import Lattice, RadiusMap, check_points, radius_map
 from dpgeo.releases.models import Release
 
@@ -35,6 +33,30 @@ class RadiusRequest:
     reward: float
     settings: Settings
     points: int
+
+
+@dataclass(frozen=True, slots=True)
+class RadiusFeature:
+    """A feature of a radius map: a band, a line or the area out of reach, with limits in metres."""
+
+    kind: str
+    shape: Any
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatticeValues:
+    """Rounded values at the points of a lattice; those in rows are None where there are none.
+
+    `reason` has the position in `reasons` of the reason why a point has no radius.
+    """
+
+    longitude: Sequence[float]
+    latitude: Sequence[float]
+    radius_metres: Sequence[Sequence[float | None]]
+    notified: Sequence[Sequence[float | None]]
+    reason: Sequence[Sequence[int | None]]
+    reasons: Sequence[Reason]
 
 
 def parse_radius_request(
@@ -61,23 +83,6 @@ def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
     return _radius_map(release.pk, release.blob_sha256, request)
 
 
-def radius_document(
-    release: Release, request: RadiusRequest, drawn: RadiusMap, *, values: bool
-) -> dict[str, Any]:
-    """Return a radius map as GeoJSON.
-
-    With `values`, the document also has the radius at each point of the map's lattice.
-    """
-    document = {
-        "type": "FeatureCollection",
-        **radius_facts(release, request),
-        "features": _features(drawn),
-    }
-    if values:
-        document["points"] = _points(drawn)
-    return document
-
-
 def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
     """Return what a radius map was made from: the release, the reward and the settings."""
     settings = dataclasses.asdict(request.settings)
@@ -100,39 +105,33 @@ def _significant(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
+def features_of(drawn: RadiusMap) -> list[RadiusFeature]:
     """Return the area out of reach, the bands and the lines as features, in drawing order."""
     bands = [
-        _feature(band.shape, "band", from_metres=band.from_metres, to_metres=band.to_metres)
+        RadiusFeature(
+            "band", band.shape, {"from_metres": band.from_metres, "to_metres": band.to_metres}
+        )
         for band in drawn.bands
     ]
-    lines = [_feature(line.shape, "line", metres=line.metres) for line in drawn.lines]
-    rest = [] if drawn.out_of_reach.is_empty else [_feature(drawn.out_of_reach, "out_of_reach")]
-    return [*rest, *bands, *lines]
+    lines = [RadiusFeature("line", line.shape, {"metres": line.metres}) for line in drawn.lines]
+    rest = drawn.out_of_reach
+    return [*([] if rest.is_empty else [RadiusFeature("out_of_reach", rest)]), *bands, *lines]
 
 
-def _feature(shape: Any, kind: str, **limits: float) -> dict[str, Any]:
-    return {
-        "type": "Feature",
-        "properties": {"feature": kind, **limits},
-        "geometry": json.loads(shapely.to_geojson(shape)),
-    }
-
-
-def _points(drawn: RadiusMap) -> dict[str, Any]:
+def lattice_values(drawn: RadiusMap) -> LatticeValues:
     """Return the values at the points of the lattice, row by row from the south."""
-    kinds = [reason for reason in Reason if (drawn.reasons == reason).any() and reason]
+    reasons = [reason for reason in Reason if (drawn.reasons == reason).any() and reason]
     index = np.full(drawn.reasons.shape, np.nan)
-    for number, kind in enumerate(kinds):
-        index[drawn.reasons == kind] = number
-    return {
-        "longitude": rounded(drawn.lattice.longitude, 7),
-        "latitude": rounded(drawn.lattice.latitude, 7),
-        "radius_metres": _rows(drawn.radius, 1),
-        "notified": _rows(drawn.notified, 2),
-        "reason": _rows(index, 0),
-        "reasons": [{"reason": str(kind), "explanation": REASONS[kind]} for kind in kinds],
-    }
+    for number, reason in enumerate(reasons):
+        index[drawn.reasons == reason] = number
+    return LatticeValues(
+        longitude=rounded(drawn.lattice.longitude, 7),
+        latitude=rounded(drawn.lattice.latitude, 7),
+        radius_metres=_rows(drawn.radius, 1),
+        notified=_rows(drawn.notified, 2),
+        reason=_rows(index, 0),
+        reasons=reasons,
+    )
 
 
 def _rows(values: NDArray[np.float64], decimals: int) -> list[list[Any]]:

@@ -137,6 +137,9 @@ class DatasetReference(TypedDict):
     title: str
 
 
+FeatureEnum = Literal["band", "line", "out_of_reach"]
+
+
 class File(TypedDict):
     """A file of a release; checksum and size are those of its uncompressed bytes."""
 
@@ -176,6 +179,17 @@ class Job(TypedDict):
 
 
 JobStateEnum = Literal["working", "done"]
+
+
+class Lattice(TypedDict):
+    """The values at the points of the lattice."""
+
+    longitude: list[float]
+    latitude: list[float]
+    radius_metres: list[list[float | None]]
+    notified: list[list[float | None]]
+    reason: list[list[float | None]]
+    reasons: list[Reason]
 
 
 class Measure(TypedDict):
@@ -287,6 +301,14 @@ class Quote(TypedDict):
     advice: Advice | None
 
 
+class RadiusFeature(TypedDict):
+    """A GeoJSON feature of a radius map."""
+
+    type: str
+    properties: RadiusProperties
+    geometry: dict[str, Any]
+
+
 class RadiusMap(TypedDict):
     """A radius map, as a GeoJSON feature collection. It is not stored."""
 
@@ -294,8 +316,24 @@ class RadiusMap(TypedDict):
     release: str
     reward: float
     settings: dict[str, Any]
-    features: list[dict[str, Any]]
-    points: NotRequired[dict[str, Any]]
+    features: list[RadiusFeature]
+    points: NotRequired[Lattice]
+
+
+class RadiusProperties(TypedDict):
+    """Properties of a feature: bands have limits, and lines a value, in metres."""
+
+    feature: FeatureEnum
+    from_metres: NotRequired[float]
+    to_metres: NotRequired[float]
+    metres: NotRequired[float]
+
+
+class Reason(TypedDict):
+    """A reason why a point has no radius."""
+
+    reason: str
+    explanation: str
 
 
 class Release(TypedDict):

@@ -88,57 +88,57 @@ export type CountedEnum = "people" | "sightings" | "visits";
 /** * `people` - people * `visits` - visits */
 export type CountingEnum = "people" | "visits";
 
+/** * `band` - band * `line` - line * `out_of_reach` - out_of_reach */
+export type FeatureEnum = "band" | "line" | "out_of_reach";
+
+/** The values at the points of the lattice. */
+export type Lattice = {
+  /** From the west; they run on beyond 180 across the antimeridian. */
+  longitude: Array<number>;
+  /** From the south. */
+  latitude: Array<number>;
+  /** In rows from the south, each from the west. */
+  radius_metres: Array<Array<number | null>>;
+  notified: Array<Array<number | null>>;
+  /** The number of the reason in `reasons` why there is no radius, else null. */
+  reason: Array<Array<number | null>>;
+  reasons: Array<Reason>;
+};
+
 /** A plan of tasks. It is computed on request and not stored. */
 export type Plan = {
   release: string;
   /** The release's contour lines, people per km². */
   lines_per_km2: Array<number>;
   /** Sums over the planned tasks, by allocation. */
-  totals: Record<string, {
-    planned?: number;
-    not_planned?: number;
-    reward?: number;
-    notified?: number;
-    expected_done?: number;
-    largest_radius_metres?: number;
-  }>;
-  tasks: Array<{
-    name: string;
-    longitude: number | null;
-    latitude: number | null;
-    density_per_km2: number | null;
-    plans: Record<string, {
-      reward: number | null;
-      radius_metres: number | null;
-      notified: number | null;
-      notified_margin?: number | null;
-      acceptance?: number | null;
-      success: number | null;
-      /** Why there is no radius; empty if there is. */
-      reason: string;
-      /** The reason in words, and the remedy. */
-      explanation: string;
-    }>;
-    /** The regions of the map that are notified instead of a circle, if requested: their outline, how many people are in them, and the probability that anybody accepts. */
-    geocast?: {
-      regions: number;
-      notified: number;
-      success: number;
-      /** Whether the target is reached. */
-      reached: boolean;
-      /** GeoJSON, in degrees. */
-      outline: Record<string, unknown>;
-    } | null;
-  }>;
-  /** Sums over the regions of all tasks, if requested: the allocation they were computed for and, over the tasks that both ways can meet, how many people regions and circles notify. */
-  geocast?: {
-    allocation?: string;
-    planned?: number;
-    not_planned?: number;
-    met_both_ways?: number;
-    notified?: number;
-    notified_in_circles?: number;
-  };
+  totals: Record<string, PlanTotals>;
+  tasks: Array<Task>;
+  /** If requested. */
+  geocast?: RegionTotals;
+};
+
+/** Sums over the planned tasks of one allocation. */
+export type PlanTotals = {
+  planned: number;
+  not_planned: number;
+  reward: number;
+  notified: number;
+  expected_done: number;
+  largest_radius_metres: number;
+};
+
+/** The plan of a task by one allocation of the reward. `success` is the target where there is a radius, else the probability when everybody within the travel limit is notified; `notified_margin` is a nominal 95 % margin for the map's noise alone. */
+export type PlannedTask = {
+  reward: number | null;
+  radius_metres: number | null;
+  notified: number | null;
+  notified_margin: number | null;
+  acceptance: number | null;
+  success: number | null;
+  /** Why there is no radius; empty if there is. */
+  reason: string;
+  /** The reason in words, and the remedy. */
+  explanation: string;
 };
 
 /** A problem and its remedy (RFC 9457). */
@@ -155,6 +155,13 @@ export type Problem = {
   field?: string;
 };
 
+/** A GeoJSON feature of a radius map. */
+export type RadiusFeature = {
+  type: string;
+  properties: RadiusProperties;
+  geometry: Record<string, unknown>;
+};
+
 /** A radius map, as a GeoJSON feature collection. It is not stored. */
 export type RadiusMap = {
   type: string;
@@ -162,28 +169,38 @@ export type RadiusMap = {
   reward: number;
   /** The settings, rounded to six digits. */
   settings: Record<string, unknown>;
-  features: Array<{
-    type: string;
-    properties: {
-      feature: "band" | "line" | "out_of_reach";
-      from_metres?: number;
-      to_metres?: number;
-      metres?: number;
-    };
-    geometry: Record<string, unknown>;
-  }>;
-  /** If requested: the values at the points of the lattice, in rows from the south, each from the west. Longitudes run on beyond 180 across the antimeridian. `reason` is the number of the reason in `reasons` why there is no radius, else null. */
-  points?: {
-    longitude: Array<number>;
-    latitude: Array<number>;
-    radius_metres: Array<Array<number | null>>;
-    notified: Array<Array<number | null>>;
-    reason: Array<Array<number | null>>;
-    reasons: Array<{
-      reason: string;
-      explanation: string;
-    }>;
-  };
+  /** In drawing order. */
+  features: Array<RadiusFeature>;
+  /** If requested. */
+  points?: Lattice;
+};
+
+/** Properties of a feature: bands have limits, and lines a value, in metres. */
+export type RadiusProperties = {
+  feature: FeatureEnum;
+  from_metres?: number;
+  to_metres?: number;
+  metres?: number;
+};
+
+/** A reason why a point has no radius. */
+export type Reason = {
+  reason: string;
+  explanation: string;
+};
+
+/** Sums over the regions of all tasks. */
+export type RegionTotals = {
+  /** The allocation that they were computed for. */
+  allocation: string;
+  planned: number;
+  not_planned: number;
+  /** How many tasks both regions and circles can meet. */
+  met_both_ways: number;
+  /** People in the regions of those tasks. */
+  notified: number;
+  /** People in their circles. */
+  notified_in_circles: number;
 };
 
 /** An answer scaled to a total of all the data. */
@@ -206,4 +223,28 @@ export type Scaling = {
   /** The upper end of the factor's interval. */
   high: number | null;
   meaning: string;
+};
+
+/** A task with its plans, in the order in which tasks were sent. */
+export type Task = {
+  name: string;
+  longitude: number | null;
+  latitude: number | null;
+  density_per_km2: number | null;
+  /** By allocation. */
+  plans: Record<string, PlannedTask>;
+  /** If requested; null for a task without a reward. */
+  geocast?: TaskRegions | null;
+};
+
+/** The regions of the map that are notified instead of a circle. */
+export type TaskRegions = {
+  regions: number;
+  notified: number;
+  /** The probability that anybody accepts. */
+  success: number;
+  /** Whether the target is reached. */
+  reached: boolean;
+  /** GeoJSON, in degrees. */
+  outline: Record<string, unknown>;
 };

@@ -13,7 +13,7 @@ const tasks: Task[] = [
 const met = (reward: number, notified: number) => ({
   reward, radius_metres: 100, notified, notified_margin: 0.5, acceptance: 0.9, success: 0.9, reason: "", explanation: "",
 });
-const unmet = { reward: null, radius_metres: null, notified: null, success: 0.2, reason: "no_position", explanation: "It has no position." };
+const unmet = { reward: null, radius_metres: null, notified: null, notified_margin: null, acceptance: null, success: 0.2, reason: "no_position", explanation: "It has no position." };
 const totals = (planned: number, notified: number) => ({ planned, not_planned: 1, reward: 40, notified, expected_done: 0.9, largest_radius_metres: 100 });
 const outline = { type: "Polygon", coordinates: [[[18, 60], [18.1, 60], [18.1, 60.1], [18, 60]]] };
 const answer: PlanAnswer = {
