@@ -76,6 +76,14 @@ class BoundError(TypedDict):
 BoundingEnum = Literal["random", "popular"]
 
 
+class Category(TypedDict):
+    """A column by whose values maps may be divided; the value of a row is private."""
+
+    column: str
+    title: str
+    values: list[str]
+
+
 class Columns(TypedDict):
     """The column name for each role, or an empty text if no column has the role."""
 
@@ -92,14 +100,6 @@ CountedEnum = Literal["people", "sightings", "visits"]
 
 
 CountingEnum = Literal["people", "visits"]
-
-
-class Category(TypedDict):
-    """A column by whose values maps may be divided; the value of a row is private."""
-
-    column: str
-    title: str
-    values: list[str]
 
 
 class Dataset(TypedDict):
