@@ -34,6 +34,7 @@ LARGEST_BUFFERED = 4 << 20
 
 ABOUT_UPLOADS = re.compile(
     r"(/[a-z]{2})?/(desk|api/v1)/(uploads/|datasets/[^/]+/(uploads?\b|practice/|map/rehearsal/))"
+    r"|/admin/datasets/upload/add/"
 )
 """URLs whose requests may preview a file or rehearse a map, which can take a minute."""
 

@@ -12,16 +12,18 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import yaml
 from celery import current_app
 from django.core.management import get_commands
 from django.test import Client
-from django.urls import resolve
+from django.urls import resolve, reverse
 from kombu import Connection
 
 from dpgeo.config import settings as production
+from dpgeo.config.worker import ABOUT_UPLOADS
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.releases.selectors import released_of
@@ -293,6 +295,34 @@ def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
     assert port.startswith("127.0.0.1:")
     assert f"listen {port.split(':')[-1]};" in (ROOT / "deploy" / "nginx.conf").read_text()
     assert OURS["web"]["environment"]["DPGEO_HOSTS"].endswith(",127.0.0.1")
+
+
+TAKES_FILES = [
+    ("api:uploads", {"slug": "trips"}),
+    ("api:tus-uploads", {"slug": "trips"}),
+    ("api:tus-upload", {"upload_id": UUID(int=1)}),
+    ("api:upload", {"upload_id": UUID(int=1)}),
+    ("desk-upload-new", {"slug": "trips"}),
+    ("admin:datasets_upload_add", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), TAKES_FILES)
+@pytest.mark.parametrize("language", ["", "/de"])
+def test_worker_and_proxies_know_every_address_that_takes_files(
+    name: str, arguments: dict[str, Any], language: str
+) -> None:
+    address = reverse(name, kwargs=arguments)
+    if address.startswith("/desk/"):
+        address = language + address
+    nginx = re.search(r"location ~ (\S+) \{", (ROOT / "deploy" / "nginx.conf").read_text())
+    caddy = re.findall(r"path_regexp (\S+)", (ROOT / "deploy" / "Caddyfile").read_text())
+    assert nginx
+    assert len(caddy) == 2
+    for pattern in (nginx[1], *caddy):
+        assert re.search(pattern, address)
+        assert not re.search(pattern, "/maps/x/")
+    assert ABOUT_UPLOADS.match(address)
 
 
 def dockerfile(instruction: str) -> list[str]:

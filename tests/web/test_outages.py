@@ -105,7 +105,11 @@ def test_uploads_are_refused_before_they_are_accepted_for_want_of_space(
         assert (shown.status_code, shown["Retry-After"]) == (507, "300")
         assert "no space for this file" in shown.content.decode()
         told = desk.client.post(page, {"file": file}, headers={"Accept": "application/json"})
-    assert (told.status_code, len(told.json()["errors"])) == (507, 1)
+        assert (told.status_code, len(told.json()["errors"])) == (507, 1)
+        desk.user.is_staff = True
+        desk.user.save()
+        asked = {"dataset": Dataset.objects.get(slug=slug).pk, "file": file}
+        assert desk.client.post("/admin/datasets/upload/add/", asked).status_code == 507
     disk.clear()
     assert program.send("PATCH", transfer, CONTENT, Upload_Offset="0").status_code == 200
     assert Upload.objects.count() == 0
