@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import singledispatch
+from typing import Any
 
 from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting
+from dpgeo.core.measures import Measure
 from dpgeo.core.released import AveragesRelease, Content, PointsRelease, Released
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
@@ -67,6 +69,13 @@ SHARES = (
     "all are empty. What one person has beyond the bound is not in the interval."
 )
 
+LIMITS = (
+    "What the limits {low:g} and {high:g}{unit} of {title} give away by themselves: the publisher "
+    "typed them and may have seen rows before; whether they follow the data the software cannot "
+    "know."
+)
+"""Sentence on the limits of a measure; those of answers of yes or no are 0 and 1 everywhere."""
+
 EACH_PERSON = (
     "Of each person and region, one value counts: the mean of their own values there, rounded to a "
     "step."
@@ -75,16 +84,25 @@ EACH_PERSON = (
 
 @steps.register
 def _average_steps(content: AveragesRelease, released: Released) -> list[str]:
-    measure = content.measure
+    words = SHARES if content.measure.is_answer else MEANS
+    facts = _measure_facts(content.measure)
+    return [
+        words.format(**facts, steps=content.measure.steps + 1),
+        *([EACH_PERSON] if released.counting is Counting.PEOPLE else []),
+    ]
+
+
+@not_protected.register
+def _averages_not_protected(content: AveragesRelease, facts: list[str]) -> list[str]:
+    """Return the sentences `facts`, and one on the limits that the publisher chose."""
+    if content.measure.is_answer:
+        return facts
+    return [*facts, LIMITS.format(**_measure_facts(content.measure))]
+
+
+def _measure_facts(measure: Measure) -> dict[str, Any]:
     unit = f" {measure.unit}" if measure.unit else ""
-    words = (SHARES if measure.is_answer else MEANS).format(
-        title=measure.title,
-        low=measure.low,
-        high=measure.high,
-        unit=unit,
-        steps=measure.steps + 1,
-    )
-    return [words, *([EACH_PERSON] if released.counting is Counting.PEOPLE else [])]
+    return {"title": measure.title, "low": measure.low, "high": measure.high, "unit": unit}
 
 
 @not_protected.register

@@ -20,7 +20,7 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.released import PointsRelease, Released
+from dpgeo.core.released import PointsRelease, Released, ZoneAverages
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
     examples,
@@ -28,6 +28,7 @@ from tests.unit.artefacts.releases import (
     partition_release,
     points_release,
     sparse_release,
+    zone_averages_release,
 )
 
 DIGESTS = Path(__file__).with_name("statement_digests.json")
@@ -106,6 +107,17 @@ def test_the_statement_limits_the_total_guarantee() -> None:
     limits = " ".join(stated(grid_release())["not_protected"])
     assert "do not share this budget: theirs comes on top" in limits
     assert "a person here is one identifier" in limits
+
+
+def test_nothing_is_claimed_of_the_limits_of_a_measure() -> None:
+    released = zone_averages_release()
+    assert isinstance(released.content, ZoneAverages)
+    words = stated(released)["not_protected"][-1]
+    assert "whether they follow the data the software cannot know" in words
+    answers = dataclasses.replace(released.content.measure, low=0, high=1, unit="", steps=1)
+    shares = dataclasses.replace(released.content, measure=answers)
+    said = stated(dataclasses.replace(released, content=shares))["not_protected"]
+    assert not any("limits" in each for each in said)
 
 
 @pytest.mark.parametrize("counting", list(Counting))
