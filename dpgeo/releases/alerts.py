@@ -14,8 +14,8 @@ import smtplib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from http.client import HTTPException
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -126,7 +126,7 @@ def _send(name: str) -> bool:
         if settings.DPGEO_ALERT_URL:
             _post({"alert": name, "text": text, "at": timezone.now().isoformat()})
             taken = True
-    except (URLError, OSError) as error:
+    except (HTTPException, OSError, ValueError) as error:
         logger.warning("the webhook for operators did not answer: %s", type(error).__name__)
     return taken
 

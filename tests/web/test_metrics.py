@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -187,6 +188,29 @@ def test_a_failed_job_is_told_once_by_mail_and_webhook(
     assert "Jobs have failed" in str(letter.body)
     assert [each["alert"] for each in bodies] == ["jobs-failed"]
     assert set(bodies[0]) == {"alert", "text", "at"}
+
+
+@pytest.mark.parametrize(
+    "answer", [b"no HTTP\r\n\r\n", b"", b"HTTP/1.1 302 Found\r\nLocation: x:\r\n\r\n"]
+)
+def test_a_webhook_that_answers_nonsense_stops_no_reaper(
+    settings: Any, space: list[Reading], answer: bytes
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        settings.DPGEO_ALERT_URL = f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+        def talk() -> None:
+            visitor, _ = server.accept()
+            with visitor:
+                visitor.recv(65536)
+                visitor.sendall(answer)
+
+        thread = threading.Thread(target=talk, daemon=True)
+        thread.start()
+        space.append(Reading(0, low=True, writable=True))
+        call_command("reap", "--once", stdout=StringIO())
+        thread.join()
+    assert Alert.objects.get(name="space").level == 0  # so that the next round tries again
 
 
 def test_want_of_space_is_told_again_only_after_it_ended_and_hours_passed(

@@ -71,10 +71,11 @@ class Command(BaseCommand):
                 done = asdict(releases_sweep())
                 done["files"] += uploads_sweep()
             if sweeps_work:
-                done["alerts"] = alerts_send()
                 done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
+            if sweeps_work:  # the last, since a mail server or webhook may be slow
+                done["alerts"] = alerts_send()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")
             return
