@@ -147,7 +147,7 @@ def kill(process: Process) -> None:
 
 def wait_until_exists(path: Path, process: Process, log: Path) -> None:
     """Wait until a process has written the file `path`; fail with the log if it ends before."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not path.exists():
         assert process.poll() is None, log.read_text()[-4000:]
         assert time.monotonic() < deadline, log.read_text()[-4000:]

@@ -12,7 +12,9 @@ import pytest
 from tests.makers import FILES
 from tests.services.installation import Installation, kill, wait_until_exists
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(3600 if AUDIT else 480)]
 
 POINTS = [
     # For each point: its name, whether noise may have been drawn, and whether the draw is
@@ -34,8 +36,6 @@ QUICK_ON_SERVERS = {"leased", "drawing set", "drawn", "committed", "one file pub
 """Points at which workers are also killed on PostgreSQL and Redis; `make audit` tries all points.
 """
 
-AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
-
 CASES = [
     (kind, *facts)
     for kind in ("embedded", "servers")
@@ -43,8 +43,9 @@ CASES = [
     if kind == "embedded" or AUDIT or facts[0] in QUICK_ON_SERVERS
 ]
 
-TURNS = range(10 if AUDIT else 1)
-"""Repetitions of each case. `make audit` kills 200 workers, half of them on PostgreSQL and Redis.
+KILLS = 10 if AUDIT else 1
+"""Workers killed at each point, before one worker takes over all that they left. `make audit` kills
+200 workers, half of them on PostgreSQL and Redis.
 """
 
 
@@ -61,42 +62,41 @@ def check_finished(seen: dict[str, Any]) -> None:
     assert seen["draws_in_files"] == 1
 
 
-@pytest.mark.parametrize("turn", TURNS)
 @pytest.mark.parametrize(
     ("installation", "point", "drawing", "committed"), CASES, indirect=["installation"]
 )
 def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
-    installation: Installation,
-    dataset: int,
-    tmp_path: Path,
-    point: str,
-    drawing: bool,
-    committed: bool,
-    turn: int,
+    installation: Installation, tmp_path: Path, point: str, drawing: bool, committed: bool
 ) -> None:
-    gate = tmp_path / "gate"
-    log = installation.folder / "log"
-    with installation.halting("worker", point, gate) as worker:
-        release = str(installation.ask("request", dataset=dataset)["release"])
-        wait_until_exists(gate, worker, log)
-        kill(worker)
-    killed = installation.ask("look", release=release)
-    assert killed["job"] == "running"
-    assert (killed["drawing"], bool(killed["blob"])) == (drawing, committed)
+    killed = dict(kill_at(installation, point, tmp_path / f"gate-{turn}") for turn in range(KILLS))
+    for left in killed.values():
+        assert left["job"] == "running"
+        assert (left["drawing"], bool(left["blob"])) == (drawing, committed)
     installation.ask("lapse")
-    with (
-        installation.reaper() as reaper,
-        installation.worker(),
-    ):
-        seen = installation.wait_for(release, job="done")
+    with installation.worker(), installation.reaper() as reaper:
+        seen = {release: installation.wait_for(release, job="done") for release in killed}
         os.kill(reaper.pid, signal.SIGTERM)
         assert reaper.wait(timeout=20) == 0
-    check_finished(seen)
-    assert seen["attempts"] == 2
-    assert seen["spent"] == 1_000_000
-    if committed:
-        assert seen["blob"] == killed["blob"]
-        assert killed["files"].items() <= seen["files"].items()
+    for release, left in killed.items():
+        check_finished(seen[release])
+        assert seen[release]["attempts"] == 2
+        assert seen[release]["spent"] == 1_000_000
+        if committed:
+            assert seen[release]["blob"] == left["blob"]
+            assert left["files"].items() <= seen[release]["files"].items()
+
+
+def kill_at(installation: Installation, point: str, gate: Path) -> tuple[str, dict[str, Any]]:
+    """Kill a worker at a point while it makes a release of a new dataset.
+
+    Returns the release and what the worker left of it.
+    """
+    dataset = installation.ask("prepare", rows=500)["dataset"]
+    with installation.halting("worker", point, gate) as worker:
+        release = str(installation.ask("request", dataset=dataset)["release"])
+        wait_until_exists(gate, worker, installation.folder / "log")
+        kill(worker)
+    return release, installation.ask("look", release=release)
 
 
 @pytest.mark.parametrize("installation", ["embedded"], indirect=True)
