@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from dpgeo.core.guarantees import Bounding
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.totals import PEOPLE, SIGHTINGS, VISITS, WEIGHTS
 from tests.audit.bounds import Guesses, best_guesses, disproved, least_delta, least_epsilon, power
 from tests.audit.datasets import PAIRS, TORN, Counted, Pair, neighbours, torn
 from tests.audit.faults import epsilon_times
@@ -24,7 +25,7 @@ from tests.audit.guessing import DrawMany, Floats, Rule, Score, best_rule, play
 from tests.randomness import SeededEntropy
 from tests.statistical.audit import Difference, Draw, Seen, linear_scores, padded, watch
 from tests.statistical.bounds import seed
-from tests.statistical.test_empirical_epsilon import chosen_of
+from tests.statistical.test_empirical_epsilon import BOUND, chosen_of
 
 CHANCE = 1e-5
 """Probability that one claim is disproved wrongly, or that one bound is too large."""
@@ -38,12 +39,17 @@ pair, to train the attacker. Neither is counted as evidence.
 """
 
 
+LABELS = {"people": PEOPLE, "sightings": SIGHTINGS, "visits": VISITS}
+"""Labels of the measurements of bought totals, by their names in `core.totals.Totals`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A mechanism to audit, with at most `most` counted releases of both datasets together.
 
     `catch` is the smallest planted fault that has to be caught. It equals `wanted` unless `note`
-    says what limits detection.
+    says what limits detection. If `total` names a bought total, the attacker sees only that number
+    of each release, and the claim is the part of epsilon that it is measured with.
     """
 
     name: str
@@ -54,6 +60,11 @@ class Case:
     epsilon: Fraction = Fraction(2)
     bounding: Bounding = Bounding.RANDOM
     totals: TotalsPlan | None = None
+    total: str = ""
+    counting: Counting = Counting.VISITS
+    bound: int = BOUND
+    chosen: Mapping[str, object] = field(default_factory=dict)
+    """Parameters other than those with which releases usually reveal most (`chosen_of`)."""
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0
@@ -64,6 +75,13 @@ class Case:
     def __post_init__(self) -> None:
         if not self.catch:
             object.__setattr__(self, "catch", self.wanted)
+
+    @property
+    def claim(self) -> Fraction:
+        """Epsilon that what the attacker sees must not exceed."""
+        if not self.total or self.totals is None:
+            return self.epsilon
+        return self.epsilon * Fraction(self.totals.percent, 100) * WEIGHTS[LABELS[self.total]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +136,8 @@ def possible(case: Case, factor: Fraction) -> float:
 
     This is the power of the best guesses about one count with Laplace noise.
     """
-    right, wrong = best_guesses(float(case.epsilon * factor))
-    claim = float(case.epsilon)
+    right, wrong = best_guesses(float(case.claim * factor))
+    claim = float(case.claim)
     return power(right, wrong, claim=claim, draws=case.most, batch=BATCH, chance=CHANCE)
 
 
@@ -161,13 +179,21 @@ def _boosted(taught: list[Floats]) -> Score:
 def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
     """Return a function that draws releases of a case's dataset with the production code."""
     mechanism = MECHANISMS[case.key]
-    params = parse_parameters(mechanism.params, chosen_of(mechanism))
+    params = parse_parameters(mechanism.params, chosen_of(mechanism) | dict(case.chosen))
     entropy = SeededEntropy(seed(first_seed))
 
     def draw() -> Released:
         return run(mechanism, view, params, case.epsilon, entropy, {}, case.bounding, case.totals)
 
     return draw
+
+
+def watched(case: Case, draw: Draw, difference: Difference, runs: int) -> Seen:
+    """Draw `runs` releases and return what the attacker of a case sees in them."""
+    if not case.total:
+        return watch(draw, difference, runs)
+    totals = [getattr(draw().totals, case.total) for _ in range(runs)]
+    return Seen([[float(each.count)] for each in totals], [0] * runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +204,26 @@ class Target:
     difference: Difference
 
     @staticmethod
-    def of(pair: Pair, folder: Path) -> Target:
+    def of(pair: Pair, folder: Path, case: Case) -> Target:
         """Upload a pair's files into a folder and count them with the engine."""
-        *views, difference = torn(folder) if pair.name == TORN.name else neighbours(pair, folder)
+        *views, difference = (
+            torn(folder)
+            if pair.name == TORN.name
+            else neighbours(pair, folder, counting=case.counting, bound=case.bound)
+        )
         return Target((views[0], views[1]), difference)
 
     def seen(self, case: Case, runs: int, first_seed: int) -> list[Seen]:
         """Draw `runs` releases of each dataset, and return what an attacker sees in them."""
         return [
-            watch(draws_of(case, view, first_seed + side), self.difference, runs)
+            watched(case, draws_of(case, view, first_seed + side), self.difference, runs)
             for side, view in enumerate(self.views)
         ]
 
     def many(self, case: Case, reading: Reading, first_seed: int) -> DrawMany:
         """Return a function that draws releases of either dataset and turns them into numbers."""
         draws = [draws_of(case, view, first_seed + side) for side, view in enumerate(self.views)]
-        return lambda side, runs: reading.columns(watch(draws[side], self.difference, runs))
+        return lambda side, runs: reading.columns(watched(case, draws[side], self.difference, runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +276,7 @@ def strongest(case: Case, runs: int) -> Pair:
     promises = []
     for number, pair in enumerate(case.pairs if len(case.pairs) > 1 else ()):
         with TemporaryDirectory() as folder:
-            target = Target.of(pair, Path(folder))
+            target = Target.of(pair, Path(folder), case)
             _, rule = learned(case, target, runs, 100 * number, thorough=False)
             promises.append(rule.promise)
     return case.pairs[int(np.argmax(promises))] if promises else case.pairs[0]
@@ -262,7 +292,7 @@ def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Ite
     with TemporaryDirectory() as folder:
         with epsilon_times(case.catch):
             pair = strongest(case, max(200, int(SEARCHED * effort)))
-            target = Target.of(pair, Path(folder))
+            target = Target.of(pair, Path(folder), case)
             runs = max(400, int((case.learned or LEARNED) * effort))
             reading, rule = learned(case, target, runs, 10_000, thorough=True)
         for number, factor in enumerate(factors):
@@ -271,7 +301,7 @@ def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Ite
                 guesses = play(
                     target.many(case, reading, first_seed),
                     rule,
-                    claim=float(case.epsilon),
+                    claim=float(case.claim),
                     most=most,
                     batch=min(BATCH, most // 4),
                     chance=CHANCE,
@@ -280,7 +310,7 @@ def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Ite
             yield Finding(
                 case=case.name,
                 factor=float(factor),
-                claim=float(case.epsilon),
+                claim=float(case.claim),
                 pair=pair.name,
                 event=rule.event,
                 guesses=guesses,

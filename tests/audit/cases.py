@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpgeo.core.guarantees import Bounding
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from tests.audit.attack import Case, possible
@@ -12,11 +12,22 @@ from tests.audit.datasets import TORN
 
 GRID, TREE = Fraction(11, 10), Fraction(5, 4)
 
+HALF_FOR_TOTALS = TotalsPlan(percent=50, sightings=8, visits=8)
+
 CASES = (
     Case(name="uniform-grid", key="uniform-grid", wanted=GRID, most=24_000),
     Case(name="sparse-grid", key="sparse-grid", wanted=GRID, most=48_000),
     Case(name="zones", key="zones", wanted=GRID, most=24_000),
     Case(name="averages", key="averages", wanted=GRID, most=24_000),
+    Case(
+        name="averages, people counted",
+        key="averages",
+        wanted=GRID,
+        most=24_000,
+        counting=Counting.PEOPLE,
+        bound=1,  # so that the whole of epsilon shows in one place
+        chosen={"zones": "tiles"},
+    ),
     Case(name="time-slices", key="time-slices", wanted=GRID, most=24_000),
     Case(name="contours", key="contours", wanted=GRID, most=24_000, seconds=300),
     Case(name="quadtree", key="quadtree", wanted=TREE, most=10_000),
@@ -56,8 +67,25 @@ CASES = (
         wanted=TREE,
         catch=Fraction(2),
         most=10_000,
-        totals=TotalsPlan(percent=50, sightings=8, visits=8),
-        note="Half of its epsilon buys three totals, each with a part of that half.",
+        totals=HALF_FOR_TOTALS,
+        note="Half of its epsilon buys three totals, each with a part of that half; each "
+        "is audited by itself, too.",
+    ),
+    *(
+        Case(
+            name=f"total of {total} alone",
+            key="uniform-grid",
+            wanted=GRID,
+            most=24_000,
+            epsilon=epsilon,
+            totals=HALF_FOR_TOTALS,
+            total=total,
+        )
+        for total, epsilon in (
+            ("people", Fraction(20)),
+            ("sightings", Fraction(10)),
+            ("visits", Fraction(10)),
+        )
     ),
     Case(
         name="uniform-grid, popular bounding",

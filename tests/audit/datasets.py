@@ -169,20 +169,28 @@ def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, perso
     return target
 
 
-def view_of(path: Path, *, bound: int = BOUND, salt: bytes = SALT) -> DuckDBView:
+def view_of(
+    path: Path,
+    *,
+    bound: int = BOUND,
+    salt: bytes = SALT,
+    counting: Counting = Counting.VISITS,
+) -> DuckDBView:
     """Return the engine's view of a canonical file."""
     return DuckDBView(
         path,
         domain=DOMAIN,
         unit=Unit.PERSON,
-        counting=Counting.VISITS,
+        counting=counting,
         bound=bound,
         salt=salt,
         threads=1,
     )
 
 
-def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
+def neighbours(
+    pair: Pair, folder: Path, *, counting: Counting = Counting.VISITS, bound: int = BOUND
+) -> tuple[Counted, Counted, Difference]:
     """Return views of a pair's files, without and with the added person, and their difference."""
     longitude, latitude, persons = pair.others()
     east, north = pair.added()
@@ -194,9 +202,10 @@ def neighbours(pair: Pair, folder: Path) -> tuple[Counted, Counted, Difference]:
         np.concatenate([latitude, north]),
         np.concatenate([persons, np.full(east.size, 1_000_000)]),
     )
-    views = Counted(view_of(without)), Counted(view_of(with_person))
+    files = without, with_person
+    views = [Counted(view_of(path, counting=counting, bound=bound)) for path in files]
     known, after = (view.histogram(Grid.over(AREA, SIDE))._read_by_meter() for view in views)
-    return *views, Difference(np.flatnonzero((after - known).ravel()), known)
+    return views[0], views[1], Difference(np.flatnonzero((after - known).ravel()), known)
 
 
 def torn(folder: Path) -> tuple[Counted, Counted, Difference]:
