@@ -38,7 +38,7 @@ class BreachedPasswordValidator:
 
 
 def is_listed(path: Path, password: str) -> bool:
-    """Return whether a sorted file of SHA-1 hashes has that of a password."""
+    """Return whether a sorted file of SHA-1 hashes contains the hash of a password."""
     wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with path.open("rb") as file:
         low, high = 0, file.seek(0, 2)

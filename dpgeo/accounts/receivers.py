@@ -34,7 +34,7 @@ def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) ->
 
 
 def list_session(user: User, key: str) -> None:
-    """List a session for its user, and forget those that have ended."""
+    """Add a session to its user's list, and remove sessions that have ended."""
     valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     SignedIn.objects.filter(user=user).exclude(session_key__in=valid).delete()
     SignedIn.objects.update_or_create(
@@ -68,7 +68,7 @@ def record_attempt(kind: EventKind, name: str) -> None:
 
 
 def remember_former(sender: type[Any], instance: Any, **_: Any) -> None:
-    """Keep what is stored of an account or a membership until its change is recorded."""
+    """Remember the stored fields of an account or a membership until their change is recorded."""
     instance.former = sender.objects.filter(pk=instance.pk).first() if instance.pk else None
 
 

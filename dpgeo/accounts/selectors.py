@@ -146,8 +146,8 @@ def events_visible_to(user: Visitor) -> QuerySet[Event]:
     """Return the events of the audit list that a user may see.
 
     Superusers see all. Administrators of an organisation, and members with the permission
-    `audit.view_event` (privacy officers), see the events of the organisation and what its members
-    did outside of any, such as signing in. API keys see none.
+    `audit.view_event` (privacy officers), see the organisation's events, and those of its members
+    that belong to no organisation, such as sign-ins. API keys see none.
     """
     if not isinstance(user, User) or not user.is_active or user.acting_key:
         return Event.objects.none()

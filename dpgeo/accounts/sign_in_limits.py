@@ -53,7 +53,7 @@ class CountedForm(AuthenticationForm):
         for caller, limit in limits.items():
             self.wait = count(caller, limit, window=WINDOW)
             if self.wait is not None:
-                # Only the first refusal of a window is recorded, or refusals would fill the list.
+                # Record only the first refusal in a window; otherwise refusals would fill the list.
                 if count(f"told of {caller}", 1, window=WINDOW) is None:
                     record_attempt(EventKind.LOCKED_OUT, name)
                 minutes = math.ceil(self.wait / 60)

@@ -1,10 +1,10 @@
 """Metrics for Prometheus at `/metrics`, off unless the installation sets a token.
 
 Privacy argument. No metric has a label for a dataset, a release, an account or a client. Jobs are
-counted as API keys may know of them (`jobs.figures`). The free space is the blurred reading by
-which requests are refused (`jobs.disk_space`), whose argument bounds what repeated readings tell.
-Requests are counted by part of the site and class of status alone, so nobody learns who looked at
-which map. What is left of budgets is on a page for administrators, and not here.
+counted by the states that API keys may see (`jobs.figures`). The free space is the blurred reading
+by which requests are refused (`jobs.disk_space`), whose docstring bounds what repeated readings
+reveal. Requests are counted by part of the site and class of status alone, so nobody learns who
+looked at which map. What is left of budgets is on a page for administrators, and not here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 class SiteCollector:
-    """Collector of what the database and the disks tell, read anew at each scrape."""
+    """Collector of figures from the database and the disks, read anew at each scrape."""
 
     def describe(self) -> list[Metric]:
         """Return no description, so that registering the collector reads nothing."""

@@ -183,15 +183,15 @@ class AverageSerializer(Document):
     high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
 
     def get_mean(self, average: Average) -> float | None:
-        """Return the mean, or None if it cannot be told."""
+        """Return the mean, or None if noise hides it."""
         return known(average.value)
 
     def get_low(self, average: Average) -> float | None:
-        """Return the lower end of the interval, or None if no mean can be told."""
+        """Return the lower end of the interval, or None if noise hides the mean."""
         return known(average.low)
 
     def get_high(self, average: Average) -> float | None:
-        """Return the upper end of the interval, or None if no mean can be told."""
+        """Return the upper end of the interval, or None if noise hides the mean."""
         return known(average.high)
 
 

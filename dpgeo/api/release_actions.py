@@ -261,7 +261,7 @@ class PublishView(ReleaseActionView):
 
 
 class NotesView(ReleaseActionView):
-    """Notes."""
+    """Replacement of the notes on a draft."""
 
     scopes: ClassVar = {"PUT": Scope.RELEASES_REQUEST}
 

@@ -1,6 +1,6 @@
 """Styles of the tables of radius maps, in the colours of the planner's map.
 
-The strongest colour is where the fewest metres do; the area out of reach is hatched.
+The strongest colour marks the smallest radius; the area out of reach is hatched.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _filled(rule: ET.Element, colour: Colour) -> None:
 
 
 def _pale(rule: ET.Element, colour: Colour) -> None:
-    """Draw the area out of reach as a pale one, because SLD 1.0 has no hatching."""
+    """Draw the area out of reach in a pale colour, because SLD 1.0 has no hatching."""
     drawn = ET.SubElement(rule, "PolygonSymbolizer")
     sld.parameters(ET.SubElement(drawn, "Fill"), fill=hexadecimal(colour), fill_opacity="0.25")
     sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(colour), stroke_width="1")

@@ -146,7 +146,7 @@ def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
     every = columns(layer)
     names = (*MEASURES, "cells", FROM, TO, DENSITY, MEAN, *INTERVAL)
     stored = {name: each for name, each in every.items() if name in names or is_text(each)}
-    # Tiles have no empty numbers: a mean that cannot be told is NaN, and `told` is 0.
+    # Tiles have no empty numbers: a mean that noise hides is NaN, and `told` is 0.
     return stored if layer.told is None else stored | {"told": layer.told.astype(np.float64)}
 
 

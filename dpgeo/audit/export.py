@@ -13,7 +13,7 @@ COLUMNS = ("id", "at", "kind", "who", "origin", "organisation", "subject", "deta
 
 
 def event_facts(event: Event) -> dict[str, str | int | None]:
-    """Return what an event tells, by column; the time is in UTC."""
+    """Return an event's fields by column; the time is in UTC."""
     facts = {name: getattr(event, name) for name in COLUMNS}
     return {**facts, "at": event.at.isoformat()}
 
@@ -26,7 +26,7 @@ def csv_lines(events: Iterable[Event]) -> Iterator[str]:
 
 
 def json_lines(events: Iterable[Event]) -> Iterator[str]:
-    """Yield the events as JSON objects, one a line."""
+    """Yield the events as JSON objects, one per line."""
     for event in events:
         yield json.dumps(event_facts(event), ensure_ascii=False) + "\n"
 

@@ -1,14 +1,15 @@
 """The audit list: append-only events that say who did what, when and from where.
 
-Privacy argument. An event is written for what a member, a program or the operator does, whatever
-the data hold: it names accounts, datasets, releases, roles and budgets, and never a row, a number
-of rows, a person in the data, the name of an uploaded file, a reason typed by a person, or the text
-of an error. An erasure is recorded when it is asked for, so the event does not tell whether the
-person was in the data. What happens to jobs, which can depend on the data, is not in the list.
+Privacy argument. An event records an act of a member, a program or the operator, and does not
+depend on the data: it names accounts, datasets, releases, roles and budgets, but never a row, a
+number of rows, a person in the data, the name of an uploaded file, a reason typed by a person, or
+the text of an error. An erasure is recorded when it is requested, so the event does not reveal
+whether the person was in the data. The fate of jobs, which can depend on the data, is not in the
+list.
 
 The list itself is about members. The origin of an event is a network and never an address
-(`origin`), and what was typed as a name is kept only where there is such an account, because people
-type passwords there.
+(`origin`), and a typed name is stored only if there is such an account, because people sometimes
+type their password there.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default
 def audited_request(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a middleware by which events know the request during which they happen."""
+    """Return a middleware that makes the current request known to the events it causes."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         token = _request.set(request)

@@ -1,4 +1,4 @@
-"""Recording of events, in the transaction of the act that they are about."""
+"""Recording of events, in the same transaction as the act."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def event_record(
 
     `by` is the account that acts. If it is None, that is the account that is signed in to the
     current request, or outside of requests the console. `who` replaces the account's name, for
-    events without an account. `subject` and `detail` are cut to 200 characters; what must not
-    stand in them is listed in `audit.models`.
+    events without an account. `subject` and `detail` are cut to 200 characters; `audit.models`
+    lists what they must not contain.
     """
     user = by if by is not None else current_user()
     origin = current_origin()

@@ -1,7 +1,7 @@
 """Copy of the audit list to a syslog server, for installations that name one.
 
-One line of JSON per event, by UDP or to a socket of this machine. A server that does not answer
-stops nothing: the event is in the list, and the log says that it was not sent.
+One line of JSON per event, by UDP or to a socket of this machine. If the server does not respond,
+the act succeeds all the same: the event is in the list, and the log says that it was not sent.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class _DamagedStream(Exception):
 def _thread(work: Callable[[IO[bytes]], object], end: str) -> Iterator[IO[bytes]]:
     """Run `work` on one end of a pipe in a thread, and yield the other end.
 
-    `end` is the end that the thread gets: "r" or "w". Its error is raised here, rather than that of
-    the pipe which then breaks.
+    `end` is the end that the thread gets: "r" or "w". An error of `work` is raised here, in place
+    of the broken pipe that it causes.
     """
     reading, writing = os.pipe()
     ends: dict[str, Any] = {"r": os.fdopen(reading, "rb"), "w": os.fdopen(writing, "wb")}
@@ -125,7 +125,7 @@ def _thread(work: Callable[[IO[bytes]], object], end: str) -> Iterator[IO[bytes]
     except BaseException as error:
         _close(ours)
         thread.join()
-        # What the other end says is the cause, except of a reader that stopped early.
+        # An error at the other end is the cause, unless its reader merely stopped early.
         if errors and not isinstance(errors[0], BrokenPipeError):
             raise errors[0] from error
         raise

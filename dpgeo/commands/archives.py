@@ -98,7 +98,8 @@ def archive_stream(path: Path, identities: Sequence[Any]) -> Iterator[tarfile.Ta
             file = stack.enter_context(decrypted(file, identities))
         try:
             yield stack.enter_context(tarfile.open(fileobj=file, mode="r|", bufsize=CHUNK))
-            while file.read(CHUNK):  # so that the last block is checked, and no pipe breaks
+            # Read to the end, so that the last block is checked and no pipe breaks.
+            while file.read(CHUNK):
                 pass
         except (tarfile.TarError, EOFError):
             raise InvalidInput("{name} is no archive, or cut short.", name=path.name) from None

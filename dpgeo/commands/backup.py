@@ -2,8 +2,8 @@
 
 The archive is consistent. It holds the rows of one snapshot of the database, every file that these
 rows name, and all draws and decisions that are stored when it ends. Files never change once they
-are stored, so one that is there has the content that the snapshot knew. One that was deleted
-meanwhile makes the whole backup start again from a new snapshot.
+are stored, so a file that still exists has the content that the snapshot refers to. If one was
+deleted meanwhile, the whole backup starts again from a new snapshot.
 
 Both archives are verified: each is also encrypted for an identity that lives in this process alone,
 is read back from the disk with it from end to end, and gets its final name only then. The keys that
@@ -53,12 +53,13 @@ PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
 
 
 class FileVanished(Exception):
-    """Raised if a file that the snapshot names is not there; its argument is its name."""
+    """Raised if a file named in the snapshot is missing; the argument is the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The files of a finished backup. `missing` counts files that rows name and nobody has."""
+    """The files of a finished backup. `missing` counts files that rows name but that do not exist.
+    """
 
     data: Path
     keys: Path
@@ -72,7 +73,7 @@ def backup_make(
 ) -> Backup:
     """Write and verify both archives in `folder`; return their paths.
 
-    Without `plain` the data are encrypted, too. Raises Conflict if files vanish all the time, and
+    Without `plain` the data are encrypted, too. Raises Conflict if files keep vanishing, and
     InvalidInput if an archive that was written cannot be read back.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,7 +86,8 @@ def backup_make(
     _write_keys(_part(keys), [*key_recipients, *own])
     for path in (data, keys):
         archive_verify(_part(path), [passing])
-    for path in (keys, data):  # The data last: where they are, their keys are too.
+    # Move the data last, so that an archive of data never lies there without its keys.
+    for path in (keys, data):
         _sync(_part(path))
         _part(path).rename(path)
     event_record(EventKind.BACKED_UP, subject=name)
@@ -112,7 +114,8 @@ def _write_data(path: Path, recipients: Sequence[Any]) -> tuple[int, int, int]:
                 files = _add_files(archive, named_files(using), missing)
             return rows, files, len(missing)
         except FileVanished as vanished:
-            # A file that is missing from the next snapshot, too, was missing before.
+            # If the next snapshot still names this file, it was not deleted meanwhile but is
+            # missing.
             missing.add(str(vanished))
             path.unlink(missing_ok=True)
     raise Conflict("Files were deleted during every attempt; make the backup at a quieter time.")
@@ -142,7 +145,7 @@ def _add_rows(archive: ArchiveWriter, using: str, missing: set[str]) -> int:
 
 
 def named_files(using: str) -> Iterator[tuple[bool, str]]:
-    """Yield which storage (True for the public one) and which name each row's file has."""
+    """Yield, for each row's file, whether it is in the public storage, and its name."""
     private: list[tuple[Any, str]] = [
         (Upload, "raw_name"),
         (Upload, "canonical_name"),
@@ -166,8 +169,8 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
     for public, name in named:
         if (public, name) not in added and _add_file(archive, public, name, missing):
             added.add((public, name))
-    # What the snapshot does not know yet is what a restore has to know: it was paid for, or must
-    # be erased again. The sweep may delete a second draw meanwhile; it is debited by then.
+    # A restore needs the draws and decisions that are newer than the snapshot: they were paid for,
+    # or must be erased again. The sweep may delete a second draw meanwhile; it is debited by then.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
             if (False, name) not in added and _add_file(archive, False, name, {name}):

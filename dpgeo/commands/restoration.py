@@ -1,9 +1,9 @@
 """Restore of an installation from a backup, without letting any budget be spent twice.
 
 Privacy argument. What was spent after the backup is not in its ledger. The restore therefore closes
-every budget in the same transaction that brings it back: what the backup says is left is debited,
-and what is undecided can no longer be decided. What was really spent after the backup fitted into
-the total that the ledger then had; so the bound that was promised holds, whatever happened. A
+every budget in the same transaction that brings it back: the amount left according to the backup is
+debited, and undecided totals can no longer be set. Whatever was really spent after the backup was
+within the ledger's total at that time, so the bound that was promised holds, whatever happened. A
 release that waits to be drawn in the backup may have been drawn and published since; its job ends
 as failed and keeps its debit, because a second draw would be a second measurement for one price.
 
@@ -18,8 +18,8 @@ The journal (`datasets.decisions`) of the archive and of the present storage is 
 case: people who were erased since are erased again, and what was withdrawn or rejected stays so.
 
 Kills. Files are put back first, under the names that the rows will have. Rows, debits, closures and
-the queued erasures are one transaction. Before its end the database is empty and the restore can be
-repeated; after it nothing is left to do that workers and reaper would not do by themselves.
+the queued erasures are one transaction. Until it commits, the database is empty and the restore can
+be repeated; afterwards the workers and the reaper do the rest by themselves.
 """
 
 from __future__ import annotations
@@ -215,7 +215,8 @@ def _same(one: IO[bytes], other: IO[bytes]) -> bool:
 
 
 def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
-    """Insert all rows; return how many. Raises InvalidInput for a table that is not here."""
+    """Insert all rows; return how many. Raises InvalidInput for a table that does not exist here.
+    """
     models = {f"{ROWS}{model._meta.label}.jsonl": model for model in tables()}
     clear_made_by_migrate()
     rows = 0
@@ -229,12 +230,13 @@ def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
 
 
 def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None:
-    """Apply what happened after the backup, and close what may have been spent since."""
+    """Apply the decisions made after the backup, and close budgets that may have been spent since.
+    """
     journal = list(decisions())
     restored.erased = _erase(journal)
     if draws_complete:
         for each in journal:
-            # A decision that was being made while the backup was is not in its rows.
+            # A decision made during the backup may be missing from its rows.
             if each.kind == TOTAL and each.at >= made_at - LONGEST_DECISION:
                 _set_totals(each)
     restored.adopted, restored.debited = draws_settle()
@@ -247,14 +249,14 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
 
 
 def _end_releases(journal: Sequence[Decision]) -> int:
-    """Withdraw and reject again what was withdrawn or rejected; return how many releases."""
+    """Repeat withdrawals and rejections made after the backup; return the number of releases."""
     ended = [each.facts["release"] for each in journal if each.kind in (WITHDRAWN, REJECTED)]
     now = timezone.now()
     releases = Release.objects.filter(pk__in=ended)
     withdrawn = releases.filter(state=ReleaseState.PUBLISHED).update(
         state=ReleaseState.WITHDRAWN, withdrawn_at=now
     )
-    # A draft may have been published since, and withdrawn: it is not to be published again.
+    # A draft may have been published and withdrawn since, so it must not be published again.
     drafts = releases.filter(state=ReleaseState.DRAFT)
     drafts.update(publish_when_done=False)
     rejected = drafts.exclude(blob_name="").update(
@@ -264,7 +266,7 @@ def _end_releases(journal: Sequence[Decision]) -> int:
 
 
 def _erase(journal: Sequence[Decision]) -> int:
-    """Queue the erasure of everybody who was erased and is not in the backup; return how many."""
+    """Queue the erasure of all persons erased after the backup; return how many."""
     last: dict[tuple[str, str], str] = {}
     for each in journal:
         if each.kind in (ERASED, READMITTED):
@@ -361,6 +363,6 @@ def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
 
 
 def waiting_erasures() -> list[Upload]:
-    """Return the versions without an erased person that are not made yet."""
+    """Return the dataset versions, without an erased person, that are still to be made."""
     uploads = Upload.objects.filter(state=UploadState.QUEUED).exclude(erasing=None)
     return list(uploads.order_by("created_at"))

@@ -38,7 +38,8 @@ def tables() -> list[type[models.Model]]:
 
 @contextmanager
 def snapshot() -> Iterator[str]:
-    """Yield the alias of a connection that sees the database as it is now, whatever is written.
+    """Yield the alias of a connection that sees the database as it is now, unaffected by later
+    writes.
 
     Writers are not blocked: PostgreSQL gives a repeatable read, SQLite the snapshot of a reader
     beside its write-ahead log.

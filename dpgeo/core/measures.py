@@ -1,9 +1,8 @@
 """Measures: declared columns of numbers whose averages may be published.
 
 A publisher types the limits of a measure, its unit and its title; none of them is taken from the
-data. A value is held between the limits and rounded to one of K + 1 evenly spaced steps, K = 1000
-for numbers and K = 1 for answers of yes or no. A value becomes the number of its step by its own
-row alone.
+data. A value is clipped to the limits and rounded to one of K + 1 evenly spaced steps, K = 1000 for
+numbers and K = 1 for answers of yes or no. The step of a value depends on its own row alone.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ LARGEST_LIMIT = 1e12
 class Measure:
     """A column of numbers between `low` and `high`, or of answers where `steps` is 1.
 
-    `unit` is the text behind its values, such as "km/h"; it may be empty. `steps` is K.
+    `unit` is the text after its values, such as "km/h"; it may be empty. `steps` is K.
     """
 
     column: str
@@ -75,7 +74,7 @@ class Measure:
 
     @property
     def shown_unit(self) -> str:
-        """The unit behind values as they are shown: shares of yes are percentages."""
+        """The unit shown after values: shares of yes are percentages."""
         return "%" if self.is_answer else self.unit
 
     @property
@@ -84,7 +83,7 @@ class Measure:
         return ", ".join(filter(None, (self.title, self.shown_unit)))
 
     def to_values(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return values (n,) in the shown unit at these shares (n,) of the range; NaN stays."""
+        """Convert shares (n,) of the range to values (n,) in the shown unit; NaN stays NaN."""
         if self.is_answer:
             return 100 * shares
         return self.low + (self.high - self.low) * shares

@@ -29,8 +29,8 @@ NOT_CATEGORIES = (
 def clean_categories(declared: object) -> list[dict[str, Any]]:
     """Return valid categories as documents of `Category.to_json`. Raises InvalidInput.
 
-    A column that is an identifier by its name is refused; one that has another role is refused
-    when the columns are confirmed (`ingest.schema`).
+    A column whose name says that it is an identifier is refused; one that has another role is
+    refused when the columns are confirmed (`ingest.schema`).
     """
     if not isinstance(declared, Sequence) or isinstance(declared, str):
         raise InvalidInput(NOT_CATEGORIES, field=FIELD)
@@ -102,8 +102,8 @@ def _line(text: object, longest: int, *, required: bool = False) -> str:
 def read_category(line: str) -> dict[str, Any]:
     """Return a category parsed from a line such as "mode: walk, bike, car".
 
-    A title may stand behind the column: "mode = Mode of transport: walk, bike, car". Raises
-    ValueError for a line without a colon.
+    A title may follow the column: "mode = Mode of transport: walk, bike, car". Raises ValueError
+    for a line without a colon.
     """
     named, colon, values = line.partition(":")
     if not colon:

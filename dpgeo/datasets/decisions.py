@@ -1,11 +1,11 @@
 """Decisions that a restore must not forget, as one small file each beside the data.
 
 A database that is restored from a backup has forgotten what was decided since: it would bring back
-a person who was erased, publish what was withdrawn, and take a budget for larger than it was
-promised. Each such decision is therefore also a file in the folder `journal` of the private
-storage, which outlives the database and is in every backup. The file is written inside the
-transaction of the decision, so a decision that fails at the very end may leave one. A restore then
-erases or withdraws once too often, which costs utility and never privacy.
+a person who was erased, publish what was withdrawn, and treat a budget as larger than promised.
+Each such decision is therefore also a file in the folder `journal` of the private storage, which
+outlives the database and is in every backup. The file is written inside the transaction of the
+decision, so a decision that fails at the very end may leave one. A restore then erases or withdraws
+once too often, which costs utility and never privacy.
 
 A file holds the keyed hash of an erased person, as the database does, and nothing else of the data.
 """

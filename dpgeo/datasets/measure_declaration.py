@@ -60,8 +60,8 @@ IDENTIFIERS = frozenset(
 def clean_measures(declared: object) -> list[dict[str, Any]]:
     """Return valid measures as documents of `Measure.to_json`. Raises InvalidInput.
 
-    A column that is a place or an identifier by its name is refused; one that has another role is
-    refused when the columns are confirmed (`ingest.schema`).
+    A column whose name says that it is a place or an identifier is refused; one that has another
+    role is refused when the columns are confirmed (`ingest.schema`).
     """
     if not isinstance(declared, Sequence) or isinstance(declared, str):
         raise InvalidInput(NOT_MEASURES, field=FIELD)
@@ -160,8 +160,8 @@ LIMITS = re.compile(
 def read_measure(line: str) -> dict[str, Any]:
     """Return a measure parsed from a line such as "speed: 0 to 120 km/h".
 
-    A title may stand behind the column: "speed = Speed of trips: 0 to 120 km/h". A column of
-    answers is written as "by_bike: yes or no". Raises ValueError for any other text.
+    A title may follow the column: "speed = Speed of trips: 0 to 120 km/h". A column of answers is
+    written as "by_bike: yes or no". Raises ValueError for any other text.
     """
     named, colon, rest = line.rpartition(":")
     column, _, title = named.partition("=")

@@ -1,4 +1,4 @@
-"""Record of the study areas beside which members opened files.
+"""Record of the study areas under which members opened files.
 
 An area that is drawn around the rows shows where they end. A file's page shows its rows, and the
 area of its dataset is exchanged on record only (`services.dataset_update`). Whoever declares
@@ -25,7 +25,7 @@ from dpgeo.datasets.models import ShownFile, Upload
 
 
 def upload_shown(*, upload: Upload) -> None:
-    """Record that a member opens an upload's page beside the dataset's current study area.
+    """Record that a member opens an upload's page under the dataset's current study area.
 
     Files of invented people are not recorded. If the same area is recorded already, only the day is
     updated.

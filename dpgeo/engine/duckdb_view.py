@@ -439,7 +439,7 @@ class DuckDBView:
         measure: Measure,
         parameters: Parameters,
     ) -> tuple[str, int]:
-        """Return the SQL that follows that for the rows with a value, and the number of passes."""
+        """Return the SQL to append to that for rows with a value, and the number of passes."""
         if self._unit == Unit.RECORD and not isinstance(regions, Zones):
             return _SUM_ROWS, 1
         size = len(regions) if isinstance(regions, Zones) else regions.size

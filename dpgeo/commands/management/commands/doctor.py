@@ -44,7 +44,7 @@ OLDEST_SQLITE = (3, 35)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, whether it is in order, and what to do if it is not."""
+    """Result of one check: what was checked, whether it passed, and what to do if not."""
 
     subject: str
     state: str
@@ -93,7 +93,7 @@ def check_versions() -> Iterator[Finding]:
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0])
     except DatabaseError:
-        return  # `check_database` says so.
+        return  # `check_database` reports it.
     remedy = "" if version >= OLDEST_POSTGRESQL else "Use PostgreSQL 14 or newer."
     yield Finding("PostgreSQL", f"{version // 10_000}.{version % 10_000}", remedy)
 
@@ -169,7 +169,7 @@ def check_permissions() -> Iterator[Finding]:
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         named.append(Path(str(database["NAME"])))
-    # What lies in a folder that nobody else may enter is safe, whatever its own mode is.
+    # Files in a folder that nobody else may enter are safe, whatever their own mode.
     closed = not _open(Path(settings.VAR_DIR))
     inside = Path(settings.VAR_DIR).resolve()
     for path in [*map(Path, private), *named]:

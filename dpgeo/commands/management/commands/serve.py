@@ -69,7 +69,7 @@ class Greeting:
         self.greeted = False
 
     def look(self) -> None:
-        """Print what has become true since the last call; called repeatedly."""
+        """Print the messages whose condition has become true since the last call."""
         if self.greeted or not (self.responded or can_connect(self.host, self.port)):
             return
         address = f"http://{self.host}:{self.port}/"
