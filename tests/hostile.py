@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
+import sys
+import time
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 THOROUGH = bool(os.environ.get("DPGEO_AUDIT"))
+
+MINUTES = float(os.environ.get("DPGEO_FUZZ_MINUTES", "0"))
+"""Minutes for which each test goes on with fresh seeds."""
 
 WORDS = (
     *("", " ", "\x00", "\x1f", "\x7f", "\u0085", "\u200e", "\u202e", "\ufeff", "\uffff"),
@@ -26,6 +33,20 @@ WORDS = (
     *("WyI5OTk5LTEyLTMxIiwgImEiXQ", "x" * 300, "\u00e9" * 3000, "[" * 3000, "lon", "geometry"),
 )
 """Hostile texts for names, metadata and query parameters."""
+
+
+def seeds(what: str, cases: int) -> Iterator[int]:
+    """Yield the seeds of `cases` cases, the same in each run, and then fresh ones for MINUTES.
+
+    Writes to standard error how many cases of `what` there were, where there were fresh ones.
+    """
+    end, number = time.monotonic() + 60 * MINUTES, cases
+    yield from range(cases)
+    while time.monotonic() < end:
+        number += 1
+        yield secrets.randbits(64)
+    if MINUTES:
+        sys.stderr.write(f"{what}: {number:,} cases\n")
 
 
 def word(random: Random) -> str:

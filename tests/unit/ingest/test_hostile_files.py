@@ -20,17 +20,20 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.measures import Measure
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
 from fixtures.messy import FILES, sightings
-from tests.hostile import THOROUGH, WORDS, damaged, json_text, value, word
+from tests.hostile import MINUTES, THOROUGH, WORDS, damaged, json_text, seeds, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY
 
 CASES = 5000 if THOROUGH else 50
+
+pytestmark = pytest.mark.timeout(600 + 60 * MINUTES)
 
 POINT = shapely.Point(5, 45).wkb
 
@@ -185,7 +188,7 @@ def read(path: Path, random: Random) -> bool:
 
 
 def declared(names: list[str], random: Random) -> Schema:
-    """Return a schema with random columns and sometimes a hostile coordinate system."""
+    """Return a schema with random columns; some have a hostile coordinate system or measure."""
     crs = random.choice(["", "", "EPSG:2056", word(random)])
     person = random.choice(names)
     if random.random() < 0.6:
@@ -194,7 +197,10 @@ def declared(names: list[str], random: Random) -> Schema:
     else:
         longitude, latitude = random.choice(names), random.choice(names)
         columns = Columns(longitude, latitude, person, random.choice(["", *names]), crs=crs)
-    return Schema(columns, Unit.PERSON, AREA)
+    limits = random.choice([(0.0, 1.0, 1), (-1e12, 1e12, 1000), (0.0, 5e-324, 1000)])
+    measure = Measure(random.choice(names), word(random), word(random), *limits)
+    measures = (measure,) if random.random() < 0.3 else ()
+    return Schema(columns, Unit.PERSON, AREA, measures=measures)
 
 
 def said(refusal: InvalidInput) -> None:
@@ -206,7 +212,7 @@ def said(refusal: InvalidInput) -> None:
 def tried(made: tuple[str, Maker], folder: Path, *, harm: bool) -> None:
     name, make = made
     failures: dict[str, int] = {}
-    for seed in range(CASES):
+    for seed in seeds(name, CASES):
         random = Random(f"{name} {seed}")  # noqa: S311 - the same files in each run
         path = folder / name
         path.unlink(missing_ok=True)
