@@ -215,8 +215,7 @@ def _same(one: IO[bytes], other: IO[bytes]) -> bool:
 
 
 def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
-    """Insert all rows; return how many. Raises InvalidInput for a table that does not exist here.
-    """
+    """Insert all rows; return how many. Raises InvalidInput for a table that does not exist here."""
     models = {f"{ROWS}{model._meta.label}.jsonl": model for model in tables()}
     clear_made_by_migrate()
     rows = 0
@@ -230,8 +229,7 @@ def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
 
 
 def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None:
-    """Apply the decisions made after the backup, and close budgets that may have been spent since.
-    """
+    """Apply the decisions made after the backup, and close budgets that may have been spent since."""
     journal = list(decisions())
     restored.erased = _erase(journal)
     if draws_complete:
