@@ -49,9 +49,9 @@ def measure(options: argparse.Namespace) -> None:
     """
     for key in options.mechanism or HEATMAPS:
         for kind in options.map or (NOBODY, "even", "clusters"):
-            for name, found in _covered(key, kind, options).items():
+            for name, rates in _covered(key, kind, options).items():
                 line: dict[str, str | float] = {"mechanism": key, "map": kind, "layer": name}
-                report({**line, **found}, options.json)
+                report({**line, **rates}, options.json)
 
 
 def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict[str, str | float]]:

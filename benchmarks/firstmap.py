@@ -240,20 +240,20 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
     """Yield a line for each column, and one for the trial read of the file."""
     from dpgeo.datasets.previews import upload_understand
 
-    found = upload_understand(upload=upload)
-    if found is None:
+    understanding = upload_understand(upload=upload)
+    if understanding is None:
         yield {"step": "stopped", "why": " ".join(check.alerts)[:2000]}
         return
-    for column in found.understood[:SHOWN]:
+    for column in understanding.understood[:SHOWN]:
         yield {"step": "column", "name": column.name, "role": column.role, "as": str(column.format)}
     yield {
         "step": "trial",
-        "projection": str(found.projection),
-        "rows": found.rows,
-        "accepted_share": found.share,
-        "verdict": found.verdict,
-        "questions": "; ".join(str(each.text) for each in found.questions),
-        "left_out": "; ".join(f"{each.rows} {each.reason}" for each in found.left_out),
+        "projection": str(understanding.projection),
+        "rows": understanding.rows,
+        "accepted_share": understanding.share,
+        "verdict": understanding.verdict,
+        "questions": "; ".join(str(each.text) for each in understanding.questions),
+        "left_out": "; ".join(f"{each.rows} {each.reason}" for each in understanding.left_out),
     }
 
 

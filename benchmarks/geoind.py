@@ -121,7 +121,7 @@ def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, 
     chance = MOST_CHANCE / (len(samplers) * len(DISTANCES))
     for name, sampler in samplers.items():
         for metres in DISTANCES:
-            found = tell_apart(_draw_in_berlin(sampler, seed), metres, PROMISED * draws,
+            evidence = tell_apart(_draw_in_berlin(sampler, seed), metres, PROMISED * draws,
                                2 / float(noise.declared), chance)  # fmt: skip
             claim = float(noise.declared) * metres
             yield {
@@ -129,10 +129,10 @@ def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, 
                 "sampler": name,
                 "metres": metres,
                 "claim": claim,
-                "estimate": found.estimate,
-                "lower": found.lower,
+                "estimate": evidence.estimate,
+                "lower": evidence.lower,
                 "confidence": 1 - MOST_CHANCE,
-                "kept": str(found.lower <= claim),
+                "kept": str(evidence.lower <= claim),
             }
 
 

@@ -105,7 +105,7 @@ def _visits(
     from playwright.sync_api import sync_playwright
 
     aside = region.with_suffix(".aside")
-    found: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
+    times: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for count in range(2 * repeat + 2):
@@ -118,10 +118,10 @@ def _visits(
             page.goto(address)
             page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=120_000)
             if count > 1:  # the first two warm up the server
-                found[grounded].append({**page.evaluate(MEASURE), **_sent(finished)})
+                times[grounded].append({**page.evaluate(MEASURE), **_sent(finished)})
             context.close()
         browser.close()
-    return found
+    return times
 
 
 def _keeper(finished: list[Any]) -> Callable[[Any], None]:

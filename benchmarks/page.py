@@ -131,11 +131,11 @@ def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
             page = context.new_page()
             page.goto(address)
             page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=60_000)
-            found: dict[str, float] = page.evaluate(MEASURE)
+            figures: dict[str, float] = page.evaluate(MEASURE)
             context.close()
             if count:
                 # The first visit warms up the server and is not counted.
-                yield found
+                yield figures
         browser.close()
 
 

@@ -272,9 +272,11 @@ def box_strategy(cells: int) -> Floats:
     best = np.zeros(rows * cells)
     for seed in range(STARTS):
         start = np.random.default_rng(seed).random(rows * cells)
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * start.size)
-        best = found.x if found.fun < loss(best)[0] else best
-        if found.fun < WORTH * loss(np.zeros(rows * cells))[0]:
+        solution = minimize(
+            loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * start.size
+        )
+        best = solution.x if solution.fun < loss(best)[0] else best
+        if solution.fun < WORTH * loss(np.zeros(rows * cells))[0]:
             break
     further = best.reshape(rows, cells)
     weighted: Floats = np.vstack([np.eye(cells), further]) / (1 + further.sum(axis=0))

@@ -111,10 +111,10 @@ def read(options: argparse.Namespace) -> Records:
     west, east = np.quantile(lon, [0.001, 0.999])
     south, north = np.quantile(lat, [0.001, 0.999])
     area = StudyArea.from_bounds(west - 0.01, south - 0.01, east + 0.01, north + 0.01)
-    held = area.covers(lon, lat)
-    persons = np.unique(table["user"].to_numpy()[held], return_inverse=True)[1].astype(np.int64)
-    at = Centres.from_degrees(lon[held], lat[held])
-    places = Places.of_cells(area, options.cells) if options.cells else _distinct(table, held)
+    inside = area.covers(lon, lat)
+    persons = np.unique(table["user"].to_numpy()[inside], return_inverse=True)[1].astype(np.int64)
+    at = Centres.from_degrees(lon[inside], lat[inside])
+    places = Places.of_cells(area, options.cells) if options.cells else _distinct(table, inside)
     grid = Grid.over(area, LATTICE)
     place = places.nearest_to_cells(grid)(grid.locate(at.x, at.y))
     return Records(persons, int(persons.max()) + 1, at, places, place, area)
@@ -188,8 +188,8 @@ def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, w
     after = replace_places(before, bins, epsilon / 4 / (2 * STEPS), entropy.stream())
     away = ground_metres(_taken(at, before), _taken(at, after)) / wide
     whole = np.bincount(own.persons, minlength=own.people)
-    held = whole > 0
-    of_true = np.bincount(persons, away, own.people)[held] / whole[held]
+    kept_rows = whole > 0
+    of_true = np.bincount(persons, away, own.people)[kept_rows] / whole[kept_rows]
     return {
         "method": "prilocation",
         "epsilon": float(epsilon),
@@ -215,8 +215,8 @@ def _mean(persons: Ints, values: Floats, people: int) -> float:
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
     """Return the mean distance over the virtual users who have true places."""
-    held = np.isin(persons, records.persons)
-    return _mean(persons[held], astray[held], records.people)
+    belongs = np.isin(persons, records.persons)
+    return _mean(persons[belongs], astray[belongs], records.people)
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
@@ -230,11 +230,11 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
     ends = np.searchsorted(persons[order], np.arange(records.people + 1))
     own = [np.unique(records.place[records.persons == who]) for who in range(records.people)]
     for who in np.unique(records.persons):
-        held = order[ends[who] : ends[who + 1]]
-        drawn, back = np.unique(places[held], return_inverse=True)
+        own_rows = order[ends[who] : ends[who + 1]]
+        drawn, back = np.unique(places[own_rows], return_inverse=True)
         tree = shapely.STRtree(shapely.points(at.x[own[who]], at.y[own[who]]))
         found = own[who][tree.nearest(shapely.points(at.x[drawn], at.y[drawn]))]
-        away[held] = ground_metres(_taken(at, drawn), _taken(at, found))[back]
+        away[own_rows] = ground_metres(_taken(at, drawn), _taken(at, found))[back]
     return away
 
 

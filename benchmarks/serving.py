@@ -180,10 +180,10 @@ def _measure(
         check=True,
     )
     spent = _processor_seconds(process.pid) - before
-    found = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+)", done.stdout)
-    if found is None:
+    match = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+)", done.stdout)
+    if match is None:
         raise ValueError(done.stdout)
-    requests, duration, median, high, errors = map(int, found.groups())
+    requests, duration, median, high, errors = map(int, match.groups())
     return {
         "requests_per_second": requests / (duration / 1e6),
         "p50_ms": median / 1e3,

@@ -63,11 +63,11 @@ def measure(options: argparse.Namespace) -> None:
     params = auto.Params(cells=options.cells)
     for epsilon in options.epsilon or ["0.1", "1"]:
         for bound in options.bound or BOUNDS:
-            found: dict[str, list[float]] = {"counted": [], "scaled": [], "held": []}
+            errors: dict[str, list[float]] = {"counted": [], "scaled": [], "held": []}
             for number in range(options.trials):
                 bounded = dataclasses.replace(view, bound=bound, salt=number + 1)
                 plain = draw(bounded, params, epsilon, number, None)
-                found["counted"].append(error(surface(plain), truth, boxes))
+                errors["counted"].append(error(surface(plain), truth, boxes))
                 plan = TotalsPlan(
                     percent=options.percent,
                     sightings=max(bound, TotalsPlan().sightings),
@@ -77,15 +77,15 @@ def measure(options: argparse.Namespace) -> None:
                 scaling = scaling_of(bought, layers(bought))
                 if scaling is None or not scaling.known:
                     continue
-                found["scaled"].append(error(scaling.factor * surface(bought), truth, boxes))
+                errors["scaled"].append(error(scaling.factor * surface(bought), truth, boxes))
                 whole = surface(bought).sum()
-                found["held"].append(float(scaling.low <= truth.sum() / whole <= scaling.high))
+                errors["held"].append(float(scaling.low <= truth.sum() / whole <= scaling.high))
             line: dict[str, Any] = {"epsilon": epsilon, "bound": bound}
-            for name, values in found.items():
+            for name, values in errors.items():
                 line[name] = float(np.mean(values)) if values else None
             for name in ("counted", "scaled"):
-                several = len(found[name]) > 1
-                spread = np.std(found[name], ddof=1) / np.sqrt(len(found[name])) if several else 0
+                several = len(errors[name]) > 1
+                spread = np.std(errors[name], ddof=1) / np.sqrt(len(errors[name])) if several else 0
                 line[f"{name}_error"] = float(spread)
             report(line, options.json)
 

@@ -33,9 +33,9 @@ def earth_movers_distance(
     ).tocsr()
     # Leave out the last cell, because its balance follows from the others; with it, rounding could
     # make the equations contradict each other.
-    found = linprog(
+    solution = linprog(
         np.ones(start.size), A_eq=flow[1:], b_eq=excess[1:], bounds=(0, None), method="highs"
     )
-    if not found.success:
-        raise ValueError(f"The distance was not found: {found.message}")
-    return float(found.fun) * cell
+    if not solution.success:
+        raise ValueError(f"The distance was not found: {solution.message}")
+    return float(solution.fun) * cell

@@ -102,8 +102,8 @@ def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
     }
     counts = np.zeros(grid.size, dtype=np.int64)
     with duckdb.connect() as connection:
-        found = connection.execute(query, parameters).fetchnumpy()
-    counts[found["cell"]] = found["amount"]
+        columns = connection.execute(query, parameters).fetchnumpy()
+    counts[columns["cell"]] = columns["amount"]
     return counts.reshape(grid.shape)
 
 

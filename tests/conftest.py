@@ -22,6 +22,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     chosen = sample((item.nodeid for item in items), every)
     config.hook.pytest_deselected(
-        items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
+        items=[item for item, chosen_item in zip(items, chosen, strict=True) if not chosen_item]
     )
-    items[:] = [item for item, kept in zip(items, chosen, strict=True) if kept]
+    items[:] = [item for item, chosen_item in zip(items, chosen, strict=True) if chosen_item]

@@ -150,9 +150,9 @@ class Image:
     def run(self, command: Sequence[str], **options: Any) -> str:
         """Run a command and return its output; fail if the command fails."""
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-        said, _ = process.communicate(timeout=1200)
-        assert process.returncode == 0, (command, said.decode()[-4000:])
-        return said.decode()
+        output, _ = process.communicate(timeout=1200)
+        assert process.returncode == 0, (command, output.decode()[-4000:])
+        return output.decode()
 
 
 Skip = Callable[[Step], bool]

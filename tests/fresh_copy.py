@@ -134,10 +134,10 @@ def environment() -> dict[str, str]:
 def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until the site prints its address. Raises AssertionError if it fails or is too slow."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while GREETING not in (said := log.read_text(errors="replace")):
-        assert process.poll() is None, said
-        assert not re.search(r"\bfailed\b", said), said
-        assert time.monotonic() < deadline, said
+    while GREETING not in (printed := log.read_text(errors="replace")):
+        assert process.poll() is None, printed
+        assert not re.search(r"\bfailed\b", printed), printed
+        assert time.monotonic() < deadline, printed
         time.sleep(0.5)
 
 

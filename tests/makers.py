@@ -87,8 +87,8 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
     x, y = to_mercator(random.uniform(10.0, 10.1, rows), random.uniform(50.0, 50.1, rows))
     person = random.integers(1, people + 1, rows).astype(np.uint64)
     time = pa.array(np.arange(rows, dtype=np.int64))
-    told = pa.array(np.arange(rows, dtype=np.int32) % 3)
-    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y), time, told]
+    codes = pa.array(np.arange(rows, dtype=np.int32) % 3)
+    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y), time, codes]
     table = pa.Table.from_arrays(columns, schema=CANONICAL)
     pq.write_table(table, path)
 
@@ -112,7 +112,7 @@ def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
 
 
 def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "dataset": dataset,
         "title": "Trips of a week",
         "mechanism": "uniform-grid",
@@ -122,7 +122,7 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
         "counting": "people",
         "requested_by": by,
     }
-    return request_release(**{**asked, **changes})
+    return request_release(**{**fields, **changes})
 
 
 REQUEST = (

@@ -37,8 +37,8 @@ power failure.
 
 def postgresql_folder() -> Path | None:
     """Return the folder with the programs of the newest installed PostgreSQL; None without one."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
-    return found[-1].parent if found else None
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
+    return programs[-1].parent if programs else None
 
 
 def redis_program() -> str | None:
@@ -112,13 +112,13 @@ def _running_postgresql(folder: Path) -> Iterator[str]:
         for path in (folder, folder / "password"):
             shutil.chown(path, account["user"], account["group"])
     data = folder / "data"
-    made = subprocess.run(
+    initdb = subprocess.run(
         [programs / "initdb", "--pgdata", data, "--username", "dpgeo", "--encoding", "UTF8",
          "--locale", "C.UTF-8", "--auth", "scram-sha-256", "--pwfile", folder / "password",
          "--no-sync"],
         cwd=folder, capture_output=True, timeout=120, check=False, **account,
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr.decode()
+    assert initdb.returncode == 0, initdb.stderr.decode()
     options = [f"port={port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
     words = [word for option in (*options, *FAST) for word in ("-c", option)]
     with _running([programs / "postgres", "-D", data, *words], folder, signal.SIGINT, account):

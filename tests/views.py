@@ -77,23 +77,23 @@ class ArrayView:
         """Return at most `bound` reports of each privacy unit, chosen by salted hashes."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
-        kept = np.flatnonzero(self.area.covers(lon, lat))
-        if self.unit is Unit.PERSON and kept.size:
-            persons = np.asarray(self.persons, dtype=np.int64)[kept]
+        chosen = np.flatnonzero(self.area.covers(lon, lat))
+        if self.unit is Unit.PERSON and chosen.size:
+            persons = np.asarray(self.persons, dtype=np.int64)[chosen]
             number = _ranks(persons, np.arange(persons.size))
             rank = _ranks(persons, _hash(self.salt, persons, number))
-            kept = kept[rank < self.bound]
-        units = kept
-        if self.unit is Unit.PERSON and kept.size:
-            units = np.asarray(self.persons, dtype=np.int64)[kept]
-        kept = kept[units % shard.total == shard.number]
+            chosen = chosen[rank < self.bound]
+        units = chosen
+        if self.unit is Unit.PERSON and chosen.size:
+            units = np.asarray(self.persons, dtype=np.int64)[chosen]
+        chosen = chosen[units % shard.total == shard.number]
         people = np.unique(units[units % shard.total == shard.number]).size
-        time = round_times(kept * 1000, time_step)
-        numbers = np.asarray(self.combination, dtype=np.int32)[kept] if attributes else None
+        time = round_times(chosen * 1000, time_step)
+        numbers = np.asarray(self.combination, dtype=np.int32)[chosen] if attributes else None
         return PrivatePositions(
-            lambda: iter([Reports(lon[kept], lat[kept], time, numbers)]),
+            lambda: iter([Reports(lon[chosen], lat[chosen], time, numbers)]),
             sensitivity=self.bound,
-            missing=lambda: people * self.bound - kept.size,
+            missing=lambda: people * self.bound - chosen.size,
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
@@ -140,10 +140,10 @@ class ArrayView:
             key = _hash(self.salt, who, x, y, cells)
         order = np.lexsort((steps, key, persons))
         persons, cells, steps = persons[order], cells[order], steps[order]
-        kept = _ranks(persons, np.arange(persons.size)) < self.bound
+        chosen = _ranks(persons, np.arange(persons.size)) < self.bound
         shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
-        numbers = np.bincount(cells[kept], minlength=int(np.prod(shape)))
-        sums = np.bincount(cells[kept], steps[kept], minlength=int(np.prod(shape)))
+        numbers = np.bincount(cells[chosen], minlength=int(np.prod(shape)))
+        sums = np.bincount(cells[chosen], steps[chosen], minlength=int(np.prod(shape)))
         return PrivateShares(
             numbers.reshape(shape),
             sums.astype(np.int64).reshape(shape),

@@ -28,7 +28,7 @@ LINE = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d\])?)?\s*(".*")')
 
 def read_po(path: Path) -> Translated:
     """Return a catalogue's translations except fuzzy ones, or none if there is no file."""
-    found: Translated = {}
+    messages: Translated = {}
     blocks = path.read_text().split("\n\n") if path.exists() else []
     for block in blocks:
         if re.search(r"^#,.*fuzzy", block, re.M):
@@ -41,8 +41,8 @@ def read_po(path: Path) -> Translated:
         forms = tuple(text for key, text in parts.items() if key.startswith("msgstr"))
         if parts.get("msgid") and all(forms):
             plural, context = parts.get("msgid_plural", ""), parts.get("msgctxt", "")
-            found[Message(parts["msgid"], plural, context)] = forms
-    return found
+            messages[Message(parts["msgid"], plural, context)] = forms
+    return messages
 
 
 def write_po(

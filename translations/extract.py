@@ -54,11 +54,11 @@ Found = dict[Message, str]
 
 def extract() -> dict[str, Found]:
     """Return all messages for each catalogue, in the order of the files."""
-    found: dict[str, Found] = {PAGES: {}, SCRIPTS: {}}
+    by_catalogue: dict[str, Found] = {PAGES: {}, SCRIPTS: {}}
     for domain, message, path in _everything():
         if re.search(r"[^\W\d_]", re.sub(r"{[^}]*}|%\(\w+\)s", "", message.text)):
-            found[domain].setdefault(message, path)
-    return found
+            by_catalogue[domain].setdefault(message, path)
+    return by_catalogue
 
 
 def _everything() -> Iterator[tuple[str, Message, str]]:
@@ -86,11 +86,11 @@ def _errors(sources: Iterable[str]) -> set[str]:
 
     In the sources, a class must come after the class that it derives from.
     """
-    found = {"DpgeoError", "InvalidInput", "Conflict"}
+    classes = {"DpgeoError", "InvalidInput", "Conflict"}
     for source in sources:
         for name, base in re.findall(r"^class (\w+)\((\w+)\):", source, re.M):
-            found |= {name} if base in found else set()
-    return found
+            classes |= {name} if base in classes else set()
+    return classes
 
 
 def python_messages(source: str, markers: set[str]) -> Iterator[tuple[str, Message]]:

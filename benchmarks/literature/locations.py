@@ -39,12 +39,12 @@ def k_anonymous(x: Floats, y: Floats, persons: Ints, crowd: int) -> tuple[Floats
     x, y = x.copy(), y.copy()
     waiting = [np.arange(x.size)]
     while waiting:
-        held = waiting.pop()
-        halves = _halves(x[held], y[held], held)
+        group = waiting.pop()
+        halves = _halves(x[group], y[group], group)
         if all(np.unique(persons[half]).size >= crowd for half in halves):
             waiting += halves
         else:
-            x[held], y[held] = x[held].mean(), y[held].mean()
+            x[group], y[group] = x[group].mean(), y[group].mean()
     return x, y
 
 

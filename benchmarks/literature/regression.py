@@ -51,8 +51,8 @@ def functional_mechanism(
     form = form + noise + np.triu(noise, 1).T
     linear = linear + random.laplace(0, scale, size) / 2
     values, vectors = np.linalg.eigh(form)
-    held = values > np.sqrt(2) * scale
-    return np.asarray(vectors[:, held] @ (vectors[:, held].T @ linear / values[held]))
+    strong = values > np.sqrt(2) * scale
+    return np.asarray(vectors[:, strong] @ (vectors[:, strong].T @ linear / values[strong]))
 
 
 def least_squares(x: Floats, y: Floats, weight: Floats | None = None) -> Floats:

@@ -38,13 +38,13 @@ def mwem(
     half = left / rounds / 2
     estimate = np.full(len(counts), total / len(counts))
     truth = queries @ counts
-    asked: list[tuple[int, float]] = []
+    queries_asked: list[tuple[int, float]] = []
     for _ in range(rounds):
         score = np.abs(truth - queries @ estimate) * half / 2
         worst = int(np.argmax(score + random.gumbel(size=len(score))))
-        asked.append((worst, truth[worst] + random.laplace(0, 1 / half)))
+        queries_asked.append((worst, truth[worst] + random.laplace(0, 1 / half)))
         for _ in range(PASSES):
-            for query, answer in asked:
+            for query, answer in queries_asked:
                 estimate = _updated(estimate, queries[query], answer, total)
     return estimate
 

@@ -152,8 +152,8 @@ def key_rotate(*, key: ApiKey, by: User) -> tuple[ApiKey, str]:
     today = _today()
     if stored.revoked_at or (stored.expires_on and stored.expires_on < today):
         raise Conflict("This key no longer works; create a new one.")
-    made = stored.created_at.astimezone(UTC).date()
-    days = (stored.expires_on - made).days if stored.expires_on else None
+    first_day = stored.created_at.astimezone(UTC).date()
+    days = (stored.expires_on - first_day).days if stored.expires_on else None
     fresh = key_create(
         organisation=stored.organisation,
         name=stored.name,

@@ -326,16 +326,16 @@ def of_points(
     bound = bound_of(loss)
     metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
     row, rows = Phrase(named.one), Phrase(named.many)
-    protection, made = Phrase(PROTECTION[bound.verdict]), Phrase(MADE, row=row, rows=rows)
+    protection, protections = Phrase(PROTECTION[bound.verdict]), Phrase(MADE, row=row, rows=rows)
     if unit is Unit.PERSON:
         lead = Phrase(OF_PLACE, protection=protection)
-        after: tuple[Phrase, ...] = (made,)
+        after: tuple[Phrase, ...] = (protections,)
         guess, certain = (
             (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
         )
     else:
         lead = Phrase(OF_PLACE_OF_ROW, protection=protection, row=row)
-        after = (Phrase(MANY_ROWS, rows=rows), made)
+        after = (Phrase(MANY_ROWS, rows=rows), protections)
         guess, certain = ONE_PLACE, ONE_PLACE_CERTAIN
     body = (
         Phrase(certain, radius=metres, row=row)

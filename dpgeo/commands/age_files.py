@@ -33,12 +33,12 @@ def read_identities(path: Path) -> list[Any]:
 
     lines = [line.strip() for line in path.read_text().splitlines()]
     try:
-        found = [x25519.Identity.from_str(line) for line in lines if line.startswith(PRIVATE)]
+        identities = [x25519.Identity.from_str(line) for line in lines if line.startswith(PRIVATE)]
     except IdentityError:
-        found = []
-    if not found:
+        identities = []
+    if not identities:
         raise InvalidInput("There is no identity of age in this file.", field="identity")
-    return found
+    return identities
 
 
 def new_identity(path: Path) -> str:

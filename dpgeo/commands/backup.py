@@ -58,7 +58,7 @@ class FileVanished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The files of a finished backup. `missing` counts files that rows name but that do not exist."""
+    """The files of a finished backup. `missing` counts files that rows name but do not exist."""
 
     data: Path
     keys: Path

@@ -152,19 +152,19 @@ def check_empty() -> None:
 def restore_keys(path: Path, identities: Sequence[Any]) -> None:
     """Put the keys back. Raises Conflict if others are in place."""
     files, present = key_files(), present_keys()
-    found = {
+    present_names = {
         name.removeprefix(KEYS): content.read()
         for name, content in archive_members(path, identities)
         if name.startswith(KEYS)
     }
-    for name, key in found.items():
+    for name, key in present_names.items():
         # A new secret key only ends sessions, and the person key opens what is restored.
         if name == "person-key" and present.get(name, key).strip() != key.strip():
             raise Conflict(
                 "Another key of the person hashes is in place; move {path} away first.",
                 path=str(files.get(name, "DPGEO_PERSON_KEY")),
             )
-    for name, key in found.items():
+    for name, key in present_names.items():
         if name in files and present.get(name) != key:
             _write_key(files[name], key)
 
@@ -215,7 +215,7 @@ def _same(one: IO[bytes], other: IO[bytes]) -> bool:
 
 
 def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
-    """Insert all rows; return how many. Raises InvalidInput for a table that does not exist here."""
+    """Insert all rows; return how many. Raises InvalidInput for a table that is missing here."""
     models = {f"{ROWS}{model._meta.label}.jsonl": model for model in tables()}
     clear_made_by_migrate()
     rows = 0
@@ -229,7 +229,7 @@ def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
 
 
 def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None:
-    """Apply the decisions made after the backup, and close budgets that may have been spent since."""
+    """Apply decisions made after the backup, and close budgets that may have been spent since."""
     journal = list(decisions())
     restored.erased = _erase(journal)
     if draws_complete:
@@ -289,9 +289,9 @@ def _erase(journal: Sequence[Decision]) -> int:
 def _set_totals(decision: Decision) -> None:
     """Set the totals of a dataset's budgets to those that were decided after the backup."""
     dataset = Dataset.objects.select_related("ledger").filter(slug=decision.facts["dataset"])
-    for found in dataset:
-        points = points_ledger(found.ledger)
-        for ledger, units in ((found.ledger, "units"), (points, "points")):
+    for ledger_totals in dataset:
+        points = points_ledger(ledger_totals.ledger)
+        for ledger, units in ((ledger_totals.ledger, "units"), (points, "points")):
             total = decision.facts.get(units)
             if ledger is not None and total is not None:
                 stored = Ledger.objects.filter(pk=ledger.pk)
@@ -333,7 +333,7 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
     if draws_complete:
         lost = _lost_mergers(journal)
         closed = own.filter(Q(pk__in=lost) | Q(beside__in=lost))
-    held = 0
+    debited = 0
     for ledger in closed.distinct():
         if left := ledger.left_units:
             Entry.objects.create(
@@ -345,8 +345,8 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
                 who="console",
             )
             Ledger.objects.filter(pk=ledger.pk).update(spent_units=F("spent_units") + left)
-            held += 1
-    return held
+            debited += 1
+    return debited
 
 
 def _lost_mergers(journal: Sequence[Decision]) -> set[int]:

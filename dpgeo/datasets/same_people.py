@@ -96,8 +96,8 @@ def check_answered(dataset: Dataset, by: User | None) -> None:
     console.
     """
     stored = Dataset.objects.get(pk=dataset.pk)
-    asked = stored.people_asked and others_of(stored).exists()
-    if asked if by and by.acting_key else open_warnings(stored).exists():
+    is_asked = stored.people_asked and others_of(stored).exists()
+    if is_asked if by and by.acting_key else open_warnings(stored).exists():
         raise Conflict(
             "An approver first has to answer, on the desk, whether other datasets hold the same "
             "people: open the dataset there and choose The same people."

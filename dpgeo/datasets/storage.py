@@ -149,11 +149,11 @@ def is_abandoned(folder: Path) -> bool:
     """
     try:
         with (folder / LOCK).open("r+b") as lock:
-            made = os.fstat(lock.fileno()).st_mtime
+            made_at = os.fstat(lock.fileno()).st_mtime
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
-    return time.time() - made > LOCKING_SECONDS
+    return time.time() - made_at > LOCKING_SECONDS
 
 
 @contextmanager

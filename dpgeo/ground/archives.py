@@ -140,13 +140,13 @@ def layers_of(metadata: Any) -> list[str]:
 
 
 def _check_layers(metadata: Any) -> None:
-    found = layers_of(metadata)
-    if not set(NEEDED_LAYERS) <= set(found):
+    layers = layers_of(metadata)
+    if not set(NEEDED_LAYERS) <= set(layers):
         raise InvalidInput(
             "Has the layers {found}. The Shortbread schema is needed, with streets and "
             "place_labels among its layers; download.geofabrik.de has such files of every country.",
             field="file",
-            found=", ".join(found) or "none",
+            found=", ".join(layers) or "none",
         )
 
 

@@ -156,13 +156,13 @@ def search(path: Path, text: str, most: int = 8) -> list[Found]:
     if not words:
         return []
     database = _opened(path, path.stat().st_mtime_ns)
-    found = _matching(database, [[word] for word in words], whole=True)
-    found |= _matching(database, [[word] for word in words])
-    if len(found) < FEW:
-        found |= _matching(database, [[word, *_near_words(database, word)] for word in words])
+    matches = _matching(database, [[word] for word in words], whole=True)
+    matches |= _matching(database, [[word] for word in words])
+    if len(matches) < FEW:
+        matches |= _matching(database, [[word, *_near_words(database, word)] for word in words])
     key = " ".join(words)
     # Only the best rows are turned into objects, since there may be hundreds of matches.
-    best = sorted(((_score(row, key), row) for row in found.values()), key=lambda each: -each[0])
+    best = sorted(((_score(row, key), row) for row in matches.values()), key=lambda each: -each[0])
     return [_found(row, score) for score, row in best[:most]]
 
 

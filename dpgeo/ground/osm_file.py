@@ -47,7 +47,7 @@ data's time.
 
 def _fields(message: bytes) -> dict[int, int | bytes]:
     """Return the last value of each field of a Protocol Buffers message."""
-    found: dict[int, int | bytes] = {}
+    fields: dict[int, int | bytes] = {}
     at = 0
 
     def varint() -> int:
@@ -65,14 +65,14 @@ def _fields(message: bytes) -> dict[int, int | bytes]:
         key = varint()
         number, kind = key >> 3, key & 7
         if kind == 0:
-            found[number] = varint()
+            fields[number] = varint()
         elif kind == 2:
             size = varint()
-            found[number] = message[at : at + size]
+            fields[number] = message[at : at + size]
             at += size
         else:
             raise ValueError(kind)
-    return found
+    return fields
 
 
 def sea(coast: NDArray[np.object_], frame: shapely.Geometry) -> shapely.Geometry:

@@ -243,8 +243,8 @@ def _names(frame: Any) -> dict[str, Any]:
 
 
 def _water_kind(areas: Any) -> Any:
-    found = areas["natural"].map(WATER).fillna(areas["landuse"].map(WATER))
-    return found.fillna(areas["waterway"].map(WATER))
+    kinds = areas["natural"].map(WATER).fillna(areas["landuse"].map(WATER))
+    return kinds.fillna(areas["waterway"].map(WATER))
 
 
 def _merged(frame: Any) -> Any:

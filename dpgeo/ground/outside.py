@@ -97,7 +97,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _zooms(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
-    if not found or not int(found[1]) <= int(found[2]) <= HIGHEST_ZOOM:
+    match = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
+    if not match or not int(match[1]) <= int(match[2]) <= HIGHEST_ZOOM:
         raise InvalidInput("Must be two zooms, such as 0-14.", field=ZOOMS)
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

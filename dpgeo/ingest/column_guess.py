@@ -155,8 +155,10 @@ def _are_times(texts: pa.Array) -> bool:
     if not len(texts) or guess.declared == "excel":
         return False
     formats = guess.declared.split() or ["iso", "s"]
-    found = read_formats(texts, "UTC", formats)
-    recent = found.fits & (found.seconds > EARLY_NUMBER) & (found.seconds < 2**32)
+    formats_read = read_formats(texts, "UTC", formats)
+    recent = (
+        formats_read.fits & (formats_read.seconds > EARLY_NUMBER) & (formats_read.seconds < 2**32)
+    )
     return bool(recent.mean() > 0.5)
 
 

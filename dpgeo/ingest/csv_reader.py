@@ -97,8 +97,8 @@ def sample_csv(
 def _line_end(text: bytes, *, last: bool = False) -> int:
     """Return the position where the first or, if `last`, the last line of a text ends."""
     ends = [text.rfind(mark) if last else text.find(mark) for mark in (b"\n", b"\r")]
-    found = [end + 1 for end in ends if end >= 0]
-    return (max if last else min)(found, default=0)
+    line_ends = [end + 1 for end in ends if end >= 0]
+    return (max if last else min)(line_ends, default=0)
 
 
 def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:

@@ -88,8 +88,8 @@ def _declaration(chosen: Sequence[str]) -> str:
 
 
 def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
-    found = read_formats(texts, "UTC", (code,))
-    return found.fits & (found.seconds >= EARLIEST) & (found.seconds <= LATEST)
+    formats_read = read_formats(texts, "UTC", (code,))
+    return formats_read.fits & (formats_read.seconds >= EARLIEST) & (formats_read.seconds <= LATEST)
 
 
 def _epoch(texts: pa.Array) -> str:

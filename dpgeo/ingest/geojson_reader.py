@@ -342,9 +342,11 @@ def _batch(
             fields[Role.LONGITUDE] = pa.array([pair[0] for pair in pairs], pa.float64())
             fields[Role.LATITUDE] = pa.array([pair[1] for pair in pairs], pa.float64())
         else:
-            fields[role] = texts([found.properties.get(name) for found in features], role, sieve)
-    kept = pa.array(sieve.kept)
-    fields = {role: values.filter(kept) for role, values in fields.items()}
+            fields[role] = texts(
+                [feature.properties.get(name) for feature in features], role, sieve
+            )
+    mask = pa.array(sieve.kept)
+    fields = {role: values.filter(mask) for role, values in fields.items()}
     return Batch(records.numbers[sieve.kept], fields, records.done, total)
 
 

@@ -288,8 +288,8 @@ def _batch(
         values = [None if row is None else row[index] for row in rows]
         read = _geometries if role is Role.GEOMETRY else texts
         fields[role] = read(values, role, sieve)
-    kept = pa.array(sieve.kept)
-    fields = {role: values.filter(kept) for role, values in fields.items()}
+    mask = pa.array(sieve.kept)
+    fields = {role: values.filter(mask) for role, values in fields.items()}
     return Batch(numbers[sieve.kept], fields, done, total)
 
 

@@ -61,7 +61,7 @@ class _Scanner:
         over = np.flatnonzero(depth < 0)
         if len(over):
             self.ended_at = int(marks[over[0]])
-            marks, depth, steps = (found[: over[0] + 1] for found in (marks, depth, steps))
+            marks, depth, steps = (each[: over[0] + 1] for each in (marks, depth, steps))
         if len(depth):
             if depth.max() > MAX_DEPTH:
                 raise InvalidInput(

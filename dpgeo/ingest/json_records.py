@@ -53,9 +53,9 @@ def find_list(file: IO[bytes]) -> Begin | None:
         return Begin(skipped + len(text) - len(bare) + 1, b"")
     decoder = json.JSONDecoder(strict=False)
     for levels, place in _openings(text):
-        found = _find_member(decoder, text, place)
-        if found is not None:
-            return Begin(skipped + found, b'{"":' * levels + b"0")
+        member = _find_member(decoder, text, place)
+        if member is not None:
+            return Begin(skipped + member, b'{"":' * levels + b"0")
     return None
 
 

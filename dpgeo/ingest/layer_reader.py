@@ -261,8 +261,8 @@ def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
             field="file_crs",
         )
     table = table.set_geometry(shapely.force_2d(table.geometry.array.to_numpy()), crs=None)
-    found = table.set_crs(stated or declared, allow_override=True).to_crs(4326)
-    corners = shapely.get_coordinates(found.geometry.array.to_numpy())
+    in_degrees = table.set_crs(stated or declared, allow_override=True).to_crs(4326)
+    corners = shapely.get_coordinates(in_degrees.geometry.array.to_numpy())
     if not np.isfinite(corners).all():
         raise InvalidInput(
             "Some positions in {crs} have no longitude and latitude; check the coordinate system.",
@@ -279,7 +279,7 @@ def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
                 field="file_crs",
             )
     repair = _single if choices.kind == LayerKind.PLACES else _valid
-    return found.set_geometry(repair(found.geometry.array.to_numpy().copy()), crs=4326)
+    return in_degrees.set_geometry(repair(in_degrees.geometry.array.to_numpy().copy()), crs=4326)
 
 
 def _system_of(table: GeoDataFrame) -> Any:

@@ -64,8 +64,8 @@ def _parsed(text: Any, measure: Measure, form: str) -> Any:
     if measure.is_answer:
         small = pc.utf8_lower(text)
         for words, digit in ((YES, "1"), (NO, "0")):
-            said = pc.is_in(small, pa.array(words))
-            text = pc.if_else(said, pa.scalar(digit, text.type), text)
+            is_word = pc.is_in(small, pa.array(words))
+            text = pc.if_else(is_word, pa.scalar(digit, text.type), text)
     if form in GROUPED:
         text = decimals(text, form, inf)
     number = pc.match_substring_regex(text, NUMBER)

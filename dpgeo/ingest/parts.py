@@ -61,8 +61,8 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
 
     def has_own_name(layout: Layout | None) -> bool:
         """Return whether the header has a column named FILE_NAME; False without a header."""
-        found = one.first_rows(parts[0].path, layout)
-        return found.complete and FILE_NAME in found.names
+        first_rows = one.first_rows(parts[0].path, layout)
+        return first_rows.complete and FILE_NAME in first_rows.names
 
     def read_all(some: Callable[..., Iterator[Batch]]) -> Callable[..., Iterator[Batch]]:
         def read(
@@ -84,12 +84,12 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
         return read
 
     def head(path: Path, layout: Layout | None = None) -> Head:
-        found = one.first_rows(parts[0].path, layout)
-        if FILE_NAME in found.names and found.complete:
-            return found
-        kept = [index for index, name in enumerate(found.names) if name != FILE_NAME]
-        names, stem = [found.names[index] for index in kept], Path(parts[0].name).stem
-        rows = [[*(row[index] for index in kept), stem] for row in found.rows]
-        return replace(found, names=[*names, FILE_NAME], rows=rows)
+        first_rows = one.first_rows(parts[0].path, layout)
+        if FILE_NAME in first_rows.names and first_rows.complete:
+            return first_rows
+        kept = [index for index, name in enumerate(first_rows.names) if name != FILE_NAME]
+        names, stem = [first_rows.names[index] for index in kept], Path(parts[0].name).stem
+        rows = [[*(row[index] for index in kept), stem] for row in first_rows.rows]
+        return replace(first_rows, names=[*names, FILE_NAME], rows=rows)
 
     return Reader(read_all(one.read), head, read_all(one.sample or one.read), has_layouts=True)

@@ -138,8 +138,8 @@ def _fields(
             fields[Role.LATITUDE] = pa.array([float(y) for _, y in pairs], pa.float64())
         else:
             fields[role] = texts([_plain(value) for value in values], role, sieve)
-    kept = pa.array(sieve.kept)
-    return {role: values.filter(kept) for role, values in fields.items()}, sieve
+    mask = pa.array(sieve.kept)
+    return {role: values.filter(mask) for role, values in fields.items()}, sieve
 
 
 def _plain(value: Any) -> Any:

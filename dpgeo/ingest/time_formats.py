@@ -91,9 +91,9 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
         return Read(read_numbers(values, code, to_utc), mask(numeric))
     result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
     for pattern in PATTERNS[code]:
-        found = _calendar(pc.extract_regex(text, pattern), to_utc)
-        fresh = found.fits & ~result.fits
-        result.seconds[fresh] = found.seconds[fresh]
+        times = _calendar(pc.extract_regex(text, pattern), to_utc)
+        fresh = times.fits & ~result.fits
+        result.seconds[fresh] = times.seconds[fresh]
         result.fits[fresh] = True
     return result
 

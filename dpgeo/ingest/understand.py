@@ -175,13 +175,13 @@ def _order_question(
 
 def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
     """Return how a date reads in one order, preferably one that the other orders read otherwise."""
-    found = read_formats(texts, "UTC", (order,))
+    formats_read = read_formats(texts, "UTC", (order,))
     others = [read_formats(texts, "UTC", (code,)).seconds for code in orders if code != order]
-    differs = np.logical_or.reduce([found.seconds != other for other in others])
-    index = int(np.argmax(found.fits & differs))
-    if not found.fits[index]:
+    differs = np.logical_or.reduce([formats_read.seconds != other for other in others])
+    index = int(np.argmax(formats_read.fits & differs))
+    if not formats_read.fits[index]:
         return Phrase("")
-    day = datetime.fromtimestamp(found.seconds[index], UTC)
+    day = datetime.fromtimestamp(formats_read.seconds[index], UTC)
     return Phrase("{written} is {date}", written=texts[index].as_py(), date=f"{day:%Y-%m-%d}")
 
 

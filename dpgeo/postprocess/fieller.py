@@ -137,10 +137,10 @@ class ShareNoise:
         low, high = np.full(len(up), np.nan), np.full(len(up), np.nan)
         for start in range(0, len(up), CHUNK):
             part = slice(start, start + CHUNK)
-            held = np.abs(up[part, None] - m * total[part, None]) <= limit[part]
-            some = held.any(axis=1)
-            low[part] = np.where(some, m[held.argmax(axis=1)], np.nan)
-            high[part] = np.where(some, m[SHARES - 1 - held[:, ::-1].argmax(axis=1)], np.nan)
+            inside = np.abs(up[part, None] - m * total[part, None]) <= limit[part]
+            some = inside.any(axis=1)
+            low[part] = np.where(some, m[inside.argmax(axis=1)], np.nan)
+            high[part] = np.where(some, m[SHARES - 1 - inside[:, ::-1].argmax(axis=1)], np.nan)
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):
             narrow = (high - low <= WIDEST) & ~((low == 0) & (high == 1))

@@ -106,11 +106,11 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
     if not boxes or not isinstance(shown[0], BoxLayer):
         return shown[0]
     total = float(boxes[0].value.sum())
-    held = {layer.name: _held(layer, total) for layer in boxes}
-    clear = [layer for layer in boxes if held[layer.name] >= ENOUGH]
+    shares = {layer.name: _held(layer, total) for layer in boxes}
+    clear = [layer for layer in boxes if shares[layer.name] >= ENOUGH]
     if clear:
         return min(clear, key=lambda layer: float(layer.cells.mean()))
-    return max(boxes, key=lambda layer: held[layer.name])
+    return max(boxes, key=lambda layer: shares[layer.name])
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
@@ -231,8 +231,8 @@ class _Spread:
             edge = _nice(factor ** (1 - evenness) * share**evenness)
             if edges[-1] < edge <= min(last, most):
                 edges.append(edge)
-        held = np.diff([*np.searchsorted(self.values, edges), len(self.values)])
-        return tuple(edge for edge, count in zip(edges, held, strict=True) if count)
+        per_class = np.diff([*np.searchsorted(self.values, edges), len(self.values)])
+        return tuple(edge for edge, count in zip(edges, per_class, strict=True) if count)
 
     def shares(self, edges: Sequence[float]) -> Array:
         starts = np.searchsorted(self.values, edges[1:])
@@ -266,8 +266,8 @@ def mean_edges(layer: Layer) -> tuple[float, ...]:
     first = math.floor(low / step) + 1
     inner = [float(f"{number * step:.6g}") for number in range(first, first + STEPS - 1)]
     edges = [low, *(edge for edge in inner if low < edge <= high)]
-    held = np.diff([*np.searchsorted(np.sort(means), edges), means.size])
-    return tuple(edge for edge, count in zip(edges, held, strict=True) if count)
+    per_class = np.diff([*np.searchsorted(np.sort(means), edges), means.size])
+    return tuple(edge for edge, count in zip(edges, per_class, strict=True) if count)
 
 
 def _round_widths(width: float) -> list[float]:

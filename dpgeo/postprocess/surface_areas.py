@@ -212,9 +212,9 @@ def _tree_of(measurements: NodeMeasurements, shape: tuple[int, int]) -> _Nodes:
 
 def _at_nodes(values: list[Floats], nodes: _Nodes) -> Floats:
     """Return the values (n,) of nodes, given arrays by level."""
-    found = [
+    sums = [
         values[level][nodes.row[here], nodes.column[here]]
         for level in range(int(nodes.level[-1]) + 1)
         for here in [nodes.level == level]
     ]
-    return np.concatenate(found)
+    return np.concatenate(sums)

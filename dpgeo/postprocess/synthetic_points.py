@@ -237,9 +237,9 @@ def _places(
         if attempt == TRIES:
             regions = regions.narrowed(region[missing])
         tried = _drawn(regions, region[missing], generator)
-        found = regions.covers(region[missing], *tried)
-        longitude[missing[found]], latitude[missing[found]] = tried[0][found], tried[1][found]
-        missing = missing[~found]
+        covers = regions.covers(region[missing], *tried)
+        longitude[missing[covers]], latitude[missing[covers]] = tried[0][covers], tried[1][covers]
+        missing = missing[~covers]
     placed = np.ones(region.size, dtype=np.bool_)
     placed[missing] = False
     if not placed.any():

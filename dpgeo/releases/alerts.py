@@ -56,18 +56,18 @@ class Reading:
 @checks.register()
 def check_alerts(**_: Any) -> list[checks.CheckMessage]:
     """Check that messages to operators can be sent where the settings say."""
-    found: list[checks.CheckMessage] = []
+    messages: list[checks.CheckMessage] = []
     url = settings.DPGEO_ALERT_URL
     if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
         hint = "Give an address such as https://chat.example.org/hooks/..."
-        found.append(
+        messages.append(
             checks.Error("DPGEO_ALERT_URL is no web address.", hint=hint, id="dpgeo.releases.E001")
         )
     if settings.DPGEO_ALERT_MAIL and not sends_mail():
         hint = "Set DPGEO_EMAIL_URL to a mail server."
         words = "DPGEO_ALERT_MAIL is set, but no mail can be sent."
-        found.append(checks.Error(words, hint=hint, id="dpgeo.releases.E002"))
-    return found
+        messages.append(checks.Error(words, hint=hint, id="dpgeo.releases.E002"))
+    return messages
 
 
 def alerts_send() -> int:

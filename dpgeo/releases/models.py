@@ -24,9 +24,9 @@ def make_public_id() -> str:
 
     It never begins with "-", because command-line programs would mistake it for an option.
     """
-    while (made := secrets.token_urlsafe(16)).startswith("-"):
+    while (public_id := secrets.token_urlsafe(16)).startswith("-"):
         pass
-    return made
+    return public_id
 
 
 def today() -> datetime.date:

@@ -103,10 +103,10 @@ def _anywhere(area: StudyArea, count: int, random: np.random.Generator) -> NDArr
     """
     west, south, east, north = area.mercator_bounds
     tried = random.uniform((west, south), (east, north), (200 * count, 2))
-    found = tried[_inside(area, tried)][:count]
+    positions = tried[_inside(area, tried)][:count]
     at = area.shape.representative_point()
     middle = np.column_stack(to_mercator([at.x], [at.y]))
-    return np.vstack([found, np.repeat(middle, count - len(found), axis=0)])
+    return np.vstack([positions, np.repeat(middle, count - len(positions), axis=0)])
 
 
 def _inside(area: StudyArea, place: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -151,7 +151,7 @@ class WorldPlaces:
     @cached_property
     def cities(self) -> dict[str, City]:
         """The cities by full name, larger ones first; empty if the tables are missing."""
-        found: dict[str, City] = {}
+        cities_by_name: dict[str, City] = {}
         for name, code, longitude, latitude, population in _rows(self._towns, 5):
             city = City(
                 name=name,
@@ -164,13 +164,15 @@ class WorldPlaces:
             )
             full = f"{name}, {city.country}"
             # If the name is already used by a larger city, add the position to tell the two apart.
-            found.setdefault(full if full not in found else f"{full}, {_position(city)}", city)
-        known = {fold(full) for full in found}
+            cities_by_name.setdefault(
+                full if full not in cities_by_name else f"{full}, {_position(city)}", city
+            )
+        known = {fold(full) for full in cities_by_name}
         for city in self._zone_cities:
             full = f"{city.name}, {city.country}"
             if fold(full) not in known:
-                found[full] = city
-        return found
+                cities_by_name[full] = city
+        return cities_by_name
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
@@ -366,10 +368,10 @@ def _position(city: City) -> str:
 
 def _degrees(position: str) -> tuple[float, float]:
     """Return latitude and longitude in degrees, read from text in the format of POSITION."""
-    found = POSITION.fullmatch(position)
-    if found is None:
+    match = POSITION.fullmatch(position)
+    if match is None:
         raise ValueError(position)
-    parts = found.groups()
+    parts = match.groups()
     return _angle(*parts[:4]), _angle(*parts[4:])
 
 

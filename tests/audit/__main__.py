@@ -47,18 +47,18 @@ def main() -> int:
     assert one == two, "Padding shows how many reports people have."
     # One thread for each process: the arrays are small, and threads would wait for each other.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
         work = [pool.submit(task) for task in tasks(arguments.only, arguments.effort)]
         for future in as_completed(work):
             for finding in future.result():
-                found.append(finding)
+                findings.append(finding)
                 sys.stdout.write(f"{finding}\n")
                 sys.stdout.flush()
-    wrong = verdicts(CASES, found)
+    wrong = verdicts(CASES, findings)
     sys.stdout.write("\n".join(wrong or ["Every claim holds, and every fault was caught."]) + "\n")
     if arguments.write or (not arguments.only and arguments.effort == 1):
-        PATH.write_text(report(CASES, found))
+        PATH.write_text(report(CASES, findings))
     return 1 if wrong else 0
 
 

@@ -64,16 +64,16 @@ class Counted:
     answers: dict[object, Any] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.view, name)
-        if not callable(found) or name in ("preferring", "positions"):
-            return found
+        attribute = getattr(self.view, name)
+        if not callable(attribute) or name in ("preferring", "positions"):
+            return attribute
 
         def once(regions: Any, *measure: Measure, **limits: int) -> Any:
             # Zones are not hashable, and each dataset has only one layer of them, so None stands
             # for that layer.
             key = name, None if isinstance(regions, Zones) else regions, *limits.items()
             if key not in self.answers:
-                self.answers[key] = found(regions, *measure, **limits)
+                self.answers[key] = attribute(regions, *measure, **limits)
             return self.answers[key]
 
         return once

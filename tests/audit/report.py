@@ -47,12 +47,12 @@ distance.
 """
 
 
-def verdicts(cases: Iterable[Case], found: Sequence[Finding]) -> list[str]:
+def verdicts(cases: Iterable[Case], findings: Sequence[Finding]) -> list[str]:
     """Return a sentence for each disproved claim and each missed fault."""
     catches = {case.name: float(case.catch) for case in cases}
     catches |= {PLAIN: float(CATCH), PADDED: float(CATCH)}
     wrong = []
-    for one in found:
+    for one in findings:
         if one.factor == 1 and one.caught:
             wrong.append(f"{one.case}: the claim {one.claim:g} is wrong, {one.epsilon:.3f} proven.")
         if one.factor > 1 and not one.caught and one.factor >= catches[one.case]:
@@ -60,28 +60,30 @@ def verdicts(cases: Iterable[Case], found: Sequence[Finding]) -> list[str]:
     return wrong
 
 
-def report(cases: Sequence[Case], found: Sequence[Finding]) -> str:
+def report(cases: Sequence[Case], findings: Sequence[Finding]) -> str:
     """Return the text of docs/audit.md for the audited cases and findings."""
     order = {case.name: number for number, case in enumerate(cases)}
     lines = [
         "| claim | epsilon | fault | proven | point | delta | power | draws |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    found = sorted(found, key=lambda one: (order.get(one.case, len(order)), one.case, one.factor))
-    lines += [_line(one) for one in found]
+    findings = sorted(
+        findings, key=lambda one: (order.get(one.case, len(order)), one.case, one.factor)
+    )
+    lines += [_line(one) for one in findings]
     missed = [
         f"- {one.case}: a fault of {one.factor:g} was not caught; the power was {one.power:.2f}."
-        for one in found
+        for one in findings
         if one.factor > 1 and not one.caught
     ]
-    rules = {f"- {one.case}: {one.pair}; {one.event}." for one in found}
+    rules = {f"- {one.case}: {one.pair}; {one.event}." for one in findings}
     notes = [f"- {case.name}: {case.note}" for case in cases if case.note]
     parts = [
         HEAD.format(chance=CHANCE, over=1 / CHANCE),
         *lines,
         "",
         f"An audit of releases looks every {BATCH} draws whether it may end. " + POINTS,
-        *_not_run(cases, found),
+        *_not_run(cases, findings),
         "## What was not caught",
         "",
         *(missed or ["Every planted fault of the lines above was caught."]),
@@ -98,12 +100,12 @@ def report(cases: Sequence[Case], found: Sequence[Finding]) -> str:
     return "\n".join(parts)
 
 
-def _not_run(cases: Sequence[Case], found: Sequence[Finding]) -> list[str]:
+def _not_run(cases: Sequence[Case], findings: Sequence[Finding]) -> list[str]:
     """Return a paragraph that names the claims for which nothing was drawn.
 
     The list is empty if there are no such claims.
     """
-    drawn = {one.case for one in found}
+    drawn = {one.case for one in findings}
     left = [name for name in (*(case.name for case in cases), PLAIN, PADDED) if name not in drawn]
     return (
         [f"Not drawn for this page, which says nothing of them: {'; '.join(left)}.", ""]

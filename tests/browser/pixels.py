@@ -47,17 +47,17 @@ def token(name: str, theme: str) -> tuple[int, int, int]:
     """Return the colour of a design token in a theme, from the file that defines the tokens."""
     text = (Path(settings.BASE_DIR) / "frontend/src/ui/tokens.css").read_text()
     light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
-    found = re.search(rf"--{name}: #([0-9a-f]{{6}});", dark if theme == "dark" else light)
-    assert found, f"there is no token --{name}"
-    value = int(found[1], 16)
+    match = re.search(rf"--{name}: #([0-9a-f]{{6}});", dark if theme == "dark" else light)
+    assert match, f"there is no token --{name}"
+    value = int(match[1], 16)
     return value >> 16, value >> 8 & 255, value & 255
 
 
 def where(image: NDArray[np.uint8], name: str, theme: str) -> NDArray[np.bool_]:
     """Return a mask (height, width) of the pixels that have the colour of a design token."""
     colour = np.array(token(name, theme), dtype=np.int16)
-    found: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
-    return found
+    close: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
+    return close
 
 
 def share(image: NDArray[np.uint8], name: str, theme: str) -> float:

@@ -51,8 +51,8 @@ def violations(page: Any) -> list[str]:
     # The page's content security policy forbids foreign scripts, so axe is evaluated by the
     # debugger.
     page.evaluate(AXE.read_text())
-    found: list[str] = page.evaluate(RUN)
-    return found
+    problems: list[str] = page.evaluate(RUN)
+    return problems
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -94,7 +94,7 @@ def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
 def test_axe_finds_a_planted_fault(open_page: Open) -> None:
     page = open_page("/about/privacy/", wait="main")
     page.evaluate("document.querySelector('main').innerHTML = '<img src=\"/static/icon.svg\">'")
-    assert any(found.startswith("image-alt") for found in violations(page))
+    assert any(problem.startswith("image-alt") for problem in violations(page))
 
 
 def test_a_visit_needs_only_the_keyboard(open_page: Open, shown: Release) -> None:

@@ -100,9 +100,9 @@ def test_a_clicked_outline_is_restored_from_its_link(open_page: Open, gridded: R
     for x, y in ((300, 200), (450, 220), (380, 380)):
         page.mouse.click(place["x"] + x, place["y"] + y)
     page.keyboard.press("Enter")
-    found, link = total(page), page.evaluate("location.hash")
+    sum_shown, link = total(page), page.evaluate("location.hash")
     again = open_page(reverse("release", args=[gridded.pk]) + link)
-    assert total(again) == found
+    assert total(again) == sum_shown
     assert again.evaluate("location.hash") == link
 
 

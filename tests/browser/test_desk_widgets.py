@@ -113,17 +113,17 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     addresses += [f"/desk/uploads/{upload.pk}/", "/accounts/password/", "/accounts/password/sent/"]
     addresses += [f"/desk/datasets/{second.slug}/{page}" for page in ("", "people/")]
     page = open_page("/accounts/login/", (width, 900), theme, wait="main")
-    found = {"/accounts/login/": violations(page)}
+    problems = {"/accounts/login/": violations(page)}
     page.goto(live_server.url + "/admin/login/")
-    found["/admin/login/"] = violations(page)
+    problems["/admin/login/"] = violations(page)
     signed_in(desk, live_server)(page)
     for address in addresses:
         page.goto(live_server.url + address)
         for details in page.locator("details").all():
             details.evaluate("each => each.open = true")
-        found[address] = violations(page)
+        problems[address] = violations(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
-    assert {address: words for address, words in found.items() if words} == {}
+    assert {address: words for address, words in problems.items() if words} == {}
 
 
 HANGS_OUT = """() => [...document.querySelectorAll("main :is(.btn, h1, h2, dt, th, label)")]
@@ -217,5 +217,5 @@ def test_a_study_area_is_drawn_on_a_map_by_keys(
     page.fill("[name=budget]", "2")
     page.keyboard.press("Enter")
     page.wait_for_url("**/upload/")
-    made = Dataset.objects.get(title="Drawn by keys")
-    assert len(made.study_area["coordinates"][0]) == 4
+    dataset = Dataset.objects.get(title="Drawn by keys")
+    assert len(dataset.study_area["coordinates"][0]) == 4

@@ -41,11 +41,11 @@ def released(tmp_path: Path, settings: Any) -> Release:
 @pytest.fixture
 def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
     """Serve tiles from another origin named in the settings; yield the requests it receives."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     class Tiles(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append((self.path, dict(self.headers)))
+            requests.append((self.path, dict(self.headers)))
             body = archives.tile(TILES, *map(int, self.path.strip("/").split("/")))
             self.send_response(200 if body else 204)
             self.send_header("Access-Control-Allow-Origin", "*")
@@ -63,7 +63,7 @@ def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
     settings.GROUND_DIR = tmp_path / "nothing"
     settings.DPGEO_GROUND_URL = f"http://127.0.0.1:{server.server_port}/{{z}}/{{x}}/{{y}}"
     settings.DPGEO_GROUND_ATTRIBUTION = "© OpenStreetMap contributors"
-    yield asked
+    yield requests
     server.shutdown()
     thread.join()
     server.server_close()
@@ -88,9 +88,9 @@ def test_another_servers_ground_is_drawn_where_the_operator_names_it(
     cache.clear()
     address = path.format(install(make_dataset(area=VADUZ), grid_release(VADUZ, 16)).pk)
     page = open_page(address)
-    told = page.locator("footer.outside-ground")
-    assert told.is_visible()
-    assert settings.DPGEO_GROUND_URL.split("/")[2] in told.text_content()
+    credit = page.locator("footer.outside-ground")
+    assert credit.is_visible()
+    assert settings.DPGEO_GROUND_URL.split("/")[2] in credit.text_content()
     assert violations(page) == []
     with_ground = screenshot(page, "#map .canvas").astype(int)
     assert elsewhere, "no tile was asked for"
@@ -126,8 +126,8 @@ def test_streets_and_names_lie_on_the_map(
     without = (np.abs(bare - ink).max(axis=2) < 40).sum()
     assert dark > without + 200, "no name is written"
     # The released counts stay the most visible: the highest class keeps its colour between streets.
-    kept = where(with_ground.astype(np.uint8), "tide-6", theme).sum()
-    assert kept > 0.5 * where(bare.astype(np.uint8), "tide-6", theme).sum()
+    highest = where(with_ground.astype(np.uint8), "tide-6", theme).sum()
+    assert highest > 0.5 * where(bare.astype(np.uint8), "tide-6", theme).sum()
 
 
 def test_a_place_is_found_and_shown(open_page: Open, released: Release) -> None:

@@ -74,8 +74,8 @@ def faults_of(page: Any) -> list[str]:
     """Return the problems that axe finds, and one more if the page is wider than the window."""
     pictures_drawn(page)
     wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth") > 0
-    found = [f"{page.url}: {each}" for each in violations(page)]
-    return [*found, f"{page.url}: too wide"] if wide else found
+    problems = [f"{page.url}: {each}" for each in violations(page)]
+    return [*problems, f"{page.url}: too wide"] if wide else problems
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])

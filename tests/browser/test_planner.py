@@ -196,14 +196,14 @@ def test_every_bad_row_of_a_file_is_reported_and_the_rest_planned(
         ("travel_metres", "0", "Nobody travels 0 metres"),
     ):
         page.locator(".workers").evaluate("each => each.open = true")
-        kept = page.input_value(f"#{field}")
+        typed = page.input_value(f"#{field}")
         page.fill(f"#{field}", value)
         page.wait_for_function(
             "words => document.querySelector('#tasks tbody tr').innerText.includes(words)",
             arg=reason,
             timeout=PATIENCE,
         )
-        page.fill(f"#{field}", kept)
+        page.fill(f"#{field}", typed)
 
 
 def test_a_link_restores_the_whole_plan(contours: Release, open_planner: Open) -> None:

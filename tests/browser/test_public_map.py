@@ -169,10 +169,10 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     page.locator("#map .canvas").hover()
     flag = page.locator(".flag:not(.yours)")
     flag.wait_for(state="visible")
-    found = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
-    assert found, flag.inner_text()
+    match = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
+    assert match, flag.inner_text()
     # The values loaded by the map are rounded to a quarter of the noise scale.
-    assert abs(int(found[1].replace(",", "")) - int(layer.value[index])) <= 1
+    assert abs(int(match[1].replace(",", "")) - int(layer.value[index])) <= 1
     noun, unit = page.inner_text(".legend h2").split(" ", 1)
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"
 

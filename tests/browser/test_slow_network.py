@@ -61,12 +61,12 @@ def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
 def test_text_is_shown_before_the_map_on_a_slow_connection(
     open_page: Open, gridded: Release, size: tuple[int, int], theme: str
 ) -> None:
-    held: list[Any] = []
+    requests: list[Any] = []
     lines: list[Any] = []
 
     def prepare(page: Any) -> None:
         lines.append(thin(page))
-        page.route("**/map.bin", lambda route: held.append(route))
+        page.route("**/map.bin", lambda route: requests.append(route))
 
     page = open_page(path(gridded), size, theme, wait=LOADING, until="commit", prepare=prepare)
     page.wait_for_function(STYLED, arg=LOADING)
@@ -82,7 +82,7 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert violations(page) == []
     # At this speed the whole map takes half a minute to load.
     lines[0].send("Network.emulateNetworkConditions", THIN | {"downloadThroughput": 500_000})
-    for route in held:
+    for route in requests:
         route.continue_()
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     assert page.locator(LOADING).is_hidden()
@@ -155,8 +155,8 @@ def test_if_the_data_fail_to_load_the_page_offers_a_way_on(
     assert page.locator(LOADING).is_hidden()
     assert violations(page) == []
     picture = page.get_by_role("link", name="See it as a picture").get_attribute("href")
-    found = page.request.get(page.evaluate("location.origin") + picture)
-    assert found.body().startswith(b"\x89PNG")
+    response = page.request.get(page.evaluate("location.origin") + picture)
+    assert response.body().startswith(b"\x89PNG")
     page.unroute("**/map.bin")
     page.get_by_role("button", name="Try again").click()
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)

@@ -345,11 +345,11 @@ def test_its_release_survives_the_codec(mechanism: Mechanism, params: Any, view:
         if field.name not in {"content", "area"}:
             assert getattr(again, field.name) == getattr(released, field.name)
     for field in dataclasses.fields(released.content):
-        found, expected = (getattr(one.content, field.name) for one in (again, released))
+        actual, expected = (getattr(one.content, field.name) for one in (again, released))
         assert (
-            np.array_equal(found, expected)
+            np.array_equal(actual, expected)
             if isinstance(expected, np.ndarray)
-            else (found == expected)
+            else (actual == expected)
         )
 
 

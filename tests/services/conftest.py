@@ -28,5 +28,5 @@ def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ins
     if request.param == "servers":
         servers: Servers = request.getfixturevalue("servers")
         settings = servers.environment()
-    with closing(Installation(tmp_path, settings)) as made:
-        yield made
+    with closing(Installation(tmp_path, settings)) as new:
+        yield new

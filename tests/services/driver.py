@@ -42,10 +42,10 @@ def prepare_points(rows: int) -> dict[str, Any]:
     from dpgeo.datasets.models import Dataset
     from dpgeo.datasets.services import dataset_update
 
-    made = prepare(rows)
-    dataset = Dataset.objects.get(pk=made["dataset"])
+    prepared = prepare(rows)
+    dataset = Dataset.objects.get(pk=prepared["dataset"])
     dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 16", 200)})
-    return made
+    return prepared
 
 
 def request_points(dataset: int) -> dict[str, Any]:
@@ -78,20 +78,20 @@ def look_at_points(release: str) -> dict[str, Any]:
     from dpgeo.releases.models import Release
     from dpgeo.releases.selectors import released_of
 
-    found = Release.objects.select_related("dataset__ledger").get(pk=release)
+    stored_release = Release.objects.select_related("dataset__ledger").get(pk=release)
     written = {
         str(part.number): sharding._read(part).perturbed.longitude.tolist()
-        for part in found.shards.exclude(blob_name="")
+        for part in stored_release.shards.exclude(blob_name="")
     }
-    content = released_of(found).content if found.blob_name else None
-    jobs = [str(job) for job in found.shards.values_list("job_id", flat=True)]
+    content = released_of(stored_release).content if stored_release.blob_name else None
+    jobs = [str(job) for job in stored_release.shards.values_list("job_id", flat=True)]
     names = list(stored_names(private_storage(), sharding.FOLDER))
     return {
-        "parts": found.shards.count(),
+        "parts": stored_release.shards.count(),
         "written": written,
         "files": len([name for name in names if any(job in name for job in jobs)]),
         "released": content.longitude.tolist() if isinstance(content, PointsRelease) else [],
-        "spent": Ledger.objects.get(beside=found.dataset.ledger).spent_units,
+        "spent": Ledger.objects.get(beside=stored_release.dataset.ledger).spent_units,
     }
 
 
@@ -130,9 +130,9 @@ def exhaust(release: str) -> dict[str, Any]:
     from dpgeo.jobs.services import MAX_ATTEMPTS
 
     past = timezone.now() - timedelta(minutes=2)
-    held = {"state": JobState.RUNNING, "lease": uuid.uuid4(), "lease_until": past}
+    leased = {"state": JobState.RUNNING, "lease": uuid.uuid4(), "lease_until": past}
     jobs = Job.objects.filter(release=release)
-    return {"jobs": jobs.update(**held, attempts=MAX_ATTEMPTS, woken_at=past)}
+    return {"jobs": jobs.update(**leased, attempts=MAX_ATTEMPTS, woken_at=past)}
 
 
 def sign_in(dataset: int) -> dict[str, Any]:
@@ -169,13 +169,13 @@ def stored(dataset: int) -> dict[str, Any]:
     from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
 
-    found = Dataset.objects.select_related("ledger").get(pk=dataset)
+    stored_dataset = Dataset.objects.select_related("ledger").get(pk=dataset)
     return {
-        "uploads": found.uploads.filter(file_name="web.csv").count(),
+        "uploads": stored_dataset.uploads.filter(file_name="web.csv").count(),
         "raw_files": len(list(stored_names(private_storage(), "uploads"))),
         "incoming": len(list(Path(settings.INCOMING_DIR).iterdir())),
-        "releases": [release.pk for release in found.releases.all()],
-        "spent": found.ledger.spent_units,
+        "releases": [release.pk for release in stored_dataset.releases.all()],
+        "spent": stored_dataset.ledger.spent_units,
     }
 
 
@@ -199,21 +199,21 @@ def look(release: str) -> dict[str, Any]:
     from dpgeo.datasets.storage import private_storage, public_storage
     from dpgeo.releases.models import Release
 
-    found = Release.objects.select_related("job", "dataset__ledger").get(pk=release)
+    stored_release = Release.objects.select_related("job", "dataset__ledger").get(pk=release)
     blobs = Path(private_storage().path("blobs"))
-    public = Path(public_storage().path(found.pk))
+    public = Path(public_storage().path(stored_release.pk))
     return {
-        "job": found.job.state,
-        "drawing": found.job.drawing,
-        "attempts": found.job.attempts,
-        "state": found.state,
-        "blob": found.blob_sha256,
+        "job": stored_release.job.state,
+        "drawing": stored_release.job.drawing,
+        "attempts": stored_release.job.attempts,
+        "state": stored_release.state,
+        "blob": stored_release.blob_sha256,
         "blobs": len(list(blobs.iterdir())) if blobs.exists() else 0,
-        "files": {file.name: file.sha256 for file in found.files.all()},
+        "files": {file.name: file.sha256 for file in stored_release.files.all()},
         "public": sorted(path.name for path in public.iterdir()) if public.exists() else [],
-        "spent": found.dataset.ledger.spent_units,
+        "spent": stored_release.dataset.ledger.spent_units,
         "entries": list(Entry.objects.order_by("id").values_list("kind", flat=True)),
-        "draws_in_files": draws_in_files(found),
+        "draws_in_files": draws_in_files(stored_release),
     }
 
 
@@ -291,9 +291,13 @@ def total(ledger: int) -> dict[str, Any]:
 
     from dpgeo.budgets.models import Ledger
 
-    found = Ledger.objects.get(pk=ledger)
-    summed = found.entries.aggregate(sum=Sum("units"))["sum"]
-    return {"total": found.total_units, "spent": found.spent_units, "summed": summed}
+    stored_ledger = Ledger.objects.get(pk=ledger)
+    summed = stored_ledger.entries.aggregate(sum=Sum("units"))["sum"]
+    return {
+        "total": stored_ledger.total_units,
+        "spent": stored_ledger.spent_units,
+        "summed": summed,
+    }
 
 
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
@@ -309,16 +313,16 @@ def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
     from dpgeo.datasets.resumable_uploads import transfer_begin
 
     owner, _ = User.objects.get_or_create(username="owner of files")
-    found = Dataset.objects.get(pk=dataset)
+    stored_dataset = Dataset.objects.get(pk=dataset)
     time.sleep(max(0, at - time.time()))
     taken = 0
     for _ in range(count):
         try:
-            transfer_begin(dataset=found, file_name="a.csv", size=1, by=owner)
+            transfer_begin(dataset=stored_dataset, file_name="a.csv", size=1, by=owner)
         except Conflict:
             continue
         taken += 1
-    return {"taken": taken, "open": found.transfers.count()}
+    return {"taken": taken, "open": stored_dataset.transfers.count()}
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -131,11 +131,13 @@ def _planned(program: Any, slug: str, release: str) -> Names:
         body = BODIES["layer_add"] | {"name": name, "layer": zones()}
         program.ask("POST", f"/api/v1/datasets/{slug}/layers", body, 201)
     campaign = BODIES["campaign_create"] | {"release": release}
-    made = [program.ask("POST", "/api/v1/campaigns", campaign, 201)["id"] for _ in range(2 * SPARE)]
+    campaigns = [
+        program.ask("POST", "/api/v1/campaigns", campaign, 201)["id"] for _ in range(2 * SPARE)
+    ]
     return {
         "zones": layers,
-        "campaign": made[:SPARE],
-        "to_delete": made[SPARE:],
+        "campaign": campaigns[:SPARE],
+        "to_delete": campaigns[SPARE:],
     }
 
 

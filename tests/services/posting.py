@@ -71,11 +71,11 @@ def reports() -> dict[str, Any]:
     """Return, for each dataset, its last upload's state and numbers of accepted and read rows."""
     from dpgeo.datasets.models import Upload
 
-    found = Upload.objects.order_by("created_at").select_related("dataset")
+    uploads = Upload.objects.order_by("created_at").select_related("dataset")
     keys = ("accepted", "read")
     return {
         upload.dataset.slug: [upload.state, *((upload.report or {}).get(key) for key in keys)]
-        for upload in found
+        for upload in uploads
     }
 
 

@@ -104,8 +104,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
     """
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     installation = Installation(tmp_path_factory.mktemp("held"))
-    made = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
-    return installation.folder, installation.answer(made)
+    process = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
+    return installation.folder, installation.answer(process)
 
 
 @contextmanager
@@ -115,8 +115,8 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
     Yields its address, headers with a key, and the fuzzer's dictionaries. Afterwards no API request
     may have failed.
     """
-    kept, made = held
-    shutil.copytree(kept / "var", folder / "var")
+    folder_of, made = held
+    shutil.copytree(folder_of / "var", folder / "var")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
     installation = Installation(folder, unlimited)
     server = f"http://127.0.0.1:{free_port()}"
@@ -133,7 +133,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
     """Start a fuzzer that looks for responses that contradict the schema."""
     folder.mkdir()
     (folder / "schemathesis.toml").write_text(settings)
-    with (folder / "said").open("wb") as said:
+    with (folder / "said").open("wb") as output:
         return subprocess.Popen(
             [
                 *(str(FUZZER), "run", *words, "--continue-on-failure", "--no-color"),
@@ -143,14 +143,14 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
             ],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SCHEMATHESIS_HOOKS": HOOKS},
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
         )
 
 
 def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
     """Return, for each operation, how often each status occurred."""
-    found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+    counts: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
     with (folder / "events").open() as events:
         for line in events:
             ended = json.loads(line).get("ScenarioFinished")
@@ -161,8 +161,8 @@ def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
                 if sent.get("response"):
                     case = recorder["cases"][name]["value"]
                     label = f"{case['method']} {case['path']}"
-                    found[label][sent["response"]["status_code"]] += 1
-    return found
+                    counts[label][sent["response"]["status_code"]] += 1
+    return counts
 
 
 def fuzz(
@@ -174,7 +174,7 @@ def fuzz(
     """
     ids = list(operations(read(server + address)).values())
     key = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
-    found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+    counts: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
     for phases, mixed in (("examples,coverage", False), ("fuzzing", True)):
         settings = fuzzed.settings(words, mixed=mixed)
         with ExitStack() as stack:
@@ -182,20 +182,20 @@ def fuzz(
             for first in range(FUZZERS):
                 chosen = [word for each in ids[first::FUZZERS] for word in (ONLY, each)]
                 own = folder / f"{phases}-{first}"
-                asked = (server + address, *chosen, *key, "--phases", phases)
-                begun[own] = stack.enter_context(begin(own, settings, *asked))
+                words_of_run = (server + address, *chosen, *key, "--phases", phases)
+                begun[own] = stack.enter_context(begin(own, settings, *words_of_run))
             for own, process in begun.items():
                 ended(own, process)
                 for label, counted in statuses(own).items():
-                    found[label] += counted
-    return found
+                    counts[label] += counted
+    return counts
 
 
 def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Wait until a fuzzer ends; fail if it has found a problem."""
     process.wait()
-    said = (folder / "said").read_text()
-    assert process.returncode == 0, said[-8000:]
+    output = (folder / "said").read_text()
+    assert process.returncode == 0, output[-8000:]
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
@@ -206,8 +206,8 @@ def never_well(found: Statuses, description: Any) -> set[str]:
 
 def test_no_input_makes_the_api_contradict_its_schema(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, headers, words):
-        found = fuzz(tmp_path, server, "/api/schema", words, headers)
-        assert never_well(found, read(f"{server}/api/schema")) == set()
+        counts = fuzz(tmp_path, server, "/api/schema", words, headers)
+        assert never_well(counts, read(f"{server}/api/schema")) == set()
 
 
 def test_no_walk_along_links_makes_the_api_contradict_its_schema(
@@ -216,11 +216,11 @@ def test_no_walk_along_links_makes_the_api_contradict_its_schema(
     with served(tmp_path, held) as (server, headers, _):
         settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
-        asked = (f"{server}/api/schema", *key, "--phases", "stateful")
-        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *asked))
+        words_of_run = (f"{server}/api/schema", *key, "--phases", "stateful")
+        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *words_of_run))
 
 
 def test_no_input_makes_the_features_contradict_their_schema(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, _, words):
-        found = fuzz(tmp_path, server, "/ogc/api", words, {})
-        assert never_well(found, read(f"{server}/ogc/api")) == set()
+        counts = fuzz(tmp_path, server, "/ogc/api", words, {})
+        assert never_well(counts, read(f"{server}/ogc/api")) == set()

@@ -53,8 +53,8 @@ def run(installation: Installation, *words: str) -> str:
 
 def ledgers(installation: Installation) -> list[tuple[int, int, int]]:
     """Return what each ledger spent, its total, and the sum of its entries."""
-    found: list[Any] = eval(run(installation, "shell", "-v0", "-c", LEDGERS))  # noqa: S307
-    return found
+    rows: list[Any] = eval(run(installation, "shell", "-v0", "-c", LEDGERS))  # noqa: S307
+    return rows
 
 
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
@@ -62,10 +62,10 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
     machines: Machines, source: str, target: str
 ) -> None:
     old, new = machines.make("old", source), machines.make("new", target)
-    made = old.ask("prepare", rows=20_000)
-    ledger = made["ledger"]
+    prepared = old.ask("prepare", rows=20_000)
+    ledger = prepared["ledger"]
     with old.worker():
-        release = old.ask("request", dataset=made["dataset"])["release"]
+        release = old.ask("request", dataset=prepared["dataset"])["release"]
         old.wait_for(release, state="published")
     identity = machines.folder / "identity"
     recipient = run(old, "backup", "--make-identity", str(identity)).split()[0]

@@ -42,44 +42,44 @@ def test_a_program_requests_a_map_that_anybody_can_read(
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.1)
     key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
     with Catalogue(server, key=key) as ours:
-        asked = prepared["body"]
+        body = prepared["body"]
         quote = ours.quote(
-            asked["dataset"], **{k: v for k, v in asked.items() if k not in {"dataset", "title"}}
+            body["dataset"], **{k: v for k, v in body.items() if k not in {"dataset", "title"}}
         )
-        assert quote["epsilon"] == asked["epsilon"]
+        assert quote["epsilon"] == body["epsilon"]
         made = [
-            ours.request_release(**asked, publish_when_done=True, name="one", progress=False)
+            ours.request_release(**body, publish_when_done=True, name="one", progress=False)
             for _ in range(2)
         ]
         assert made[0].id == made[1].id
         with pytest.raises(ApiError) as refused:
-            ours.request_release(**{**asked, "epsilon": "9"}, progress=False)
+            ours.request_release(**{**body, "epsilon": "9"}, progress=False)
         assert refused.value.status == 409
     with Catalogue(server) as anybody:
-        (found,) = anybody.releases(bbox=(9, 49, 11, 51), kind="heatmap")
-        assert found.id == made[0].id
+        (first,) = anybody.releases(bbox=(9, 49, 11, 51), kind="heatmap")
+        assert first.id == made[0].id
         assert list(anybody.releases(bbox=(0, 0, 1, 1))) == []
-        assert anybody.release(found.id).facts == found.facts
-        cells = found.to_geopandas()
+        assert anybody.release(first.id).facts == first.facts
+        cells = first.to_geopandas()
         assert {"estimate", "margin", "threshold", "geometry"} <= set(cells.columns)
-        whole = found.query(tuple(cells.total_bounds))
+        whole = first.query(tuple(cells.total_bounds))
         assert whole["estimate"] == cells["estimate"].sum()
         region = cells.geometry.iloc[0].buffer(-1e-6)
-        one = found.query(region)
+        one = first.query(region)
         assert None not in (one["low"], one["estimate"], one["high"])
         assert one["low"] <= one["estimate"] <= one["high"]  # type: ignore[operator]
-        parts = found.query_regions(cells.iloc[:3])
+        parts = first.query_regions(cells.iloc[:3])
         assert [each["estimate"] for each in parts] == pytest.approx(
             cells["estimate"].iloc[:3].tolist()
         )
-        assert found.statement()["title"] == found.title
-        assert found.download(tmp_path, "GeoPackage").stat().st_size > 0
+        assert first.statement()["title"] == first.title
+        assert first.download(tmp_path, "GeoPackage").stat().st_size > 0
         with pytest.raises(LookupError, match="there are"):
-            found.file("Shapefile")
+            first.file("Shapefile")
         with pytest.raises(ApiError, match="bbox"):
             list(anybody.releases(bbox=(9, 51, 11, 49)))
         with pytest.raises(ApiError) as unknown:
-            anybody.request_release(**asked, progress=False)
+            anybody.request_release(**body, progress=False)
         assert unknown.value.status == 401
 
 
@@ -93,12 +93,12 @@ def test_a_program_requests_a_map_by_time_and_queries_its_slices(
     key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
     by_time = {"mechanism": "time-slices", "parameters": {"cells": 8, "slices": "6 hours"}}
     with Catalogue(server, key=key) as ours:
-        made = ours.request_release(**{**prepared["body"], **by_time})
+        request_made = ours.request_release(**{**prepared["body"], **by_time})
         assert "working" in capsys.readouterr().err
-        box = tuple(made.facts["bbox"])
-        parts = [made.query(box, layer)["estimate"] for layer in made.layers]
+        box = tuple(request_made.facts["bbox"])
+        parts = [request_made.query(box, layer)["estimate"] for layer in request_made.layers]
         assert len(parts) == 4
-        assert sum(part or 0 for part in parts) == made.query(box)["estimate"]
+        assert sum(part or 0 for part in parts) == request_made.query(box)["estimate"]
 
 
 def test_a_program_uploads_a_file_in_one_call(

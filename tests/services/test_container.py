@@ -193,11 +193,11 @@ def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
     need(servers_installed(), INSTALL)
     need(Path("/usr/sbin/nginx").exists(), "nginx: apt-get install nginx-light")
     with running_servers() as servers:
-        made = Stack(image, tmp_path, servers.environment())
+        services = Stack(image, tmp_path, servers.environment())
         source, target, _ = SERVICES["proxy"]["volumes"][0].split(":")
         text = (ROOT / source).read_text().replace("server web:8000", "server 127.0.0.1:8000")
-        image.inside(target).write_text(made.words([text])[0])
-        yield made
+        image.inside(target).write_text(services.words([text])[0])
+        yield services
 
 
 def test_the_containers_start_and_serve(stack: Stack) -> None:

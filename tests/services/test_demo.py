@@ -38,9 +38,9 @@ def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_p
     installation = Installation(tmp_path)
     words_of(installation.start("manage.py", "migrate", "-v", "0"))
     with installation.worker():
-        said = words_of(installation.start("manage.py", "demo", "--people", "400"))
-    assert "doing it in this process" not in said
-    assert re.search(r"^    admin +\S{16}$", said, re.MULTILINE)
+        output = words_of(installation.start("manage.py", "demo", "--people", "400"))
+    assert "doing it in this process" not in output
+    assert re.search(r"^    admin +\S{16}$", output, re.MULTILINE)
     seen = json.loads(words_of(installation.start("-c", LOOK)))
     assert seen["releases"] == [
         "contours",

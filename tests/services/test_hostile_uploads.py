@@ -99,8 +99,8 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
     if complete.status >= 400:
         return
     yield (preview := site.ask("GET", f"{address}/preview"))
-    found = preview.json()["suggested"] if preview.status == 200 else {}
-    columns = {role: name for role, name in found.items() if name}
+    suggested = preview.json()["suggested"] if preview.status == 200 else {}
+    columns = {role: name for role, name in suggested.items() if name}
     columns = {"person": "who", **columns} if columns else dict(TABLE)
     yield (confirmed := site.ask("POST", f"{address}/confirm", {"columns": columns}))
     if confirmed.status >= 400:

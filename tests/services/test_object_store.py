@@ -102,8 +102,8 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
         assert not [name for name in names_in(store) if "incoming" in name]
         confirmed = there.must("POST", f"{begun}/confirm", {"columns": COLUMNS})
         assert here.until_done(confirmed["job_url"])["has_result"]
-        asked = {"dataset": slug, "title": "A map", "publish_when_done": True, **REQUEST}
-        job = here.must("POST", "/api/v1/releases", asked, Idempotency_Key="once")
+        body = {"dataset": slug, "title": "A map", "publish_when_done": True, **REQUEST}
+        job = here.must("POST", "/api/v1/releases", body, Idempotency_Key="once")
         assert there.until_done(job["url"])["has_result"]
         release = here.must("GET", job["release_url"])
         assert release["state"] == "published"

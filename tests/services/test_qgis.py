@@ -126,8 +126,8 @@ def _qgis() -> None:
 
 def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
-    made = installation.start("-m", "tests.services.posting", "layered", "{}")
-    release = installation.answer(made)["release"]
+    process = installation.start("-m", "tests.services.posting", "layered", "{}")
+    release = installation.answer(process)["release"]
     (settings := tmp_path / "qgis").mkdir(mode=0o700)
     names = [f"{release}.{layer}" for layer in ("estimate", "partitions")]
     with site_of(installation) as port:
@@ -135,12 +135,12 @@ def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
     for name in names:
         (stored,) = tmp_path.glob(f"var/**/{release}/{name.partition('.')[2]}.parquet")
         expected = geopandas.read_parquet(stored)
-        found = seen[name]
-        assert found["count"] == len(found["values"]) == len(expected)
-        assert found["crs"] in {"EPSG:4326", "OGC:CRS84"}
+        features = seen[name]
+        assert features["count"] == len(features["values"]) == len(expected)
+        assert features["crs"] in {"EPSG:4326", "OGC:CRS84"}
         values = expected[["estimate", "margin"]].to_numpy()
-        np.testing.assert_array_equal(np.array(found["values"]), values)
-        np.testing.assert_allclose(np.array(found["boxes"]), expected.geometry.bounds, atol=1e-9)
+        np.testing.assert_array_equal(np.array(features["values"]), values)
+        np.testing.assert_allclose(np.array(features["boxes"]), expected.geometry.bounds, atol=1e-9)
 
 
 def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:

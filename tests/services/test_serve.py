@@ -21,9 +21,9 @@ pytestmark = pytest.mark.services
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
     """Return an installation with a migrated database."""
-    made = Installation(tmp_path)
-    assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
-    return made
+    new = Installation(tmp_path)
+    assert new.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    return new
 
 
 @pytest.fixture
@@ -58,13 +58,13 @@ def wait_for_answer(port: int) -> None:
 def children_of(number: int) -> dict[str, int]:
     """Return the ids of a process's children, by the last significant word of their commands."""
     path = Path(f"/proc/{number}/task/{number}/children")
-    found = {}
+    children = {}
     for child in map(int, path.read_text().split()):
         command = Path(f"/proc/{child}/cmdline").read_text()
         for word in ("gunicorn", "celery", "reap"):
             if word in command:
-                found[word] = child
-    return found
+                children[word] = child
+    return children
 
 
 def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds(
@@ -89,9 +89,9 @@ def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds
     assert server.wait(timeout=20) == 0
     assert not any(Path(f"/proc/{number}").exists() for number in after.values())
     assert server.stdout is not None
-    said = server.stdout.read().decode()
-    assert said.rstrip().endswith("Stopped. Start it again and it goes on where it was.")
-    assert "shutdown" not in said
+    output = server.stdout.read().decode()
+    assert output.rstrip().endswith("Stopped. Start it again and it goes on where it was.")
+    assert "shutdown" not in output
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(

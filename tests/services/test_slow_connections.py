@@ -39,12 +39,12 @@ More is allowed while other tests run; without the protection, readers would wai
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run the web server with a large file, and yield its port."""
-    made = Installation(tmp_path_factory.mktemp("slow"))
-    assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
-    static = made.folder / "var" / "static"
+    new = Installation(tmp_path_factory.mktemp("slow"))
+    assert new.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    static = new.folder / "var" / "static"
     static.mkdir(exist_ok=True)
     (static / Path(LARGE_FILE).name).write_bytes(bytes(LARGE_BYTES))
-    with site_of(made) as port:
+    with site_of(new) as port:
         yield port
 
 

@@ -96,21 +96,28 @@ class Load:
         from tests.web.api import COLUMNS, CONTENT, DECLARATION, REQUEST
 
         site = program_at(self.port, self.facts)
-        made = site.must("POST", "/api/v1/datasets", {**DECLARATION, "budget": "1000"})
+        dataset_made = site.must("POST", "/api/v1/datasets", {**DECLARATION, "budget": "1000"})
         number = 0
         while self.going():
             number += 1
             facts = {"file_name": "trips.csv", "size": len(CONTENT)}
-            upload = site.must("POST", f"/api/v1/datasets/{made['slug']}/uploads", facts)["url"]
+            upload = site.must("POST", f"/api/v1/datasets/{dataset_made['slug']}/uploads", facts)[
+                "url"
+            ]
             site.must("PATCH", upload, CONTENT, Upload_Offset="0")
             site.must("POST", f"{upload}/complete")
             confirmed = site.must("POST", f"{upload}/confirm", {"columns": COLUMNS})
             site.until_done(confirmed["job_url"])
-            body = {"dataset": made["slug"], "title": f"Map {number}", **REQUEST, "epsilon": "0.1"}
+            body = {
+                "dataset": dataset_made["slug"],
+                "title": f"Map {number}",
+                **REQUEST,
+                "epsilon": "0.1",
+            }
             body |= {"publish_when_done": True}
-            asked = site.must("POST", "/api/v1/releases", body, Idempotency_Key=f"map-{number}")
-            site.until_done(asked["url"])
-            drawn = site.must("GET", asked["release_url"])
+            accepted = site.must("POST", "/api/v1/releases", body, Idempotency_Key=f"map-{number}")
+            site.until_done(accepted["url"])
+            drawn = site.must("GET", accepted["release_url"])
             self.statuses["publisher", 200] += 1
             assert drawn["state"] == "published", drawn
             site.must("POST", f"{drawn['url']}/withdraw")
@@ -175,8 +182,8 @@ def test_memory_stays_as_it_is_under_mixed_load(tmp_path: Path) -> None:
             load.ends = 0
             for each in running:
                 each.result()
-    told = {kind: (early.get(kind, 0) >> 20, size >> 20) for kind, size in late.items()}
-    sys.stderr.write(f"{MINUTES:g} min, MiB early and late: {told}\n{dict(load.statuses)}\n")
+    megabytes = {kind: (early.get(kind, 0) >> 20, size >> 20) for kind, size in late.items()}
+    sys.stderr.write(f"{MINUTES:g} min, MiB early and late: {megabytes}\n{dict(load.statuses)}\n")
     for kind, before in early.items():
         most = max(MOST_GROWTH * before, before + MOST_GROWTH_BYTES)
         assert late[kind] < most, kind

@@ -44,12 +44,12 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
 @pytest.fixture
 def port() -> Iterator[int]:
     """Serve `application` with the project's settings, and yield the port."""
-    made = free_port()
-    words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{made}")
+    number = free_port()
+    words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{number}")
     with subprocess.Popen([sys.executable, *words, f"{__name__}:application"]) as process:
         try:
-            wait_for_every_process(made)
-            yield made
+            wait_for_every_process(number)
+            yield number
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=30)
@@ -79,7 +79,9 @@ def ask_again_and_again(port: int, times: int, together: Barrier | None = None) 
 
 def test_simultaneous_connections_are_shared_among_the_processes(port: int) -> None:
     rounds = [shares(port) for _ in range(3)]
-    fewest = sum(min(held.values()) if len(held) == gunicorn.workers else 0 for held in rounds)
+    fewest = sum(
+        min(counts.values()) if len(counts) == gunicorn.workers else 0 for counts in rounds
+    )
     assert fewest >= len(rounds) * gunicorn.threads, rounds
 
 
@@ -97,8 +99,8 @@ def shares(port: int) -> Counter[str]:
     """Open several connections at once, and return how many of them each process served."""
     together = Barrier(CONNECTIONS)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
-        asked = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
-        answers = [each.result(timeout=60) for each in asked]
+        futures = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
+        answers = [each.result(timeout=60) for each in futures]
     assert all(len(set(each)) == 1 for each in answers), "a connection stays where it is"
     return Counter(each[0] for each in answers)
 

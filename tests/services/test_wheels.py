@@ -28,10 +28,10 @@ def test_the_clients_wheel_needs_httpx_alone(tmp_path: Path) -> None:
     assert list((programs.parent / "lib").glob("*/site-packages/dpgeo_client/py.typed"))
     assert "list" in run([str(programs / "dpgeo-client"), "--help"])
     page = f"http://127.0.0.1:{free_port()}/maps/x/"
-    asked = ask([str(programs / "dpgeo-client"), "get", page])
-    assert asked.returncode == 1
-    assert "did not answer as expected" in asked.stdout
-    assert "Traceback" not in asked.stdout
+    output = ask([str(programs / "dpgeo-client"), "get", page])
+    assert output.returncode == 1
+    assert "did not answer as expected" in output.stdout
+    assert "Traceback" not in output.stdout
     drawn = ask([str(programs / "dpgeo-client"), "plot", page])
     assert drawn.returncode == 1
     assert "pip install 'dpgeo-client[geo,plot]'" in drawn.stdout
@@ -39,11 +39,11 @@ def test_the_clients_wheel_needs_httpx_alone(tmp_path: Path) -> None:
 
 def test_the_servers_wheel_serves_a_whole_site_without_node(tmp_path: Path) -> None:
     wheel = build_wheel(ROOT, tmp_path / "wheel")
-    held = set(zipfile.ZipFile(wheel).namelist())
+    members = set(zipfile.ZipFile(wheel).namelist())
     package = {path for path in (ROOT / "dpgeo").rglob("*") if path.is_file()}
     assert {
         str(path.relative_to(ROOT)) for path in package if "__pycache__" not in path.parts
-    } <= held
+    } <= members
     program = str(install_wheel(wheel, tmp_path / "environment") / "dpgeo")
     assert run([program, "--version"]) == f"dpgeo {dpgeo.__version__}\n"
     assert ask([program, "begin"]).returncode == 2
@@ -80,9 +80,9 @@ def serving(program: str, folder: Path) -> Iterator[str]:
         )
     try:
         deadline = time.monotonic() + 300
-        while GREETING not in (said := log.read_text(errors="replace")):
-            assert process.poll() is None, said
-            assert time.monotonic() < deadline, said
+        while GREETING not in (printed := log.read_text(errors="replace")):
+            assert process.poll() is None, printed
+            assert time.monotonic() < deadline, printed
             time.sleep(0.2)
         # The address is printed as soon as the port is open, but the first import takes longer in a
         # new environment.

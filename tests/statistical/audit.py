@@ -172,9 +172,9 @@ def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]
     """Return, for each phase, the residuals of all boxes that contain a cell of the difference."""
     marked = np.zeros(difference.known.size, dtype=np.int64)
     marked[difference.cells] = 1
-    held = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
+    inside = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
     left_over = content.counts - box_sums(summed_area(difference.known), content.boxes)
-    sums = np.bincount(content.phase[held], weights=left_over[held], minlength=MOST_PHASES)
+    sums = np.bincount(content.phase[inside], weights=left_over[inside], minlength=MOST_PHASES)
     return [float(value) for value in sums]
 
 

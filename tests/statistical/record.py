@@ -31,14 +31,14 @@ PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
 def audited_files(root: Path = ROOT) -> list[Path]:
     """Return all files that can change the suite's outcome, relative to `root`, sorted by name."""
-    found = {path.relative_to(root) for path in (root / SUITE).rglob("*.py")}
-    open_ends = list(found)
+    files = {path.relative_to(root) for path in (root / SUITE).rglob("*.py")}
+    open_ends = list(files)
     while open_ends:
         for path in _imported(root, open_ends.pop()):
-            if path not in found:
-                found.add(path)
+            if path not in files:
+                files.add(path)
                 open_ends.append(path)
-    return sorted(found | {Path(name) for name in LOCKS})
+    return sorted(files | {Path(name) for name in LOCKS})
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:

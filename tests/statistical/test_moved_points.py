@@ -91,13 +91,13 @@ def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
     geoind.add_to(parser.add_subparsers())
     geoind.measure(parser.parse_args(["geoind", "--json", "--draws", str(DRAWS // 4)]))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    kept: dict[str, list[bool]] = {}
+    outcomes: dict[str, list[bool]] = {}
     for line in lines:
         if line["figure"] == "promise":
-            kept.setdefault(line["sampler"], []).append(line["lower"] <= line["claim"])
-    assert kept.pop("dpgeo") == [True] * 4
-    assert len(kept) == 2
-    assert not any(any(found) for found in kept.values())
+            outcomes.setdefault(line["sampler"], []).append(line["lower"] <= line["claim"])
+    assert outcomes.pop("dpgeo") == [True] * 4
+    assert len(outcomes) == 2
+    assert not any(any(outcome) for outcome in outcomes.values())
 
 
 def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:

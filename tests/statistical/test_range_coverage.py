@@ -55,8 +55,8 @@ def boxes(grid: Grid) -> NDArray[np.int64]:
     random = np.random.default_rng(6)
     rows = np.sort(random.integers(0, SIDE + 1, (25, 2)), axis=1)
     columns = np.sort(random.integers(0, SIDE + 1, (25, 2)), axis=1)
-    found = np.column_stack([rows, columns])
-    return found[(rows[:, 0] < rows[:, 1]) & (columns[:, 0] < columns[:, 1])]
+    cells_found = np.column_stack([rows, columns])
+    return cells_found[(rows[:, 0] < rows[:, 1]) & (columns[:, 0] < columns[:, 1])]
 
 
 @pytest.mark.parametrize("spread", ["nobody", "even", "crowds"])
@@ -74,8 +74,8 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
     for number in range(RELEASES * EFFORT):
         released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})
         layer = "partitions" if key in INFERRED else ""
-        found = Ranges(released, layer=layer).answer([*regions, AREA.shape])
-        for answer, true in zip(found, [*truth, counted.sum()], strict=True):
+        answers = Ranges(released, layer=layer).answer([*regions, AREA.shape])
+        for answer, true in zip(answers, [*truth, counted.sum()], strict=True):
             hits[answer.exact].append(abs(answer.estimate - true) <= answer.margin)
     exact, cut = hits[True], hits[False]
     print(  # noqa: T201
@@ -102,10 +102,10 @@ def test_most_intervals_of_inferred_answers_hold(key: str, spread: str) -> None:
     hits = []
     for number in range(RELEASES * EFFORT):
         released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})
-        found = Ranges(released).answer(list(shapely.box(west, south, east, north)))
+        answers = Ranges(released).answer(list(shapely.box(west, south, east, north)))
         hits += [
             abs(each.estimate - true) <= each.margin
-            for each, true in zip(found, truth, strict=True)
+            for each, true in zip(answers, truth, strict=True)
         ]
     print(f"\n{key}, {spread}: {np.mean(hits):.3f} of {len(hits)}")  # noqa: T201
     slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5

@@ -72,9 +72,12 @@ def heavy_within(module: str, seen: set[str]) -> bool:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {
         name: {
-            target for statement, _ in found for target in targets(statement) if target in MODULES
+            target
+            for statement, _ in statements
+            for target in targets(statement)
+            if target in MODULES
         }
-        for name, found in STATEMENTS.items()
+        for name, statements in STATEMENTS.items()
     }
     try:
         TopologicalSorter(graph).prepare()
@@ -138,9 +141,9 @@ OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:
     named = {
         f"{module}: {each.name}"
-        for module, found in STATEMENTS.items()
+        for module, statements in STATEMENTS.items()
         if not module.startswith(tuple(f"dpgeo.{room}" for room in OF_ONE_KIND))
-        for statement, _ in found
+        for statement, _ in statements
         if isinstance(statement, ast.ImportFrom)
         and statement.module in {"dpgeo.core.released", "dpgeo.core.kinds"}
         for each in statement.names

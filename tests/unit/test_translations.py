@@ -51,14 +51,14 @@ note(t("in {count} cells", { count }), t(people ? "People" : "Visits"), t(title)
 
 
 def test_messages_of_python_are_found() -> None:
-    found = list(python_messages(MODULE, MARKERS | {"InvalidInput"}))
-    assert {message for domain, message in found if domain == PAGES} == {
+    messages = list(python_messages(MODULE, MARKERS | {"InvalidInput"}))
+    assert {message for domain, message in messages if domain == PAGES} == {
         *map(Message, ("No {name!r}.", "None.", "A title", "both", "cell", "cells", "A draft")),
         Message("unit and cluster"),
         Message("units and clusters"),
         Message("one file", "{count} files"),
     }
-    assert {message for domain, message in found if domain == SCRIPTS} == {Message("both")}
+    assert {message for domain, message in messages if domain == SCRIPTS} == {Message("both")}
 
 
 def test_messages_of_templates_are_found() -> None:
@@ -117,14 +117,14 @@ def test_warnings_name_what_is_old_and_what_has_other_values(tmp_path: Path) -> 
 
 
 def test_messages_of_every_kind_of_source_are_extracted() -> None:
-    found = extract()
-    assert len(found[PAGES]) > 1000
-    assert len(found[SCRIPTS]) > 100
-    assert Message("The file has no column {name!r}; it has {columns}.") in found[PAGES]
-    assert Message("Too few to tell from none") in found[PAGES]
-    assert Message("Draw a box") in found[PAGES]
-    assert Message("{noun} per zone") in found[SCRIPTS]
-    assert Message("Sunday") in found[SCRIPTS]
+    by_catalogue = extract()
+    assert len(by_catalogue[PAGES]) > 1000
+    assert len(by_catalogue[SCRIPTS]) > 100
+    assert Message("The file has no column {name!r}; it has {columns}.") in by_catalogue[PAGES]
+    assert Message("Too few to tell from none") in by_catalogue[PAGES]
+    assert Message("Draw a box") in by_catalogue[PAGES]
+    assert Message("{noun} per zone") in by_catalogue[SCRIPTS]
+    assert Message("Sunday") in by_catalogue[SCRIPTS]
 
 
 @pytest.mark.parametrize("name", ["Phrase", "InvalidInput", "Conflict", "NotAllowed"])

@@ -14,14 +14,14 @@ from dpgeo.api.documentation import schema
 
 def operation(name: str) -> dict[str, Any]:
     """Return an operation's entry in the OpenAPI schema."""
-    found = [
+    matches = [
         each
         for methods in schema()["paths"].values()
         for each in methods.values()
         if each["operationId"] == name
     ]
-    assert len(found) == 1, name
-    described: dict[str, Any] = found[0]
+    assert len(matches) == 1, name
+    described: dict[str, Any] = matches[0]
     return described
 
 

@@ -105,7 +105,7 @@ class Desk:
 
     def request(self, dataset: Dataset, **changes: Any) -> Release:
         """Request a release and return it before its job has run."""
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "title": "A map",
             "mechanism": "uniform-grid",
             "parameters": {"cells": 8},
@@ -114,7 +114,7 @@ class Desk:
             "counting": "people",
             "requested_by": self.user,
         }
-        return request_release(dataset, **(asked | changes))
+        return request_release(dataset, **(fields | changes))
 
 
 def make_desk(name: str = "Invented house", owner: str = "owner") -> Desk:

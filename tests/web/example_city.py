@@ -197,17 +197,19 @@ class City:
         The response is recorded as if this were the city's only release.
         """
         name = f"march-{Release.objects.count()}"
-        asked = self.ask("release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name)
+        response = self.ask(
+            "release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name
+        )
         again = self.ask("release_request", "POST", "/api/v1/releases", 200, Idempotency_Key=name)
-        assert asked == again
-        release = Release.objects.get(job_id=asked["id"])
+        assert response == again
+        release = Release.objects.get(job_id=response["id"])
         self.call(release.pk, RELEASE_ID)
-        self.answers["release_request"] = self.steady(asked)
+        self.answers["release_request"] = self.steady(response)
         return release
 
-    def call(self, found: str, always: str) -> None:
+    def call(self, actual_id: str, always: str) -> None:
         """Record the fixed name `always` in place of the random name `found` in all responses."""
-        self._ids[found] = always
+        self._ids[actual_id] = always
 
     def steady(self, value: Any) -> Any:
         """Return a copy of a document with everything that differs between runs replaced."""
@@ -222,8 +224,8 @@ class City:
 
     def _text(self, text: str) -> str:
         text = text.replace("http://testserver", HOST)
-        for found, always in self._ids.items():
-            text = text.replace(found, always)
+        for actual_id, always in self._ids.items():
+            text = text.replace(actual_id, always)
         text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", self._uuid, text)
         text = re.sub(r"\b[0-9a-f]{64}\b", SHA256, text)
         text = re.sub(r"(?<=cursor=)[\w-]+", "WyIyMDI2LTAzLTMxIl0", text)
@@ -279,10 +281,10 @@ def _public(city: City) -> None:
 
 def _declare(city: City) -> None:
     """Declare a dataset, upload and read its file, and add and remove a layer."""
-    made = city.ask("dataset_create", "POST", "/api/v1/datasets", 201)
-    address = f"/api/v1/datasets/{made['slug']}"
-    city.call(made["slug"], "walks")
-    city.answers["dataset_create"] = city.steady(made)
+    dataset = city.ask("dataset_create", "POST", "/api/v1/datasets", 201)
+    address = f"/api/v1/datasets/{dataset['slug']}"
+    city.call(dataset["slug"], "walks")
+    city.answers["dataset_create"] = city.steady(dataset)
     city.ask("dataset_update", "PATCH", address)
     upload = city.ask("upload_begin", "POST", f"{address}/uploads", 201)["url"]
     city.ask("upload_append", "PATCH", upload, content=CONTENT[:512], Upload_Offset="0")

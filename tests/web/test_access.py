@@ -56,12 +56,12 @@ def told_of_people() -> Released:
     """Return a release of perturbed points, published with the app of each report."""
     released = points_release()
     assert isinstance(released.content, PointsRelease)
-    told = dataclasses.replace(
+    counted_release = dataclasses.replace(
         released.content,
         attributes=(Attribute("app", ("walker", "rider")),),
         combination=np.arange(5, dtype=np.int32) % 2,
     )
-    return dataclasses.replace(released, content=told)
+    return dataclasses.replace(released, content=counted_release)
 
 
 MAKES = {"slices": slices_release, "points": told_of_people}
@@ -81,14 +81,14 @@ def draft(kind: str) -> Release:
 def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]]:
     """Return API URLs of a release's content, each with the body to post, or None."""
     base = f"/api/v1/releases/{release.pk}"
-    asked: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
+    requests: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
     for layer in LAYERS[kind]:
-        asked.append((f"{base}/tiles/{layer}.json", None))
-        asked.append((f"{base}/styles/{layer}.json", None))
+        requests.append((f"{base}/tiles/{layer}.json", None))
+        requests.append((f"{base}/styles/{layer}.json", None))
         if kind == "slices":
-            asked.append((f"{base}/query?bbox={BOX}&layer={layer}", None))
-            asked.append((f"{base}/query", {"bbox": json.loads(f"[{BOX}]"), "layer": layer}))
-    return asked
+            requests.append((f"{base}/query?bbox={BOX}&layer={layer}", None))
+            requests.append((f"{base}/query", {"bbox": json.loads(f"[{BOX}]"), "layer": layer}))
+    return requests
 
 
 def status(client: Client, address: str, body: Any = None) -> int:
@@ -188,14 +188,14 @@ DOORS = {
 
 def courses() -> list[tuple[str, ...]]:
     """Return all sequences of states, from draft to a final state, that the table allows."""
-    found: list[tuple[str, ...]] = []
+    ways: list[tuple[str, ...]] = []
     left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
     while left:
         way = left.pop()
         ahead = {ACTIONS[name].to for name in rules_of(way[-1]).actions} - {None, *way}
         left += [(*way, state) for state in sorted(filter(None, ahead))]
-        found += [] if ahead else [way]
-    return sorted(found)
+        ways += [] if ahead else [way]
+    return sorted(ways)
 
 
 def move(release: Release, state: str) -> None:
@@ -258,8 +258,8 @@ def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str
                 assert (client.get(address).status_code == 200) == ("files" in seen), (who, address)
             for address in [*doors, f"/maps/{release.pk}/basemap.json"]:
                 answer = client.get(address)
-                told = holds(answer, ["Secret walks", "By night"])
-                assert "facts" in seen or not told, (who, state, address)
+                shows = holds(answer, ["Secret walks", "By night"])
+                assert "facts" in seen or not shows, (who, state, address)
                 assert "facts" in seen or answer.status_code in {404, 410}, (who, state, address)
             for address in lists:
                 assert "files" in seen or not holds(client.get(address), [release.pk]), address

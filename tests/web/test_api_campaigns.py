@@ -85,8 +85,8 @@ def test_each_bad_task_is_reported_and_the_rest_planned(release: Release) -> Non
         {},
     ]
     tasks = plan(release, tasks=[*bad, HILL])["tasks"]
-    found = [task["plans"]["uniform"]["reason"] for task in tasks]
-    assert found == [
+    reasons = [task["plans"]["uniform"]["reason"] for task in tasks]
+    assert reasons == [
         "outside_area",
         "not_a_place",
         "not_a_place",

@@ -65,10 +65,12 @@ def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
-    held = path.read_text()
+    committed = path.read_text()
     if connection.vendor != "sqlite":  # PostgreSQL does not keep the order of stored members
-        text, held = (json.dumps(json.loads(each), sort_keys=True) for each in (text, held))
-    assert text == held, (
+        text, committed = (
+            json.dumps(json.loads(each), sort_keys=True) for each in (text, committed)
+        )
+    assert text == committed, (
         f"The API is no longer as in {path.name}. If that is on purpose: "
         "DPGEO_WRITE_CONTRACT=1 .venv/bin/python -m pytest tests/web/test_api_contract.py"
     )
@@ -84,8 +86,11 @@ def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
     answers = example_city.play()
     mechanisms = answers["mechanisms"]["results"]
     assert [each["key"] for each in mechanisms] == list(MECHANISMS)
-    kept = {**answers, "mechanisms": {**answers["mechanisms"], "results": described(mechanisms)}}
-    hold(ANSWERS, kept, sort_keys=False)
+    committed = {
+        **answers,
+        "mechanisms": {**answers["mechanisms"], "results": described(mechanisms)},
+    }
+    hold(ANSWERS, committed, sort_keys=False)
     hold(EXAMPLES, examples(answers), sort_keys=False)
     openapi.examples.cache_clear()
     operations = [each for methods in schema()["paths"].values() for each in methods.values()]
@@ -99,8 +104,8 @@ def described(mechanisms: list[Any]) -> list[Any]:
 
     Mechanisms added since then are left out.
     """
-    held = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
-    keys = {each["key"] for each in held}
+    committed = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
+    keys = {each["key"] for each in committed}
     return [each for each in mechanisms if each["key"] in keys]
 
 
@@ -108,8 +113,8 @@ def lacks_an_example(operation: dict[str, Any]) -> bool:
     """Return whether a request or a successful response lacks an example."""
     good = [answer for status, answer in operation["responses"].items() if status < "3"]
     documents = [each.get("content", {}) for each in (operation.get("requestBody", {}), *good)]
-    held = [each["application/json"] for each in documents if "application/json" in each]
-    return any("examples" not in each for each in held)
+    contents = [each["application/json"] for each in documents if "application/json" in each]
+    return any("examples" not in each for each in contents)
 
 
 def takes_json(operation: dict[str, Any]) -> bool:
@@ -133,8 +138,8 @@ def beginning(answer: Any) -> Any:
     """Return a response with only the first of its results and files."""
     if not isinstance(answer, dict):
         return answer
-    kept = {"results": 1, "files": 2}
+    lengths = {"results": 1, "files": 2}
     return {
-        name: [beginning(each) for each in value[: kept[name]]] if name in kept else value
+        name: [beginning(each) for each in value[: lengths[name]]] if name in lengths else value
         for name, value in answer.items()
     }

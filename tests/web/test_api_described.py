@@ -111,9 +111,9 @@ def test_refusals_by_the_web_server_are_described_for_every_operation() -> None:
 def desk(settings: Any, tmp_path: Any) -> Desk:
     """Make an organisation with a dataset that has data."""
     settings.INCOMING_DIR = tmp_path
-    made = make_desk()
-    made.declare(ready=True, slug="walks", study_area=STUDY_AREA)
-    return made
+    new = make_desk()
+    new.declare(ready=True, slug="walks", study_area=STUDY_AREA)
+    return new
 
 
 @pytest.fixture
@@ -149,14 +149,14 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
     files = f"{releases}/{release.pk}/files"
     begun = program.ask("POST", uploads, {"file_name": "a.csv", "size": 9}, 201)["url"]
     whole = REQUEST | {"dataset": "walks", "title": "All", "epsilon": "1000"}
-    asked = program.send("POST", releases, whole, Idempotency_Key="all")
+    response = program.send("POST", releases, whole, Idempotency_Key="all")
     met: list[tuple[str, int, HttpResponseBase]] = [
         ("releases", 400, Client().get(f"{releases}?bbox=1,2,3")),
         ("release_request", 401, Program().send("POST", releases, {})),
         ("upload_begin", 403, reader.send("POST", uploads, {})),
         ("release", 404, Client().get(f"{releases}/none")),
         ("release_publish", 409, program.send("POST", f"{releases}/{release.pk}/publish")),
-        ("release_request", 409, asked),
+        ("release_request", 409, response),
         ("release_file", 410, Client().get(f"{releases}/{gone.pk}/files/cells.csv")),
         ("upload_append", 411, program.send("PATCH", begun, b"", Upload_Offset="0")),
         ("tus_create", 412, program.send("POST", f"{uploads}/tus", Upload_Length="9")),
@@ -181,9 +181,9 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
     for name, status, answer in met:
         assert answer.status_code == status, name
         check(name, answer)
-        said = json.loads(answer.getvalue())
-        assert (said["type"], said["title"]) in problems(operation(name))
-        seen.add((said["type"], said["title"]))
+        document = json.loads(answer.getvalue())
+        assert (document["type"], document["title"]) in problems(operation(name))
+        seen.add((document["type"], document["title"]))
     every = [each for methods in schema()["paths"].values() for each in methods.values()]
     by_the_web_server = ADDRESS_TOO_LONG.document()  # tested in services/test_web_workers.py
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))

@@ -244,8 +244,8 @@ def test_an_unchanged_file_is_not_sent_again(
 
 def test_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
     packed = client.get(address(release), headers={"accept-encoding": "gzip"})["ETag"]
-    for held in ('"other"', packed):
-        answer = client.get(address(release), headers={"if-none-match": held})
+    for tag in ('"other"', packed):
+        answer = client.get(address(release), headers={"if-none-match": tag})
         assert answer.status_code == 200
 
 
@@ -262,7 +262,7 @@ def test_a_stranger_learns_no_etag_of_a_draft(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "part"),
+    ("span", "part"),
     [
         ("bytes=0-0", slice(0, 1)),
         ("bytes=5-20", slice(5, 21)),
@@ -274,10 +274,10 @@ def test_a_stranger_learns_no_etag_of_a_draft(client: Client) -> None:
 )
 @pytest.mark.parametrize("accepts", ["", "gzip"])
 def test_a_range_is_cut_from_the_plain_bytes(
-    client: Client, release: Release, asked: str, part: slice, accepts: str
+    client: Client, release: Release, span: str, part: slice, accepts: str
 ) -> None:
     whole = client.get(address(release)).getvalue()
-    answer = client.get(address(release), headers={"range": asked, "accept-encoding": accepts})
+    answer = client.get(address(release), headers={"range": span, "accept-encoding": accepts})
     body = answer.getvalue()
     first = range(len(whole))[part][0]
     assert answer.status_code == 206
@@ -288,12 +288,12 @@ def test_a_range_is_cut_from_the_plain_bytes(
     assert answer["ETag"] == f'"{hashlib.sha256(whole).hexdigest()}"'
 
 
-@pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=999999999-9999999999", "bytes=-0"])
+@pytest.mark.parametrize("span", ["bytes=999999999-", "bytes=999999999-9999999999", "bytes=-0"])
 def test_a_range_beyond_the_end_is_refused_with_the_size(
-    client: Client, release: Release, asked: str
+    client: Client, release: Release, span: str
 ) -> None:
     size = ReleaseFile.objects.get(release=release, name=RANGE_NAME).size
-    answer = client.get(address(release), headers={"range": asked})
+    answer = client.get(address(release), headers={"range": span})
     assert answer.status_code == 416
     assert answer["Content-Range"] == f"bytes */{size}"
     assert answer["Content-Type"] == "application/problem+json"
@@ -301,20 +301,20 @@ def test_a_range_beyond_the_end_is_refused_with_the_size(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "span",
     ["bytes=9-5", "bytes=a-b", "bytes=-", "bytes", "lines=1-2", "bytes=0-1,5-6", "bytes=²-3", ""],
 )
 def test_a_range_that_cannot_be_read_is_ignored(
-    client: Client, release: Release, asked: str
+    client: Client, release: Release, span: str
 ) -> None:
-    answer = client.get(address(release), headers={"range": asked})
+    answer = client.get(address(release), headers={"range": span})
     assert answer.status_code == 200
 
 
 def test_if_range_with_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
     etag = client.get(address(release))["ETag"]
-    for held, status in ((etag, 206), ('"other"', 200), ("Wed, 21 Oct 2026 07:28:00 GMT", 200)):
-        headers = {"range": "bytes=0-3", "if-range": held}
+    for tag, status in ((etag, 206), ('"other"', 200), ("Wed, 21 Oct 2026 07:28:00 GMT", 200)):
+        headers = {"range": "bytes=0-3", "if-range": tag}
         assert client.get(address(release), headers=headers).status_code == status
 
 

@@ -94,10 +94,10 @@ def test_the_guide_leads_from_a_declaration_to_a_published_map(
         created_by=desk.user,
     )
     names = {"DPGEO": "http://testserver", "KEY": secret}
-    found = commands()
-    assert len(found) == 14
+    steps = commands()
+    assert len(steps) == 14
     seen = False
-    for command in found:
+    for command in steps:
         parts = COMMAND.match(command)
         assert parts, command
         sent = parts[2].replace("$(stat -c %s trips.csv)", str(len(CONTENT)))

@@ -158,11 +158,11 @@ def test_the_day_of_last_use_is_stored_without_the_hour() -> None:
 def test_the_desk_makes_a_key_and_shows_its_secret_once() -> None:
     desk = make_desk()
     typed = {"organisation": desk.organisation.pk, "name": "nightly", "scopes": ["jobs:read"]}
-    made = desk.client.post("/desk/keys/", typed)
+    response = desk.client.post("/desk/keys/", typed)
     key = ApiKey.objects.get()
-    assert made.status_code == 200
-    assert "no-store" in made["Cache-Control"]
-    text = made.content.decode()
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    text = response.content.decode()
     secret = text.partition("<code>dpg_")[2].partition("</code>")[0]
     assert bearer_of(f"dpg_{secret}") == desk.user
     assert secret not in desk.page("/desk/keys/")

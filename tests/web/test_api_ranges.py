@@ -43,10 +43,10 @@ def test_get_and_post_give_the_same_answer_for_a_box() -> None:
     by_get = program.ask("GET", address + "?bbox=" + ",".join(map(str, WHOLE)))
     by_post = program.ask("POST", address, {"bbox": WHOLE})
     assert by_get == by_post
-    (found,) = by_get["results"]
-    assert found["low"] < found["estimate"] < found["high"]
-    assert found["exact"]
-    assert found["areas"] > 10
+    (single,) = by_get["results"]
+    assert single["low"] < single["estimate"] < single["high"]
+    assert single["exact"]
+    assert single["areas"] > 10
     assert by_get["counting"] == "people"
 
 
@@ -65,12 +65,12 @@ def test_a_time_slice_is_chosen_by_its_name() -> None:
 
 def test_a_release_of_averages_answers_with_a_mean_and_its_interval() -> None:
     address, program = query(released=zone_averages_release()), Program()
-    (found,) = program.ask("POST", address, {"bbox": [4.3, 52.16, 4.8, 52.35]})["results"]
-    average = found["average"]
+    (single,) = program.ask("POST", address, {"bbox": [4.3, 52.16, 4.8, 52.35]})["results"]
+    average = single["average"]
     assert (average["title"], average["unit"]) == ("Speed, as driven", "km/h")
     assert average["low"] < average["mean"] < average["high"]
     assert average["mean"] == pytest.approx(50 * 5 / 12)
-    assert found["low"] < found["estimate"] < found["high"]
+    assert single["low"] < single["estimate"] < single["high"]
     (few,) = program.ask("POST", address, {"bbox": [4.3, 52.0, 4.9, 52.09]})["results"]
     assert [few["average"][name] for name in ("mean", "low", "high")] == [None] * 3
     assert any("too few records" in note for note in few["notes"])
@@ -105,17 +105,17 @@ def test_polygons_and_collections_are_answered_in_order() -> None:
         {"type": "Feature", "id": name, "properties": {}, "geometry": square(4.5 + step, 52.1)}
         for name, step in (("a", 0), (7, 0.05), (None, 40))
     ]
-    found = program.ask(
+    document = program.ask(
         "POST", address, {"regions": {"type": "FeatureCollection", "features": features}}
     )["results"]
-    assert [each["id"] for each in found] == ["a", 7, None]
-    assert found[0] | {"id": None} == one
-    figures = [found[2][name] for name in ("estimate", "margin", "low", "high", "people_high")]
+    assert [each["id"] for each in document] == ["a", 7, None]
+    assert document[0] | {"id": None} == one
+    figures = [document[2][name] for name in ("estimate", "margin", "low", "high", "people_high")]
     assert figures == [None] * 5
-    assert (found[2]["reason"], found[2]["exact"]) == ("outside", False)
-    assert "outside the study area" in found[2]["notes"][0]
-    assert (found[0]["counted"], found[0]["reason"]) == ("sightings", None)
-    assert found[0]["people_low"] <= found[0]["people_high"]
+    assert (document[2]["reason"], document[2]["exact"]) == ("outside", False)
+    assert "outside the study area" in document[2]["notes"][0]
+    assert (document[0]["counted"], document[0]["reason"]) == ("sightings", None)
+    assert document[0]["people_low"] <= document[0]["people_high"]
 
 
 def test_a_thousand_regions_are_answered_and_one_more_is_not() -> None:

@@ -210,7 +210,7 @@ def public_answers(release: Release) -> dict[str, bytes]:
     addresses = ["/api/v1/releases", "/api/v1/datasets", "/api/v1/datasets/walks", base]
     addresses += [f"{base}/files/{file.name}" for file in release.files.all()]
     addresses += [f"{base}/files/nothing.csv"]
-    found = {}
+    bodies = {}
     for address in addresses:
         answer = client.get(address)
         headers = sorted(
@@ -219,8 +219,8 @@ def public_answers(release: Release) -> dict[str, bytes]:
         body = answer.getvalue()
         raw = "\n".join([str(answer.status_code), *headers]).encode() + body
         raw = re.sub(rb'"published_on":"[^"]*"', b"", raw)
-        found[address.replace(release.pk, "ID")] = raw.replace(release.pk.encode(), b"ID")
-    return found
+        bodies[address.replace(release.pk, "ID")] = raw.replace(release.pk.encode(), b"ID")
+    return bodies
 
 
 def test_documents_have_an_etag(client: Client) -> None:
@@ -235,10 +235,10 @@ def test_other_sites_may_read_what_is_public(client: Client) -> None:
     release = install(make_dataset())
     for address in ("/api/v1/releases", f"/api/v1/releases/{release.pk}/files/map.bin"):
         assert client.get(address)["Access-Control-Allow-Origin"] == "*"
-        asked = client.options(address)
-        assert asked.status_code == 204
-        assert "Range" in asked["Access-Control-Allow-Headers"]
-        assert "Access-Control-Allow-Credentials" not in asked
+        response = client.options(address)
+        assert response.status_code == 204
+        assert "Range" in response["Access-Control-Allow-Headers"]
+        assert "Access-Control-Allow-Credentials" not in response
 
 
 # Lists: pages and filters
@@ -274,16 +274,16 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
         # Up to two releases are published per day.
         at = moment + datetime.timedelta(days=index // 2)
         Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
-    found: list[str] = []
+    ids: list[str] = []
     address = "/api/v1/releases?limit=2&dataset=walks"
     for size in (2, 2, 1):
         page = get(client, address)
         assert len(page["results"]) == size
-        found += [each["id"] for each in page["results"]]
+        ids += [each["id"] for each in page["results"]]
         address = page["next"]
     assert address is None
     expected = Release.objects.order_by("-published_at", "-pk").values_list("pk", flat=True)
-    assert found == list(expected)
+    assert ids == list(expected)
 
 
 def test_a_release_published_between_pages_repeats_nothing(client: Client) -> None:
@@ -292,10 +292,10 @@ def test_a_release_published_between_pages_repeats_nothing(client: Client) -> No
     page = get(client, "/api/v1/releases?limit=2")
     install(dataset)
     rest = get(client, page["next"])["results"]
-    found = [each["id"] for each in page["results"] + rest]
+    ids = [each["id"] for each in page["results"] + rest]
     # The new release may be in the middle, because within a day random ids determine the order.
-    assert len(set(found)) == len(found)
-    assert set(found) >= set(first)
+    assert len(set(ids)) == len(ids)
+    assert set(ids) >= set(first)
 
 
 def test_datasets_come_in_pages_too(client: Client) -> None:
@@ -338,8 +338,8 @@ def test_releases_can_be_filtered(client: Client, query: str, expected: set[str]
     for day, release in enumerate(releases.values(), 1):
         at = datetime.datetime(2026, 3, day, 23, 59, tzinfo=datetime.UTC)
         Release.objects.filter(pk=release.pk).update(published_at=at)
-    found = {each["id"] for each in get(client, f"/api/v1/releases?{query}")["results"]}
-    assert found == {releases[name].pk for name in expected}
+    ids = {each["id"] for each in get(client, f"/api/v1/releases?{query}")["results"]}
+    assert ids == {releases[name].pk for name in expected}
 
 
 BAD_QUERIES = [

@@ -97,17 +97,17 @@ def test_requests_for_files_are_not_limited(client: Client) -> None:
 
 
 def test_no_address_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[str] = []
+    stored: list[str] = []
     add = caches["throttle"].add
 
     def remember(name: str, *values: Any, **more: Any) -> bool:
-        kept.append(name)
+        stored.append(name)
         return add(name, *values, **more)
 
     monkeypatch.setattr(caches["throttle"], "add", remember)
     assert statuses(1, REMOTE_ADDR="192.0.2.9") == [200]
-    assert len(kept) == 1
-    assert "192.0.2.9" not in kept[0]
+    assert len(stored) == 1
+    assert "192.0.2.9" not in stored[0]
 
 
 def test_a_failing_cache_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

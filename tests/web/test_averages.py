@@ -82,9 +82,9 @@ def features_of(released: Released) -> list[dict[str, Any]]:
 
 
 def test_a_share_of_yes_is_shown_in_per_cent() -> None:
-    told = [each for each in features_of(grid_averages_release()) if each["told"]]
-    assert told
-    assert all(0 <= each["mean_low"] <= each["mean"] <= each["mean_high"] <= 100 for each in told)
+    known = [each for each in features_of(grid_averages_release()) if each["told"]]
+    assert known
+    assert all(0 <= each["mean_low"] <= each["mean"] <= each["mean_high"] <= 100 for each in known)
 
 
 def test_files_hold_no_mean_of_a_zone_with_too_few_records() -> None:

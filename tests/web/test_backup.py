@@ -114,12 +114,12 @@ def all_rows() -> dict[str, list[bytes]]:
 def all_files() -> dict[str, bytes]:
     from dpgeo.datasets.orphan_files import stored_names
 
-    found = {}
+    contents = {}
     for label, storage in (("private", private_storage()), ("public", public_storage())):
         for name in stored_names(storage, ""):
             with storage.open(name, "rb") as file:
-                found[f"{label}/{name}"] = file.read()
-    return found
+                contents[f"{label}/{name}"] = file.read()
+    return contents
 
 
 def published(desk: Desk) -> tuple[Dataset, Release]:

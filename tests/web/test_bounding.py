@@ -54,9 +54,9 @@ def test_invalid_choices_are_refused() -> None:
     with pytest.raises(InvalidInput, match="random or popular"):
         quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
-    asked = {**ASKED, "counting": "visits", "bound": 1}
+    fields = {**ASKED, "counting": "visits", "bound": 1}
     with pytest.raises(InvalidInput, match="nothing to choose"):
-        quote_release(records, **asked, bounding="popular")
+        quote_release(records, **fields, bounding="popular")
     clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
     with pytest.raises(InvalidInput, match="does not count in public places"):
         quote_release(make_dataset(), **clusters, bounding="popular")

@@ -110,16 +110,16 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
 def test_an_answer_is_marked_once_it_is_given(desk: Desk) -> None:
     rows = [f"p{n},10.2,50.2,05/06/2026 {n % 24:02d}:00" for n in range(90)]
     page = address(received(desk, rows, header="device,lon,lat,time"))
-    asked = desk.client.get(page)
-    assert '<li class="asks"' in asked.content.decode()
-    [(_, [first, second])] = asked.context["questions"]
+    response = desk.client.get(page)
+    assert '<li class="asks"' in response.content.decode()
+    [(_, [first, second])] = response.context["questions"]
     assert (first.chosen, second.chosen) == (True, False)
     answer = desk.client.post(page, first.fields | {"try": "1", "unit": "person"})
     for _, answers in answer.context["questions"]:
         assert [each.label for each in answers if each.chosen] == [first.label]
     shown = answer.content.decode()
     assert '<li class="asks"' not in shown
-    assert "It is read like this." in asked.content.decode()
+    assert "It is read like this." in response.content.decode()
     other = desk.client.post(page, second.fields | {"try": "1", "unit": "person"})
     assert '<li class="asks"' not in other.content.decode()
 

@@ -41,8 +41,10 @@ def answer(request: httpx.Request) -> httpx.Response:
     """Return the site's response to a client's request, using the test's database connection."""
     where = request.url.raw_path.decode()
     form = request.headers.get("Content-Type", "")
-    said = Client().generic(request.method, where, request.content, content_type=form)
-    return httpx.Response(said.status_code, headers=dict(said.headers), content=said.getvalue())
+    response = Client().generic(request.method, where, request.content, content_type=form)
+    return httpx.Response(
+        response.status_code, headers=dict(response.headers), content=response.getvalue()
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -116,16 +118,16 @@ def test_every_division_of_time_has_its_times() -> None:
 def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path) -> None:
     release = read(slices_release())
     statement = release.statement()
-    told = release.to_geopandas().attrs
-    assert told["epsilon"] == statement["guarantee"]["epsilon"]
-    assert told["licence"] == statement["licence"]
-    assert told["citation"] == statement["citation"] != ""
-    assert told["margins"]["cells-00-12"]["margin_95"]["largest"] > 0
-    assert told["counted"] == "people"
+    attributes = release.to_geopandas().attrs
+    assert attributes["epsilon"] == statement["guarantee"]["epsilon"]
+    assert attributes["licence"] == statement["licence"]
+    assert attributes["citation"] == statement["citation"] != ""
+    assert attributes["margins"]["cells-00-12"]["margin_95"]["largest"] > 0
+    assert attributes["counted"] == "people"
     table = release.to_arrow()
     pyarrow.parquet.write_table(table, tmp_path / "all.parquet")
     metadata = pyarrow.parquet.read_schema(tmp_path / "all.parquet").metadata
-    assert json.loads(metadata[b"dpgeo"]) == told
+    assert json.loads(metadata[b"dpgeo"]) == attributes
     assert json.loads(metadata[b"geo"])["primary_column"] == "geometry"
 
 
@@ -213,12 +215,12 @@ def test_maps_are_found_by_words() -> None:
     install(make_dataset(title="Walks"), first)
     renamed = {**second.about, "title": "Ferries to the islands"}
     install(make_dataset(title="Boardings"), dataclasses.replace(second, about=renamed))
-    found = Catalogue(HOST).search
-    assert [each.title for each in found("FERR island")] == ["Ferries to the islands"]
-    assert [each.title for each in found("boardings")] == ["Ferries to the islands"]
-    assert len(found()) == 2
-    assert list(found("ferries walks")) == []
-    assert len(found(mechanism=first.mechanism)) == 1
+    search = Catalogue(HOST).search
+    assert [each.title for each in search("FERR island")] == ["Ferries to the islands"]
+    assert [each.title for each in search("boardings")] == ["Ferries to the islands"]
+    assert len(search()) == 2
+    assert list(search("ferries walks")) == []
+    assert len(search(mechanism=first.mechanism)) == 1
 
 
 def test_the_network_has_errors_of_its_own(served: Callable[[Any], None]) -> None:
@@ -287,10 +289,10 @@ class _Store:
 
 def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
     release = read(slices_release())
-    told = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
+    documents = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
     # The responses come from memory, because the client's threads are outside the test's
     # transaction.
-    served(lambda request: httpx.Response(200, json=told[request.url.path.split("/")[-1]]))
+    served(lambda request: httpx.Response(200, json=documents[request.url.path.split("/")[-1]]))
 
     async def ask() -> list[Any]:
         async with AsyncCatalogue(HOST) as catalogue:
@@ -327,8 +329,8 @@ def test_optional_packages_are_imported_where_they_are_used() -> None:
     heavy = ["geopandas", "pyarrow", "xarray", "matplotlib", "tqdm", "pandas"]
     code = f"import sys, dpgeo_client.cli; sys.exit(str([n for n in {heavy} if n in sys.modules]))"
     words = [sys.executable, "-c", code]
-    said = subprocess.run(words, cwd=PACKAGE, capture_output=True, text=True, check=False)
-    assert said.stderr.strip() == "[]"
+    done = subprocess.run(words, cwd=PACKAGE, capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "[]"
 
 
 def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:

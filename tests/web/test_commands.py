@@ -55,20 +55,20 @@ def refusal(*arguments: object) -> str:
 
 
 def test_a_file_becomes_a_dataset_and_a_published_map(trips: Path) -> None:
-    said = command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
-    assert "doing it in this process" in said
-    assert "3 of 4 rows accepted" in said
+    output = command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
+    assert "doing it in this process" in output
+    assert "3 of 4 rows accepted" in output
     assert Organisation.objects.get().name == "Transport office"
-    said = command(
+    output = command(
         *("release", "city", "--mechanism", "uniform-grid", "--epsilon", "1", "--bound", "2"),
         *("--param", "cells=16", "--title", "A week", "--publish", "--wait"),
     )
     release = Release.objects.get()
     assert release.state == ReleaseState.PUBLISHED
     assert (release.parameters["cells"], release.bound, release.title) == (16, 2, "A week")
-    assert "left before 4, after 3" in said
-    assert f"Published: /maps/{release.pk}/" in said
-    assert release.files.get(name="map.bin").sha256 in said
+    assert "left before 4, after 3" in output
+    assert f"Published: /maps/{release.pk}/" in output
+    assert release.files.get(name="map.bin").sha256 in output
 
 
 def test_a_second_file_has_the_columns_of_the_first(trips: Path) -> None:
@@ -87,12 +87,12 @@ def test_a_time_is_not_guessed(tmp_path: Path) -> None:
 def test_a_dry_run_prices_and_spends_nothing(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
-    said = command(
+    output = command(
         *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "0.5"),
         *("--bound", "10", "--dry-run"),
     )
-    assert "Cost: epsilon 0.5; left before 4, after 3.5 (7 more like this)" in said
-    assert "plus or minus" in said
+    assert "Cost: epsilon 0.5; left before 4, after 3.5 (7 more like this)" in output
+    assert "plus or minus" in output
     assert not Job.objects.exists()
 
 
@@ -108,11 +108,11 @@ def test_a_steward_named_on_the_command_line_gets_a_draft(tmp_path: Path) -> Non
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     person = make_user(dataset.organisation, Role.STEWARD)
-    said = command(
+    output = command(
         *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1"),
         *("--publish", "--wait", "--user", person.username),
     )
-    assert "needs the approver's role" in said
+    assert "needs the approver's role" in output
     assert Release.objects.get().state == ReleaseState.DRAFT
 
 
@@ -137,16 +137,16 @@ def test_an_invalid_release_names_the_option(
 ) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
-    said = refusal(
+    message = refusal(
         *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1", *change)
     )
-    assert said.startswith(f"{option}: ")
+    assert message.startswith(f"{option}: ")
     assert not Job.objects.exists()
 
 
 def test_a_release_of_a_missing_dataset_is_refused() -> None:
-    said = refusal("release", "nowhere", "--mechanism", "uniform-grid", "--epsilon", "1")
-    assert said.startswith("SLUG: There is no dataset 'nowhere'")
+    message = refusal("release", "nowhere", "--mechanism", "uniform-grid", "--epsilon", "1")
+    assert message.startswith("SLUG: There is no dataset 'nowhere'")
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_a_release_of_a_missing_dataset_is_refused() -> None:
 def test_an_invalid_ingest_names_the_option_and_stores_nothing(
     trips: Path, change: list[str], option: str
 ) -> None:
-    said = refusal(
+    message = refusal(
         *("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION, *change)
     )
-    assert said.startswith(f"{option}: ")
+    assert message.startswith(f"{option}: ")
     for model in (Dataset, Ledger, Upload, Job):
         assert not model.objects.exists()
 
@@ -181,8 +181,8 @@ def test_a_missing_dataset_is_created_only_on_request(trips: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    said = refusal("ingest", tmp_path / "none.csv", "--dataset", "city")
-    assert said.startswith("FILE: There is no file")
+    message = refusal("ingest", tmp_path / "none.csv", "--dataset", "city")
+    assert message.startswith("FILE: There is no file")
 
 
 def test_a_file_that_is_not_a_table_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
@@ -199,16 +199,16 @@ def test_a_job_that_always_fails_ends_the_wait(
         raise RuntimeError
 
     monkeypatch.setattr("dpgeo.datasets.ingest_job.ingest", break_down)
-    said = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
-    assert "was not ingested" in said
-    assert "stopped 5 times" in said
+    message = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
+    assert "was not ingested" in message
+    assert "stopped 5 times" in message
 
 
 @pytest.mark.parametrize(("unit", "names"), [("person", ["--person", "who"]), ("record", [])])
 def test_the_next_step_that_ingest_suggests_works(trips: Path, unit: str, names: list[str]) -> None:
     declaration = [*DECLARATION, "--unit", unit]
-    said = command("ingest", trips, "--dataset", "city", *names, *declaration)
-    step = said.strip().splitlines()[-1].removeprefix("Next: python manage.py ")
+    output = command("ingest", trips, "--dataset", "city", *names, *declaration)
+    step = output.strip().splitlines()[-1].removeprefix("Next: python manage.py ")
     assert "Dry run: nothing was spent." in command(*shlex.split(step))
 
 

@@ -145,9 +145,9 @@ def test_an_answer_and_the_log_lines_of_its_request_bear_one_id(rf: RequestFacto
     "given", ["", "short", "x" * 65, "Ann at 50.01, 10.01", "a-name\u00e9s-id"]
 )
 def test_an_id_that_is_not_well_formed_is_replaced(client: Client, given: str) -> None:
-    made = client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]
-    assert made != given
-    assert WELL_FORMED.fullmatch(made)
+    request_id = client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]
+    assert request_id != given
+    assert WELL_FORMED.fullmatch(request_id)
 
 
 def test_gunicorn_logs_neither_clients_nor_their_requests() -> None:

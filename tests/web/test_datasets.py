@@ -312,11 +312,11 @@ def test_a_declaration_can_be_discarded_until_an_upload_is_confirmed() -> None:
     assert not Upload.objects.filter(pk=upload.pk).exists()
     assert not Ledger.objects.exists()
     assert stored_uploads() == before
-    kept = make_dataset()
-    upload_confirm(upload=make_received(kept), columns=COLUMNS)
+    remaining = make_dataset()
+    upload_confirm(upload=make_received(remaining), columns=COLUMNS)
     with pytest.raises(Conflict):
-        dataset_discard(dataset=kept)
-    assert kept.uploads.count() == 1
+        dataset_discard(dataset=remaining)
+    assert remaining.uploads.count() == 1
 
 
 def test_a_preview_suggests_the_columns() -> None:
@@ -536,15 +536,15 @@ def test_the_reaper_resumes_a_lost_ingestion_without_a_second_file() -> None:
     upload_confirm(upload=upload, columns=COLUMNS)
     upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
-    kept = upload.canonical_name
+    canonical = upload.canonical_name
     Job.objects.update(state=JobState.QUEUED)
     upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
-    assert upload.canonical_name == kept
+    assert upload.canonical_name == canonical
     folder = Path(private_storage().path("canonical"))
     names = Upload.objects.exclude(canonical_name="").values_list("canonical_name", flat=True)
-    assert kept in names
-    assert len([path for path in folder.iterdir() if f"canonical/{path.name}" == kept]) == 1
+    assert canonical in names
+    assert len([path for path in folder.iterdir() if f"canonical/{path.name}" == canonical]) == 1
 
 
 def test_only_members_see_a_dataset_and_its_uploads(tmp_path: Path) -> None:

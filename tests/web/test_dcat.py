@@ -175,26 +175,29 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> types.
 def test_ckan_harvests_everything(ckan: Any, release: Release, syntax: str) -> None:
     parser = ckan(profiles=["euro_dcat_ap_3"])
     parser.parse(page(syntax), _format=PARSERS[syntax])
-    [found] = parser.datasets()
+    [harvested] = parser.datasets()
     assert parser.next_page() is None
-    said = {each["key"]: each["value"] for each in found["extras"]}
-    assert (found["title"], found["notes"]) == (release.title, release.description)
-    assert found["url"] == said["uri"] == f"{HOST}/maps/{release.pk}/"
-    assert {each["name"] for each in found["tags"]} == set(DECLARED["keywords"])
-    assert {each.rpartition("/")[2] for each in json.loads(said["theme"])} == {"TRAN", "SOCI"}
-    assert (said["contact_email"], said["contact_name"]) == ("walks@example.org", "Example City")
-    assert said["publisher_name"] == "Example City"
-    assert (said["temporal_start"], said["temporal_end"]) == ("2026-03-01", "2026-05-31")
-    assert said["access_rights"].endswith("/PUBLIC")
-    assert said["issued"] == datetime.datetime.now(datetime.UTC).date().isoformat()
-    assert said["identifier"] == release.pk
-    assert len(json.loads(said["documentation"])) == 2
-    assert json.loads(said["spatial_bbox"])["type"] == "Polygon"
-    assert found["license_id"] == "CC-BY-4.0"
+    extras = {each["key"]: each["value"] for each in harvested["extras"]}
+    assert (harvested["title"], harvested["notes"]) == (release.title, release.description)
+    assert harvested["url"] == extras["uri"] == f"{HOST}/maps/{release.pk}/"
+    assert {each["name"] for each in harvested["tags"]} == set(DECLARED["keywords"])
+    assert {each.rpartition("/")[2] for each in json.loads(extras["theme"])} == {"TRAN", "SOCI"}
+    assert (extras["contact_email"], extras["contact_name"]) == (
+        "walks@example.org",
+        "Example City",
+    )
+    assert extras["publisher_name"] == "Example City"
+    assert (extras["temporal_start"], extras["temporal_end"]) == ("2026-03-01", "2026-05-31")
+    assert extras["access_rights"].endswith("/PUBLIC")
+    assert extras["issued"] == datetime.datetime.now(datetime.UTC).date().isoformat()
+    assert extras["identifier"] == release.pk
+    assert len(json.loads(extras["documentation"])) == 2
+    assert json.loads(extras["spatial_bbox"])["type"] == "Polygon"
+    assert harvested["license_id"] == "CC-BY-4.0"
     data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
     files = {file.name: file for file in data}
-    assert {each["url"].rpartition("/")[2] for each in found["resources"]} == set(files)
-    for each in found["resources"]:
+    assert {each["url"].rpartition("/")[2] for each in harvested["resources"]} == set(files)
+    for each in harvested["resources"]:
         file = files[each["url"].rpartition("/")[2]]
         assert (int(each["size"]), each["hash"]) == (file.size, file.sha256)
         assert each["mimetype"].endswith(file.media_type.partition(";")[0])

@@ -128,50 +128,50 @@ def test_it_shows_errors_at_their_fields_and_keeps_the_input(
 def test_public_columns_are_declared_line_by_line(desk: Desk) -> None:
     typed = desk.declaration(public_attributes="app: 1.4, 2.0\n\n model: a:b ,c,\n")
     desk.client.post("/desk/datasets/new/", typed)
-    made = Dataset.objects.get()
-    assert made.public_attributes == [
+    dataset = Dataset.objects.get()
+    assert dataset.public_attributes == [
         {"column": "app", "values": ["1.4", "2.0"]},
         {"column": "model: a", "values": ["b", "c"]},
     ]
-    page = desk.page(f"/desk/datasets/{made.slug}/")
+    page = desk.page(f"/desk/datasets/{dataset.slug}/")
     assert "app: 1.4, 2.0, other" in page
-    edit = f"/desk/datasets/{made.slug}/edit/"
+    edit = f"/desk/datasets/{dataset.slug}/edit/"
     assert "app: 1.4, 2.0" in desk.page(edit)
     desk.client.post(edit, {**typed, "public_attributes": "app: 3"})
-    made.refresh_from_db()
-    assert made.public_attributes == [{"column": "app", "values": ["3"]}]
+    dataset.refresh_from_db()
+    assert dataset.public_attributes == [{"column": "app", "values": ["3"]}]
 
 
 def test_columns_to_average_are_declared_line_by_line(desk: Desk) -> None:
     lines = "speed = Speed of trips: -2.5 to 120 km/h\nby_bike: yes or no\nwait: 0 bis 90 min"
     typed = desk.declaration(measures=lines)
     desk.client.post("/desk/datasets/new/", typed)
-    made = Dataset.objects.get()
-    speed, bike, wait = made.measured
+    dataset = Dataset.objects.get()
+    speed, bike, wait = dataset.measured
     assert (speed.title, speed.unit, speed.low, speed.high) == ("Speed of trips", "km/h", -2.5, 120)
     assert (bike.is_answer, bike.title, wait.unit, wait.high) == (True, "by_bike", "min", 90)
-    edit = f"/desk/datasets/{made.slug}/edit/"
+    edit = f"/desk/datasets/{dataset.slug}/edit/"
     assert lines.replace("bis", "to") in desk.page(edit)
-    assert "-2.5 to 120 km/h" in desk.page(f"/desk/datasets/{made.slug}/").replace("\u2212", "-")
+    assert "-2.5 to 120 km/h" in desk.page(f"/desk/datasets/{dataset.slug}/").replace("\u2212", "-")
     desk.client.post(edit, {**typed, "measures": ""})
-    made.refresh_from_db()
-    assert made.measures == []
+    dataset.refresh_from_db()
+    assert dataset.measures == []
 
 
 def test_categories_are_declared_line_by_line(desk: Desk) -> None:
     lines = "mode = Mode of transport: walk, bike:fast, car\nage: under 30, 30 and more"
     typed = desk.declaration(categories=lines)
     desk.client.post("/desk/datasets/new/", typed)
-    made = Dataset.objects.get()
-    mode, age = made.categorised
+    dataset = Dataset.objects.get()
+    mode, age = dataset.categorised
     assert (mode.title, mode.values) == ("Mode of transport", ("walk", "bike:fast", "car"))
     assert (age.title, age.values) == ("age", ("under 30", "30 and more"))
-    edit = f"/desk/datasets/{made.slug}/edit/"
+    edit = f"/desk/datasets/{dataset.slug}/edit/"
     assert lines in desk.page(edit)
-    assert "walk, bike:fast, car, other" in desk.page(f"/desk/datasets/{made.slug}/")
+    assert "walk, bike:fast, car, other" in desk.page(f"/desk/datasets/{dataset.slug}/")
     desk.client.post(edit, {**typed, "categories": ""})
-    made.refresh_from_db()
-    assert made.categories == []
+    dataset.refresh_from_db()
+    assert dataset.categories == []
 
 
 def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:

@@ -28,14 +28,14 @@ def width(budget: Budget) -> float:
 def test_a_budget_bar_shows_spent_and_reserved_epsilon_without_refunds() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
-    done, held, cancelled = (desk.request(dataset, epsilon=e) for e in ("0.5", "0.25", "0.75"))
+    done, reserved, cancelled = (desk.request(dataset, epsilon=e) for e in ("0.5", "0.25", "0.75"))
     Job.objects.filter(pk=done.job_id).update(state=JobState.DONE)
     release_cancel(release=cancelled, by=desk.user)
     dataset.ledger.refresh_from_db()
     budget = budget_of(dataset)
     assert budget.spent == [25.0]
     assert budget.held == 12.5
-    assert budget.held_epsilon == held.epsilon
+    assert budget.held_epsilon == reserved.epsilon
     assert budget.left == Fraction("1.25")
     assert width(budget) <= 100
 
@@ -52,7 +52,7 @@ def test_a_failed_job_that_drew_noise_stays_spent() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("costs", "words"),
     [
         ([], "the whole budget"),
         (["0.5"], "about 3 more like the last"),
@@ -60,11 +60,11 @@ def test_a_failed_job_that_drew_noise_stays_spent() -> None:
     ],
 )
 def test_the_remaining_budget_is_shown_as_a_number_of_releases(
-    asked: list[str], words: str
+    costs: list[str], words: str
 ) -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
-    for epsilon_asked in asked:
+    for epsilon_asked in costs:
         desk.request(dataset, epsilon=epsilon_asked)
     dataset.ledger.refresh_from_db()
     assert budget_of(dataset).more_words == words
@@ -109,8 +109,8 @@ def test_the_remaining_budget_for_points_is_shown_beside_the_one_for_counts() ->
         in desk.page("/desk/")
     )
     quote = f"/desk/datasets/{dataset.slug}/quote"
-    asked = "mechanism=planar-laplace&planar-laplace.level=ln+4&planar-laplace.radius=200&bound=3"
-    refused = desk.page(f"{quote}?{asked}")
+    query = "mechanism=planar-laplace&planar-laplace.level=ln+4&planar-laplace.radius=200&bound=3"
+    refused = desk.page(f"{quote}?{query}")
     assert "There is no figure yet" in refused
     assert '<dd class="num">ln 4</dd>' in refused
     counted = desk.page(f"{quote}?mechanism=uniform-grid&epsilon=9")

@@ -42,12 +42,12 @@ def rehearsal(desk: Desk, dataset: Dataset, **changes: str) -> Any:
 
 
 def test_it_has_the_noise_and_grid_of_the_quote(desk: Desk, dataset: Dataset) -> None:
-    found, page = rehearsal(desk, dataset)
-    facts = json.loads(found.document)
+    drawn, page = rehearsal(desk, dataset)
+    facts = json.loads(drawn.document)
     assert (facts["grid"]["columns"], facts["grid"]["rows"]) == (16, 16)
     assert facts["rate"] == 0.25
-    assert facts["margin"] == found.quote.forecast.margin
-    assert facts["threshold"] == found.quote.forecast.stands_out_from
+    assert facts["margin"] == drawn.quote.forecast.margin
+    assert facts["threshold"] == drawn.quote.forecast.stands_out_from
     assert "100,000 invented people" in page
     assert "data-last" not in page
 
@@ -66,8 +66,8 @@ def test_it_uses_only_published_maps(desk: Desk, dataset: Dataset) -> None:
         blob_name="blobs/one",
         blob_sha256="0" * 64,
     )
-    found, page = rehearsal(desk, dataset)
-    assert found.last == release
+    drawn, page = rehearsal(desk, dataset)
+    assert drawn.last == release
     assert "data-last=" in page
     assert rehearsal(desk, dataset, counting="visits")[0].last is None
 
@@ -91,6 +91,6 @@ def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
 
 
 def test_it_says_if_the_map_will_have_regions_of_many_sizes(desk: Desk, dataset: Dataset) -> None:
-    said = "divided into partitions of many sizes, chosen with noise"
-    assert said not in rehearsal(desk, dataset)[1]
-    assert said in rehearsal(desk, dataset, mechanism="dpcube")[1]
+    sentence = "divided into partitions of many sizes, chosen with noise"
+    assert sentence not in rehearsal(desk, dataset)[1]
+    assert sentence in rehearsal(desk, dataset, mechanism="dpcube")[1]

@@ -256,9 +256,9 @@ def test_it_shows_the_progress_of_a_job(desk: Desk) -> None:
     lease = job_lease(job_id=job.pk)
     assert lease
     job_progress(job_id=job.pk, lease=lease, step=Phrase("Reading rows"), done=30, total=40)
-    found = desk.signed_in("steward", role=Role.STEWARD).get(address).json()
-    assert (found["step"], found["detail"], found["percent"]) == ("Reading rows", "30 of 40", 75)
-    assert found["segments"] == [75, 0]
+    status = desk.signed_in("steward", role=Role.STEWARD).get(address).json()
+    assert (status["step"], status["detail"], status["percent"]) == ("Reading rows", "30 of 40", 75)
+    assert status["segments"] == [75, 0]
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.get(address).status_code == 404
 
@@ -280,6 +280,6 @@ def test_a_preview_that_was_made_while_this_one_waited_is_used(
 ) -> None:
     upload = send(desk)
     upload.refresh_from_db()
-    made, upload.preview = upload.preview, ""
+    stored_preview, upload.preview = upload.preview, ""
     monkeypatch.setattr(previews, "preview", None)
-    assert upload_preview(upload=upload).to_json() == json.loads(made)
+    assert upload_preview(upload=upload).to_json() == json.loads(stored_preview)

@@ -238,16 +238,16 @@ def test_kept_and_unconfirmed_files_are_deleted_after_the_set_days(
     dataset: Dataset, settings: Any
 ) -> None:
     settings.DPGEO_RAW_DAYS = 3
-    kept, waiting, recent = ingest(dataset), make_received(dataset), make_received(dataset)
-    Upload.objects.filter(pk__in=[kept.pk, waiting.pk]).update(
+    kept_upload, waiting, recent = ingest(dataset), make_received(dataset), make_received(dataset)
+    Upload.objects.filter(pk__in=[kept_upload.pk, waiting.pk]).update(
         created_at=timezone.now() - timedelta(days=4)
     )
     assert uploads_forget_old_raw() == 2
-    assert not any(private_storage().exists(each.raw_name) for each in (kept, waiting))
+    assert not any(private_storage().exists(each.raw_name) for each in (kept_upload, waiting))
     assert private_storage().exists(recent.raw_name)
-    for upload in (kept, waiting):
+    for upload in (kept_upload, waiting):
         upload.refresh_from_db()
-    assert (kept.state, rows(kept)) == (UploadState.READY, 3)
+    assert (kept_upload.state, rows(kept_upload)) == (UploadState.READY, 3)
     assert (waiting.state, waiting.raw_name) == (UploadState.FAILED, "")
     with pytest.raises(InvalidInput, match="within 3 days"):
         upload_confirm(upload=waiting, columns=COLUMNS)
@@ -255,8 +255,8 @@ def test_kept_and_unconfirmed_files_are_deleted_after_the_set_days(
 
 
 def test_whether_raw_files_are_kept_may_change(dataset: Dataset) -> None:
-    kept = ingest(dataset)
-    assert private_storage().exists(kept.raw_name)
+    kept_upload = ingest(dataset)
+    assert private_storage().exists(kept_upload.raw_name)
     dataset_update(dataset=dataset, changes={"keep_raw": False})
     assert ingest(Dataset.objects.get(pk=dataset.pk)).raw_name == ""
 

@@ -148,17 +148,17 @@ def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
     for name, (address, german) in pages.items():
         answer = desk.client.get(f"/de{address}")
         assert answer.status_code == 200, name
-        said = readable(answer.content.decode())
-        assert german in " ".join(said.split()), (name, said)
-        assert english_in(said) == [], name
+        text = readable(answer.content.decode())
+        assert german in " ".join(text.split()), (name, text)
+        assert english_in(text) == [], name
 
 
 @pytest.mark.django_db
 def test_untranslated_english_would_be_found(desk: Desk) -> None:
     for name, (address, german) in everything(desk).items():
-        said = readable(desk.page(address))
-        assert german not in said, name
-        assert len(english_in(said)) > 3, name
+        text = readable(desk.page(address))
+        assert german not in text, name
+        assert len(english_in(text)) > 3, name
 
 
 @pytest.mark.django_db
@@ -192,10 +192,10 @@ def test_steps_of_jobs_keep_their_numbers() -> None:
 @pytest.mark.django_db
 def test_programs_are_answered_in_english(desk: Desk) -> None:
     program = program_of(desk)
-    said = []
+    texts = []
     for language in ("en", "de"):
         with translation.override(language):
-            said.append(
+            texts.append(
                 [
                     program.ask("POST", "/api/v1/datasets", {}, 400, Accept_Language=language),
                     program.ask("POST", "/api/v1/datasets", {**DECLARATION, "budget": "x"}, 400),
@@ -206,7 +206,7 @@ def test_programs_are_answered_in_english(desk: Desk) -> None:
                     program.ask("GET", reverse("api:schema")),
                 ]
             )
-    assert said[0] == said[1]
+    assert texts[0] == texts[1]
 
 
 TRANSLATED = (
@@ -232,9 +232,9 @@ def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
 
     A new mechanism may lack a translation for a while; `make lint` warns about it.
     """
-    said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
+    labels = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
     with translation.override("de"):
-        for text in map(str, said):
+        for text in map(str, labels):
             assert gettext(text) != text, text
         for key in TRANSLATED:
             assert gettext(MECHANISMS[key].summary) != MECHANISMS[key].summary
@@ -300,8 +300,8 @@ def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
     columns = Columns(person="wer", longitude="lon", latitude="lat")
     with pytest.raises(InvalidInput) as refused:
         upload_confirm(upload=upload, columns=columns)
-    said = say(refused.value)
-    assert said == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
+    text = say(refused.value)
+    assert text == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
     upload.job = job_create(task="datasets.ingest")
     upload.state = UploadState.FAILED
     upload.save()
@@ -309,7 +309,7 @@ def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
     assert lease
     job_fail(job_id=upload.job.pk, lease=lease, reason=refused.value.phrase)
     page = desk.client.get(f"/de/desk/uploads/{upload.pk}/").content.decode()
-    assert said in html.unescape(page)
+    assert text in html.unescape(page)
 
 
 @pytest.mark.django_db

@@ -38,9 +38,9 @@ def ground(*words: object) -> str:
 
 @pytest.mark.django_db
 def test_added_ground_is_served_tile_by_tile(client: Client, folder: Path) -> None:
-    said = ground("add", TILES, "--name", "here", "--bbox", BOX)
-    assert said.startswith("here: 9.500,47.120,9.540,47.160, zooms 0 to 14, ")
-    assert ground("list") == said
+    output = ground("add", TILES, "--name", "here", "--bbox", BOX)
+    assert output.startswith("here: 9.500,47.120,9.540,47.160, zooms 0 to 14, ")
+    assert ground("list") == output
     (tiles,) = folder.glob("*.pmtiles")
     column, row = archives.tile_at(9.52, 47.14, 14)
     address = f"/ground/{tiles.stem}/14/{column}/{row}"

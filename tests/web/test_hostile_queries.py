@@ -62,7 +62,7 @@ ROUTES = sorted({one for one in routes(get_resolver().url_patterns) if "admin/" 
 @pytest.fixture
 def releases() -> list[Release]:
     dataset: Dataset = make_dataset(points_budget=make_level("ln 16", 200))
-    return [install(dataset, made()) for made in (grid_release, contour_release, points_release)]
+    return [install(dataset, make()) for make in (grid_release, contour_release, points_release)]
 
 
 def program_in(releases: list[Release]) -> Program:

@@ -158,8 +158,8 @@ def test_a_waiting_job_is_sent_again_at_growing_intervals() -> None:
 
 def test_the_reaper_wakes_only_jobs_without_a_lease() -> None:
     long_ago = timezone.now() - 2 * WAKE_AFTER
-    waiting, held, lapsed, fresh = (job_create(task="tests.nothing") for _ in range(4))
-    take(held)
+    waiting, leased, lapsed, fresh = (job_create(task="tests.nothing") for _ in range(4))
+    take(leased)
     take(lapsed)
     let_lapse(lapsed)
     Job.objects.update(woken_at=long_ago)
@@ -231,7 +231,7 @@ def test_an_error_that_a_person_can_fix_fails_the_job_and_refunds_it(
 ) -> None:
     job, ledger = paid
 
-    def refuse(held: JobLease) -> None:
+    def refuse(lease: JobLease) -> None:
         raise InvalidInput("The bound is too large; lower it.")
 
     assert job_run(job_id=job.pk, work=refuse)
@@ -247,7 +247,7 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_message(
 
     private = "could not convert 'Ann at 50.01, 10.01'"
 
-    def break_down(held: JobLease) -> None:
+    def break_down(lease: JobLease) -> None:
         raise RuntimeError(private)
 
     assert job_run(job_id=job.pk, work=break_down)
@@ -262,7 +262,7 @@ def test_log_lines_of_a_job_carry_its_id() -> None:
     job = job_create(task="tests.nothing")
     bound: list[object] = []
 
-    def note(held: JobLease) -> None:
+    def note(lease: JobLease) -> None:
         bound.append(get_contextvars().get("job_id"))
 
     assert job_run(job_id=job.pk, work=note)
@@ -289,7 +289,7 @@ def test_the_log_line_of_a_queued_job_carries_the_ids_of_request_and_job(
 
 
 def test_an_interrupted_worker_returns_its_job(paid: tuple[Job, Ledger]) -> None:
-    def interrupt(held: JobLease) -> None:
+    def interrupt(lease: JobLease) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -301,9 +301,9 @@ def test_a_worker_stops_when_another_takes_its_job_over() -> None:
     job = job_create(task="tests.nothing")
     other = uuid.uuid4()
 
-    def lose(held: JobLease) -> None:
+    def lose(lease: JobLease) -> None:
         Job.objects.filter(pk=job.pk).update(lease=other)
-        held.step(Phrase("Counting"))
+        lease.step(Phrase("Counting"))
 
     assert job_run(job_id=job.pk, work=lose)
     job.refresh_from_db()
@@ -314,9 +314,9 @@ def test_progress_within_a_step_is_written_at_most_once_a_second(
     django_assert_max_num_queries: Callable[..., Any],
 ) -> None:
     job = job_create(task="tests.nothing")
-    with JobLease(job.pk, take(job)) as held, django_assert_max_num_queries(3):
+    with JobLease(job.pk, take(job)) as lease, django_assert_max_num_queries(3):
         for done in range(1000):
-            held.step(Phrase("Counting"), done, 1000)
+            lease.step(Phrase("Counting"), done, 1000)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -43,7 +43,7 @@ def test_pages_pass_translated_texts_to_their_scripts(
     assert handed
     words = json.loads(handed[1])
     catalogue = read_po(settings.LOCALE_PATHS[0] / "de/LC_MESSAGES/djangojs.po")
-    assert words == {message.text: said for message, (said,) in catalogue.items()}
+    assert words == {message.text: translation for message, (translation,) in catalogue.items()}
     assert {*REASONS.values()} - {""} <= set(words)
     assert words["{noun} per zone"] == "{noun} pro Zone"
 
@@ -126,9 +126,9 @@ def untranslated(template: str) -> set[str]:
 
 def test_every_text_of_a_template_is_translated() -> None:
     names = {"dpgeo", "km", "API", "PNG", "GeoJSON"}
-    found = {str(path): untranslated(path.read_text()) - names for path in templates()}
-    assert len(found) > 50
-    assert {path: words for path, words in found.items() if words} == {}
+    missing = {str(path): untranslated(path.read_text()) - names for path in templates()}
+    assert len(missing) > 50
+    assert {path: words for path, words in missing.items() if words} == {}
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_the_compiled_catalogue_is_current(domain: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("domain", ["django", "djangojs"])
 def test_gettext_reads_the_catalogue_alike(domain: str, tmp_path: Path) -> None:
     folder = settings.LOCALE_PATHS[0] / "de" / "LC_MESSAGES"
-    made = tmp_path / "made.mo"
-    subprocess.run(["/usr/bin/msgfmt", "-c", "-o", made, folder / f"{domain}.po"], check=True)
-    found = []
-    for path in (made, folder / f"{domain}.mo"):
+    compiled = tmp_path / "made.mo"
+    subprocess.run(["/usr/bin/msgfmt", "-c", "-o", compiled, folder / f"{domain}.po"], check=True)
+    differing = []
+    for path in (compiled, folder / f"{domain}.mo"):
         with path.open("rb") as file:
-            found.append(gettext_module.GNUTranslations(file)._catalog)  # type: ignore[attr-defined]
-    assert {**found[0], "": ""} == {**found[1], "": ""}
+            differing.append(gettext_module.GNUTranslations(file)._catalog)  # type: ignore[attr-defined]
+    assert {**differing[0], "": ""} == {**differing[1], "": ""}
 
 
 @pytest.mark.django_db
@@ -184,14 +184,14 @@ def test_a_privacy_sentence_has_the_number_format_of_its_language(client: Client
     points.points_total_units = Ledger.objects.get(beside=both.ledger).total_units
     points.save()
     publish(points)
-    said: dict[str, list[str]] = {}
+    numbers: dict[str, list[str]] = {}
     for language in ("en", "de"):
-        said[language] = [
+        numbers[language] = [
             readable(client.get(f"/{language}/maps/{release.pk}/privacy/").content.decode())
             for release in (counts, points)
         ]
-    assert "Epsilon 0.5 per person for this map, 8 for all." in said["en"][0]
-    assert "Epsilon 0,5 je Person für diese Karte, 8 für alle." in said["de"][0]
-    assert "within 2,000 m" in said["en"][1]
-    assert "2.000 m" in said["de"][1]
-    assert not any("2,000" in page for page in said["de"])
+    assert "Epsilon 0.5 per person for this map, 8 for all." in numbers["en"][0]
+    assert "Epsilon 0,5 je Person für diese Karte, 8 für alle." in numbers["de"][0]
+    assert "within 2,000 m" in numbers["en"][1]
+    assert "2.000 m" in numbers["de"][1]
+    assert not any("2,000" in page for page in numbers["de"])

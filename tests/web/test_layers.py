@@ -74,7 +74,7 @@ def wards(dataset: Dataset) -> dict[str, Any]:
 
 
 def add(dataset: Dataset, **changes: Any) -> PublicLayer:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "dataset": dataset,
         "name": "wards",
         "kind": "zones",
@@ -82,7 +82,7 @@ def add(dataset: Dataset, **changes: Any) -> PublicLayer:
         "file": io.BytesIO(json.dumps(wards(dataset)).encode()),
         "created_by": None,
     }
-    return public_layer_add(**{**asked, **changes})
+    return public_layer_add(**{**fields, **changes})
 
 
 def stored() -> set[str]:
@@ -95,9 +95,9 @@ def test_a_layer_is_stored_whole_and_cut_to_the_area_when_used() -> None:
     layer = add(dataset)
     assert (layer.features, len(layer.sha256)) == (3, 64)
     assert layer_kinds(dataset) == {"wards": LayerKind.ZONES}
-    found = domain_of(dataset, ["wards"]).layer("wards", Zones)
-    assert found.keys == ("w", "e")
-    assert found.names == ("Ward w", "Ward e")
+    zones = domain_of(dataset, ["wards"]).layer("wards", Zones)
+    assert zones.keys == ("w", "e")
+    assert zones.names == ("Ward w", "Ward e")
     assert domain_of(dataset).layers == {}
 
 
@@ -194,13 +194,13 @@ def test_programs_declare_list_and_remove_layers(desk: Desk) -> None:
     dataset, asks = desk.declare(), program_of(desk)
     address = f"/api/v1/datasets/{dataset.slug}/layers"
     body = {"name": "wards", "title": "Wards", "layer": wards(dataset)}
-    made = asks.ask("POST", address, body, 201)
-    assert (made["features"], made["kind"], made["used"]) == (3, "zones", False)
-    assert asks.ask("GET", address)["results"] == [made]
+    layer = asks.ask("POST", address, body, 201)
+    assert (layer["features"], layer["kind"], layer["used"]) == (3, "zones", False)
+    assert asks.ask("GET", address)["results"] == [layer]
     assert asks.ask("POST", address, body, 400)["field"] == "name"
     assert asks.ask("POST", address, {**body, "name": "x", "kind": "lakes"}, 400)["field"] == "kind"
-    assert asks.ask("DELETE", made["url"])["results"] == []
-    asks.ask("DELETE", made["url"], None, 404)
+    assert asks.ask("DELETE", layer["url"])["results"] == []
+    asks.ask("DELETE", layer["url"], None, 404)
     reader = program_of(desk, "releases:request")
     reader.ask("GET", address, None, 403)
     Program().ask("POST", address, body, 401)
@@ -219,8 +219,8 @@ def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
     refused = send(b"{")
     assert refused.status_code == 422
     assert b"Is not GeoJSON" in refused.content
-    made = send(json.dumps(wards(dataset)).encode())
-    assert b"Declared: Wards of 2026, 3 features." in made.content
+    response = send(json.dumps(wards(dataset)).encode())
+    assert b"Declared: Wards of 2026, 3 features." in response.content
     assert "Wards of 2026" in desk.page(f"/desk/datasets/{dataset.slug}/")
     removed = desk.client.post(f"{address}wards/remove/", follow=True)
     assert b"Removed: Wards of 2026." in removed.content
@@ -282,8 +282,8 @@ def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
 def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:
     dataset, asks = desk.declare(ready=True), program_of(desk)
     body = stops(public_source=SOURCE)
-    made = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/layers", body, 201)
-    assert (made["kind"], made["features"]) == ("places", 3)
+    layer = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/layers", body, 201)
+    assert (layer["kind"], layer["features"]) == ("places", 3)
     parameters = {"people": 10, "places": "stops", "hidden": 1, "clusters": 2}
     request = {"mechanism": "prilocation", "epsilon": "1", "bound": 1, "parameters": parameters}
     address = f"/api/v1/datasets/{dataset.slug}/quote"
@@ -303,10 +303,10 @@ def test_the_desk_accepts_a_gazetteer(desk: Desk) -> None:
     file = SimpleUploadedFile("stops.csv", STOPS.encode())
     typed = {"name": "stops", "kind": "places", "levels": "line, stop", "file": file}
     address = f"/desk/datasets/{dataset.slug}/layers/"
-    made = desk.client.post(address, typed, follow=True)
-    assert b"Declared: stops, 3 features." in made.content
-    found = domain_of(dataset, ["stops"]).layer("stops", Places)
-    assert found.levels == ("line", "stop")
+    response = desk.client.post(address, typed, follow=True)
+    assert b"Declared: stops, 3 features." in response.content
+    places = domain_of(dataset, ["stops"]).layer("stops", Places)
+    assert places.levels == ("line", "stop")
 
 
 def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
@@ -362,8 +362,8 @@ def test_programs_declare_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -
     text = {"name": "same", "layer": wards(dataset)}
     assert asks.ask("POST", address, {**text, "file_crs": "3035"}, 400)["field"] == "file_crs"
     asks.ask("POST", address, text, 201)
-    found = domain_of(dataset, ["wards", "same"])
-    ours, plain = found.layer("wards", Zones), found.layer("same", Zones)
+    domain = domain_of(dataset, ["wards", "same"])
+    ours, plain = domain.layer("wards", Zones), domain.layer("same", Zones)
     assert (ours.keys, ours.names) == (plain.keys, plain.names)
     for one, other in zip(ours.shapes, plain.shapes, strict=True):
         assert shapely.hausdorff_distance(one, other) < 1e-6
@@ -384,8 +384,8 @@ def test_the_desk_declares_layers_from_files_of_gis(desk: Desk, tmp_path: Path) 
     assert refused.status_code == 422
     assert "has the layers" in refused.content.decode()
     assert refused.context["form"].errors.keys() == {"file_layer"}
-    made = send(file_layer="wards")
-    assert b"Declared: wards, 3 features." in made.content
+    response = send(file_layer="wards")
+    assert b"Declared: wards, 3 features." in response.content
 
 
 def test_files_of_gis_need_a_source_once_a_file_was_uploaded(desk: Desk, tmp_path: Path) -> None:
@@ -395,5 +395,5 @@ def test_files_of_gis_need_a_source_once_a_file_was_uploaded(desk: Desk, tmp_pat
     before = stored()
     assert asks.ask("POST", address, body, 400)["field"] == "public_source"
     assert stored() == before
-    made = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
-    assert (made["declared_before_upload"], made["public_source"]) == (False, SOURCE)
+    layer = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
+    assert (layer["declared_before_upload"], layer["public_source"]) == (False, SOURCE)

@@ -106,10 +106,10 @@ def test_cached_lists_equal_fresh_ones(
 ) -> None:
     for title in ("Walks", "Rides"):
         install(make_dataset(title=title))
-    made = bodies()
-    assert bodies() == made
+    first_bodies = bodies()
+    assert bodies() == first_bodies
     forget(monkeypatch)
-    assert bodies() == made
+    assert bodies() == first_bodies
 
 
 @pytest.fixture
@@ -209,16 +209,16 @@ def test_the_oldest_cached_texts_are_dropped_when_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dpgeo.releases.list_cache.MOST_KEPT", 2)
-    kept, made = TextCache(), []
+    cache, calls = TextCache(), []
 
     def make(missing: Any) -> Iterator[tuple[bytes, bool]]:
-        made.extend(missing)
+        calls.extend(missing)
         return ((str(each).encode(), True) for each in missing)
 
     for numbers in ([1, 2], [2, 3], [3, 2], [1]):
-        texts = kept.texts([(number,) for number in numbers], make)
+        texts = cache.texts([(number,) for number in numbers], make)
         assert texts == [b"(%d,)" % number for number in numbers]
-    assert made == [(1,), (2,), (3,), (1,)]
+    assert calls == [(1,), (2,), (3,), (1,)]
 
 
 def test_the_bounds_of_a_study_area_follow_its_outline() -> None:
@@ -228,5 +228,5 @@ def test_the_bounds_of_a_study_area_follow_its_outline() -> None:
     dataset_update(dataset=dataset, changes={"study_area": moved.to_geojson()})
     assert dataset.bounds == moved.bounds == Dataset.objects.get(pk=dataset.pk).bounds
     install(dataset)
-    found = Client().get("/api/v1/datasets?bbox=-9,-8,-8.5,-7.5")
-    assert [each["bbox"] for each in json.loads(found.content)["results"]] == [[*moved.bounds]]
+    response = Client().get("/api/v1/datasets?bbox=-9,-8,-8.5,-7.5")
+    assert [each["bbox"] for each in json.loads(response.content)["results"]] == [[*moved.bounds]]

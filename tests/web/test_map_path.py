@@ -101,8 +101,8 @@ def test_an_unclear_place_is_asked_for_again(
 
 
 def test_places_are_suggested_and_outlined(desk: Desk) -> None:
-    found = desk.client.get("/desk/places.json", {"q": "new y"}).json()
-    assert "New York, United States" in found["places"]
+    suggestions = desk.client.get("/desk/places.json", {"q": "new y"}).json()
+    assert "New York, United States" in suggestions["places"]
     outline = desk.client.get("/desk/place.json", {"name": "New York, United States"}).json()
     assert outline["kind"] == "city"
     assert StudyArea.from_geojson(outline["area"]).covers([-74.0], [40.71]).all()
@@ -324,13 +324,13 @@ def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
 
     level = make_level("ln 16", 200, field="level")
     dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
-    asked: dict[str, Any] = {"mechanism": "planar-laplace", "epsilon": None, "bound": 1}
-    asked["parameters"] = {"level": "ln 4"}
+    fields: dict[str, Any] = {"mechanism": "planar-laplace", "epsilon": None, "bound": 1}
+    fields["parameters"] = {"level": "ln 4"}
     with pytest.raises(Conflict, match="Say first how much may ever be published as counts"):
-        desk.request(dataset, **asked)
+        desk.request(dataset, **fields)
     assert not Release.objects.exists()
     dataset_update(dataset=dataset, changes={"budget": Fraction(1)})
-    assert desk.request(dataset, **asked).total_units == to_micro(Fraction(1))
+    assert desk.request(dataset, **fields).total_units == to_micro(Fraction(1))
 
 
 def test_the_path_of_points_asks_for_the_total_of_counts(desk: Desk) -> None:
@@ -358,9 +358,9 @@ def test_the_experts_quote_of_points_asks_for_it_too(desk: Desk) -> None:
 
     level = make_level("ln 16", 200, field="level")
     dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
-    asked = {"title": "Points", "mechanism": "planar-laplace", "planar-laplace.level": "ln 4"}
-    asked |= {"bound": "1", "counting": "people"}
-    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", asked)
+    fields = {"title": "Points", "mechanism": "planar-laplace", "planar-laplace.level": "ln 4"}
+    fields |= {"bound": "1", "counting": "people"}
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", fields)
     assert answer.context["quote"] is None
     assert "Say first how much may ever be published as counts" in answer.content.decode()
 
@@ -381,10 +381,10 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
     search = SitePlaces(tmp_path, place_search())
     assert search.suggest("vadu", 5)[:2] == ["Vaduz, Oberland", "Vaduz, Liechtenstein"]
     for typed in ("vaduz", "Vaduz, Oberland"):
-        found = search.find(typed)
-        assert found is not None
-        assert found.area.bounds == shape.bounds
-        assert (found.source.name, found.time_zone) == (
+        place = search.find(typed)
+        assert place is not None
+        assert place.area.bounds == shape.bounds
+        assert (place.source.name, place.time_zone) == (
             "OpenStreetMap, as added to this site",
             "Europe/Vaduz",
         )

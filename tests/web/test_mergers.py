@@ -173,10 +173,10 @@ def test_a_merger_during_a_keys_request_shows_no_refunds(
     mergers: list[Ledger] = []
 
     def merged_meanwhile(ledger: Ledger) -> Ledger:
-        found = current_ledger(ledger)
+        current = current_ledger(ledger)
         if not mergers:
             mergers.append(ledger_merge(ledger=ledger, into=into, who="ann"))
-        return found
+        return current
 
     for module in ("dpgeo.budgets.merging", "dpgeo.releases.services"):
         monkeypatch.setattr(f"{module}.current_ledger", merged_meanwhile, raising=False)
@@ -273,9 +273,9 @@ def test_people_who_were_promised_no_points_get_no_budget_for_them(
     with pytest.raises(Conflict):
         ledger_set_total(ledger=points, total=make_level("ln(16)", 200))
     budget_refund(job=job)  # makes no room for other points
-    for asked in (cost, level("0.000001")):
+    for amount in (cost, level("0.000001")):
         with pytest.raises(BudgetExceeded):
-            budget_debit(ledger=points, job=uuid.uuid4(), cost=asked, what="Points", who="ann")
+            budget_debit(ledger=points, job=uuid.uuid4(), cost=amount, what="Points", who="ann")
     points.refresh_from_db()
     assert points.lifetime_units == drawn
 
@@ -366,11 +366,11 @@ def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: 
     Entry.objects.filter(job=release.job_id)._raw_delete("default")
     assert releases_sweep().debited == 1
     assert releases_sweep().debited == 0
-    found = Ledger.objects.get(recovers=slug)
-    assert (found.spent_units, found.recovers_for) == (release.cost_units, publisher)
-    assert_sums(found)
+    ledger = Ledger.objects.get(recovers=slug)
+    assert (ledger.spent_units, ledger.recovers_for) == (release.cost_units, publisher)
+    assert_sums(ledger)
     Ledger.objects.filter(pk=dataset.ledger_id).update(spent_units=0)
     dataset.refresh_from_db()
     total = dataset.ledger.total_units
-    merged = dataset_merge_ledgers(dataset=dataset, ledger=found, by=None)
+    merged = dataset_merge_ledgers(dataset=dataset, ledger=ledger, by=None)
     assert (merged.total_units, merged.spent_units) == (total, release.cost_units)

@@ -107,9 +107,9 @@ def test_a_scrape_names_no_dataset(client: Client, tmp_path: Path) -> None:
 def make_job(state: JobState, *, minutes: float, took: float) -> Job:
     """Make a job that was requested some minutes ago and took some of them."""
     job = Job.objects.create(task="releases.run", state=state)
-    asked = timezone.now() - timedelta(minutes=minutes)
-    ended = asked + timedelta(minutes=took) if state == JobState.FAILED else None
-    Job.objects.filter(pk=job.pk).update(submitted_at=asked, finished_at=ended)
+    requested_at = timezone.now() - timedelta(minutes=minutes)
+    ended = requested_at + timedelta(minutes=took) if state == JobState.FAILED else None
+    Job.objects.filter(pk=job.pk).update(submitted_at=requested_at, finished_at=ended)
     return job
 
 

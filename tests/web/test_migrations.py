@@ -115,7 +115,7 @@ def value_of(field: Any) -> Any:
 def fill(old: Any) -> None:
     """Store a row in every table of the project, including many-to-many tables."""
     waiting = [model for model in old.get_models() if model._meta.app_label in OURS]
-    kept: set[str] = set()
+    filled: set[str] = set()
     while waiting:
         model = waiting.pop(0)
         required = [
@@ -130,20 +130,20 @@ def fill(old: Any) -> None:
             and field.related_model._meta.app_label in OURS
         ]
         related = {field.related_model for field in (*required, *many) if field.is_relation}
-        if not {each._meta.label for each in related} <= kept:
+        if not {each._meta.label for each in related} <= filled:
             waiting.append(model)
             continue
         row = model._default_manager.create(**{each.name: value_of(each) for each in required})
         for each in many:
             getattr(row, each.name).add(each.related_model._default_manager.get())
-        kept.add(model._meta.label)
+        filled.add(model._meta.label)
 
 
 def select(query: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(query)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def rows(columns: dict[str, str] | None = None) -> dict[str, list[tuple[Any, ...]]]:

@@ -105,9 +105,9 @@ def test_features_are_those_of_the_file(client: Client, release: Release, tmp_pa
     expected = table_of("estimate.parquet", tmp_path)
     document = get(client, f"{items(release)}?limit=10000")
     assert document["numberMatched"] == document["numberReturned"] == len(expected)
-    found = geopandas.GeoDataFrame.from_features(document["features"], crs="EPSG:4326")
-    assert found["estimate"].tolist() == expected["estimate"].tolist()
-    assert found.geometry.geom_equals_exact(expected.geometry, 0).all()
+    table = geopandas.GeoDataFrame.from_features(document["features"], crs="EPSG:4326")
+    assert table["estimate"].tolist() == expected["estimate"].tolist()
+    assert table.geometry.geom_equals_exact(expected.geometry, 0).all()
     assert [each["id"] for each in document["features"]] == list(range(len(expected)))
 
 
@@ -341,15 +341,15 @@ def test_a_box_may_be_in_another_coordinate_system(client: Client, release: Rele
         (EPSG_3857, (left, low, right, top)),
     ):
         text = ",".join(map(str, sides))
-        found = features(client, release, **{"bbox": text, "bbox-crs": system})
-        assert [each["id"] for each in found] == wanted
+        ids = features(client, release, **{"bbox": text, "bbox-crs": system})
+        assert [each["id"] for each in ids] == wanted
 
 
 def features(client: Client, release: Release, **query: str) -> list[dict[str, Any]]:
     answer = client.get(items(release), {"limit": "1000", **query})
     assert answer.status_code == 200, answer.content
-    found: list[dict[str, Any]] = json.loads(answer.content)["features"]
-    return found
+    members: list[dict[str, Any]] = json.loads(answer.content)["features"]
+    return members
 
 
 @pytest.mark.parametrize(
@@ -422,8 +422,8 @@ def test_a_filter_that_cannot_be_read_is_refused(
 
 
 def test_ids_never_begin_with_a_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = iter(["-a", "-b", "c-"])
-    monkeypatch.setattr("dpgeo.releases.models.secrets.token_urlsafe", lambda _: next(made))
+    ids = iter(["-a", "-b", "c-"])
+    monkeypatch.setattr("dpgeo.releases.models.secrets.token_urlsafe", lambda _: next(ids))
     assert make_public_id() == "c-"
 
 
@@ -463,9 +463,9 @@ def test_gdal_reads_every_collection_as_qgis_does(live_server: Any, tmp_path: Pa
     seen = json.loads(done.stdout)
     layers = {name.partition(".")[2] for name in seen["layers"]}
     assert layers == {"cells", "estimate", "partitions"}
-    found, expected = geopandas.read_parquet(copy), table_of("estimate.parquet", tmp_path)
-    assert np.array_equal(found["estimate"], expected["estimate"])
-    assert np.array_equal(found["margin"], expected["margin"])
-    assert found.crs is not None
-    assert found.geometry.geom_equals_exact(expected.geometry, 1e-9, align=False).all()
+    table, expected = geopandas.read_parquet(copy), table_of("estimate.parquet", tmp_path)
+    assert np.array_equal(table["estimate"], expected["estimate"])
+    assert np.array_equal(table["margin"], expected["margin"])
+    assert table.crs is not None
+    assert table.geometry.geom_equals_exact(expected.geometry, 1e-9, align=False).all()
     assert 0 < seen["part"] < len(expected)

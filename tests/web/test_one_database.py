@@ -38,5 +38,5 @@ def test_modules_that_depend_on_the_database_are_not_marked(path: Path) -> None:
 
 
 def test_dependence_on_the_database_would_be_found() -> None:
-    kept = {path.stem for path in MODULES if DATABASE.search(path.read_text())}
-    assert {"test_jobs", "test_lists", "test_api_throttling", "test_sign_in_limits"} <= kept
+    dependent = {path.stem for path in MODULES if DATABASE.search(path.read_text())}
+    assert {"test_jobs", "test_lists", "test_api_throttling", "test_sign_in_limits"} <= dependent

@@ -48,12 +48,12 @@ def disk(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> Iterator[Disk]:
     """Store all files on a disk of 8 MiB, one MiB of which must stay free."""
-    with small_disk(tmp_path / "disk") as made:
-        settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = made.folder
+    with small_disk(tmp_path / "disk") as mounted:
+        settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = mounted.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
         monkeypatch.setattr(disk_space, "_kept", None)  # so that later tests read it again
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
-        yield made
+        yield mounted
         caplog.clear()
         gc.collect()  # deletes temporary files while their disk exists
 
@@ -104,12 +104,12 @@ def test_uploads_are_refused_before_they_are_accepted_for_want_of_space(
         shown = desk.client.post(page, {"file": file})
         assert (shown.status_code, shown["Retry-After"]) == (507, "300")
         assert "no space for this file" in shown.content.decode()
-        told = desk.client.post(page, {"file": file}, headers={"Accept": "application/json"})
-        assert (told.status_code, len(told.json()["errors"])) == (507, 1)
+        response = desk.client.post(page, {"file": file}, headers={"Accept": "application/json"})
+        assert (response.status_code, len(response.json()["errors"])) == (507, 1)
         desk.user.is_staff = True
         desk.user.save()
-        asked = {"dataset": Dataset.objects.get(slug=slug).pk, "file": file}
-        assert desk.client.post("/admin/datasets/upload/add/", asked).status_code == 507
+        fields = {"dataset": Dataset.objects.get(slug=slug).pk, "file": file}
+        assert desk.client.post("/admin/datasets/upload/add/", fields).status_code == 507
     disk.clear()
     assert program.send("PATCH", transfer, CONTENT, Upload_Offset="0").status_code == 200
     assert Upload.objects.count() == 0
@@ -175,8 +175,8 @@ def test_a_read_only_folder_is_told_by_readiness_and_refuses_writes(disk: Disk, 
     shown = desk.client.post(page, {"file": io.BytesIO(CONTENT)})
     assert (shown.status_code, shown["Retry-After"]) == (503, "300")
     assert "Nothing can be stored at the moment" in shown.content.decode()
-    told = desk.client.post(page, headers={"Accept": "application/json"})
-    assert told.json()["errors"] == [
+    response = desk.client.post(page, headers={"Accept": "application/json"})
+    assert response.json()["errors"] == [
         "Nothing can be stored at the moment; try again in a few minutes."
     ]
     assert desk.client.get("/desk/").status_code == 200

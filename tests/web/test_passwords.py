@@ -35,15 +35,15 @@ def test_a_forgotten_password_is_replaced_by_mail(client: Client) -> None:
     (letter,) = mail.outbox
     assert letter.to == ["ann@example.org"]
     assert "ann" in letter.body
-    found = re.search(r"http://testserver(/accounts/password/\S+)", str(letter.body))
-    assert found
-    page = client.get(found[1], follow=True)
+    match = re.search(r"http://testserver(/accounts/password/\S+)", str(letter.body))
+    assert match
+    page = client.get(match[1], follow=True)
     assert "Repeat it" in page.content.decode()
     typed = {"new_password1": "new secret words", "new_password2": "new secret words"}
     done = client.post(page.redirect_chain[-1][0], typed, follow=True)
     assert "Password set" in done.content.decode()
     assert User.objects.get().check_password("new secret words")
-    assert "This link has expired" in Client().get(found[1], follow=True).content.decode()
+    assert "This link has expired" in Client().get(match[1], follow=True).content.decode()
 
 
 def test_an_address_without_an_account_looks_the_same() -> None:
@@ -73,9 +73,9 @@ def test_too_many_requests_are_refused_before_a_mailbox_is_flooded(settings: Any
 def test_an_unsuitable_password_is_refused(client: Client, first: str, second: str) -> None:
     user = User.objects.create_user("ann", "ann@example.org", "old secret words")
     ask(client, "ann@example.org")
-    found = re.search(r"(/accounts/password/\S+)", str(mail.outbox[0].body))
-    assert found
-    page = client.get(found[1], follow=True)
+    match = re.search(r"(/accounts/password/\S+)", str(mail.outbox[0].body))
+    assert match
+    page = client.get(match[1], follow=True)
     typed = {"new_password1": first, "new_password2": second}
     answer = client.post(page.redirect_chain[-1][0], typed)
     assert "errorlist" in answer.content.decode()

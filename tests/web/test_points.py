@@ -63,15 +63,15 @@ POINTS: dict[str, Any] = {
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     """Make a dataset with data, a budget of 4, and a budget for points of ln 16 within 200 m."""
-    made = make_dataset(points_budget=make_level("ln 16", 200))
-    make_ready(made, tmp_path)
-    return made
+    new = make_dataset(points_budget=make_level("ln 16", 200))
+    make_ready(new, tmp_path)
+    return new
 
 
 def ledger_of(dataset: Dataset) -> Ledger:
-    found = points_ledger(dataset.ledger)
-    assert found is not None
-    return found
+    ledger = points_ledger(dataset.ledger)
+    assert ledger is not None
+    return ledger
 
 
 def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -> None:
@@ -113,8 +113,8 @@ def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
     assert isinstance(content, PointsRelease)
     people = pc.value_counts(table["person_low"]).to_pylist()
     assert max(each["counts"] for each in people) > POINTS["bound"]
-    kept = (min(each["counts"], POINTS["bound"]) for each in people)
-    assert len(content.longitude) == sum(kept)
+    counts_kept = (min(each["counts"], POINTS["bound"]) for each in people)
+    assert len(content.longitude) == sum(counts_kept)
 
 
 def test_points_cost_no_more_than_their_budget(dataset: Dataset) -> None:
@@ -207,8 +207,8 @@ def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     file = published.files.get(name="cells.geojson")
     with public_storage().open(file.stored_name, "rb") as opened:
         layer = declare(dataset, opened.read())
-    asked = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
-    with_prior, without = make_release(dataset, **asked), make_release(dataset, **POINTS)
+    fields = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
+    with_prior, without = make_release(dataset, **fields), make_release(dataset, **POINTS)
     assert str(with_prior.job.failure) == ""
     released = released_of(with_prior)
     assert released.guarantee == released_of(without).guarantee
@@ -217,8 +217,8 @@ def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     release_publish(release=with_prior, by=None)
     page = client.get(reverse("release", args=[with_prior.pk])).content.decode()
     assert "most likely made, given a public density" in page
-    said = " ".join(statement(released)["post_processing"])
-    assert f"Census of 2021, SHA-256 {layer.sha256}" in said
+    sentences = " ".join(statement(released)["post_processing"])
+    assert f"Census of 2021, SHA-256 {layer.sha256}" in sentences
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
 
@@ -243,9 +243,9 @@ APP = {"column": "app", "values": ["1.4", "2.0"]}
 @pytest.fixture
 def telling(tmp_path: Path) -> Dataset:
     """Make the same dataset with the app of each row as a public attribute."""
-    made = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
-    make_ready(made, tmp_path)
-    return made
+    new = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
+    make_ready(new, tmp_path)
+    return new
 
 
 @pytest.mark.parametrize("rows", [50, 5_000_000], ids=["parts", "whole"])
@@ -253,8 +253,8 @@ def test_declared_public_attributes_are_published_with_every_point(
     telling: Dataset, client: Client, settings: Any, rows: int
 ) -> None:
     settings.DPGEO_ROWS_PER_SHARD = rows
-    asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
-    release = make_release(telling, **asked)
+    fields = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
+    release = make_release(telling, **fields)
     assert str(release.job.failure) == ""
     content = released_of(release).content
     assert isinstance(content, PointsRelease)
@@ -282,9 +282,9 @@ def test_undeclared_attributes_are_not_published(dataset: Dataset) -> None:
 
     The rows contain an attribute, but a request to publish it is refused and costs nothing.
     """
-    asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
+    fields = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     with pytest.raises(InvalidInput, match="declared public") as refused:
-        make_release(dataset, **asked)
+        make_release(dataset, **fields)
     assert refused.value.field == "attributes"
     assert ledger_of(dataset).spent_units == 0
 
@@ -298,9 +298,9 @@ def test_public_attributes_are_frozen_with_the_first_file(telling: Dataset) -> N
 
 
 def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
-    asked = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
+    fields = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
     with pytest.raises(InvalidInput) as refused:
-        make_release(dataset, **asked)
+        make_release(dataset, **fields)
     assert refused.value.field == "prior"
     assert ledger_of(dataset).spent_units == 0
 
@@ -347,21 +347,21 @@ def test_the_release_consists_of_its_shards(
 
     Every shard has the reports of its own people, and the release contains them all unchanged.
     """
-    found: list[Any] = []
+    points: list[Any] = []
     decode = sharding.decode_shard
 
     def watched(data: bytes) -> Any:
-        found.append(decode(data))
-        return found[-1]
+        points.append(decode(data))
+        return points[-1]
 
     monkeypatch.setattr(sharding, "decode_shard", watched)
     release = make_release(dataset, **POINTS)
-    assert len(found) == 4
+    assert len(points) == 4
     content = released_of(release).content
     assert isinstance(content, PointsRelease)
-    together = np.concatenate([part.perturbed.longitude for part in found])
+    together = np.concatenate([part.perturbed.longitude for part in points])
     assert np.array_equal(np.sort(together), content.longitude)
-    assert all(part.trace == released_of(release).trace for part in found)
+    assert all(part.trace == released_of(release).trace for part in points)
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -75,8 +75,8 @@ def crowd(
 ) -> PublicLayer:
     """Declare a density layer; the default one reveals the positions of the rows."""
     file = None if content is None else io.BytesIO(content)
-    asked: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
-    return layer_declare(dataset=dataset, file=file, created_by=None, **{**asked, **facts})
+    fields: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
+    return layer_declare(dataset=dataset, file=file, created_by=None, **{**fields, **facts})
 
 
 def area(east: float = 10.2) -> dict[str, Any]:
@@ -375,12 +375,12 @@ def test_programs_name_the_provenance_of_layers(published: Release) -> None:
     body = {"name": "crowd", "kind": "density", "layer": squares}
     refusal = asks.ask("POST", address, body, 400)
     assert (refusal["field"], "public source" in refusal["detail"]) == ("public_source", True)
-    made = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
-    assert made["public_source"] == SOURCE
-    assert (made["declared_before_upload"], made["release"]) == (False, "")
+    layer = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
+    assert layer["public_source"] == SOURCE
+    assert (layer["declared_before_upload"], layer["release"]) == (False, "")
     body = {"name": "shown", "kind": "density", "release": published.pk}
-    made = asks.ask("POST", address, body, 201)
-    assert (made["release"], made["public_source"]) == (published.pk, None)
+    layer = asks.ask("POST", address, body, 201)
+    assert (layer["release"], layer["public_source"]) == (published.pk, None)
 
 
 @pytest.mark.parametrize(

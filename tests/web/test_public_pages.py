@@ -169,17 +169,17 @@ def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Re
     page = client.get(reverse("release", args=[published.pk])).content.decode()
     eastward, northward = summarise(grid_release(AREA, 32)).profiles
     assert page.count('class="profile"') == 2
-    told = words(client, reverse("release", args=[published.pk]))
-    for way, found in (("West to east.", eastward), ("South to north.", northward)):
-        full = found.fullest
-        assert full.value == max(strip.value for strip in found.strips)
-        low, high = (degrees(edge, found.sides) for edge in (full.low, full.high))
+    text = words(client, reverse("release", args=[published.pk]))
+    for way, values in (("West to east.", eastward), ("South to north.", northward)):
+        full = values.fullest
+        assert full.value == max(strip.value for strip in values.strips)
+        low, high = (degrees(edge, values.sides) for edge in (full.low, full.high))
         holds = f"holds {figure(full.value)} ± {figure(full.margin)} sightings."
-        assert f"{way} The fullest strip, {low} to {high}, {holds}" in told
-        begins = [degrees(strip.low, found.sides) for strip in found.strips]
+        assert f"{way} The fullest strip, {low} to {high}, {holds}" in text
+        begins = [degrees(strip.low, values.sides) for strip in values.strips]
         assert len(set(begins)) == len(begins)
-        assert f'd="{found.columns}"' in page
-        assert found.columns.count("M") == len(found.strips)
+        assert f'd="{values.columns}"' in page
+        assert values.columns.count("M") == len(values.strips)
 
 
 def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
@@ -321,7 +321,7 @@ def test_the_page_of_a_rejected_draft_says_only_that_it_was_not_published(
     release_reject(release=draft, by=None, reason="A wrong area.")
     page = words(client, reverse(name, args=[draft.pk]), status=410)
     assert "This map was not published" in page
-    for told in (
+    for sentence in (
         "Hidden sheet",
         draft.dataset.title,
         "A wrong area.",
@@ -329,7 +329,7 @@ def test_the_page_of_a_rejected_draft_says_only_that_it_was_not_published(
         "ε",
         "on your desk",
     ):
-        assert told not in page
+        assert sentence not in page
     assert client.get(reverse("embed", args=[draft.pk])).status_code == 404
     assert client.get(reverse("release-basemap", args=[draft.pk])).status_code == 404
     client.force_login(member_of(draft))
@@ -437,7 +437,7 @@ def test_figures_are_formatted_for_people() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "is_listed"),
     [
         ("q=where", True),
         ("q=VESSBY+phones", True),
@@ -457,11 +457,11 @@ def test_figures_are_formatted_for_people() -> None:
     ],
 )
 def test_the_catalogue_lists_maps_that_match_the_filters(
-    client: Client, published: Release, query: str, found: bool
+    client: Client, published: Release, query: str, is_listed: bool
 ) -> None:
     page = words(client, f"{reverse('catalogue')}?{query}")
-    assert ("Vessby Transport, " in page) == found
-    assert ("No map matches" in page) != found
+    assert ("Vessby Transport, " in page) == is_listed
+    assert ("No map matches" in page) != is_listed
     assert "Show all" in page
 
 

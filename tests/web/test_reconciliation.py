@@ -160,13 +160,13 @@ def test_the_work_folder_of_a_killed_reader_is_deleted_within_minutes() -> None:
 
 
 def test_a_work_folder_that_is_being_made_is_kept() -> None:
-    made = Path(settings.INCOMING_DIR) / "made"
-    made.mkdir()
+    folder = Path(settings.INCOMING_DIR) / "made"
+    folder.mkdir()
     assert work_sweep() == 0
-    (made / "lock").touch()
+    (folder / "lock").touch()
     assert work_sweep() == 0
-    (made / "lock").unlink()
-    made.rmdir()
+    (folder / "lock").unlink()
+    folder.rmdir()
 
 
 def test_the_reaper_looks_for_work_folders_every_minute() -> None:

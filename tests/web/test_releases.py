@@ -70,20 +70,20 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     """Make a dataset with data and a budget of 4."""
-    made = make_dataset()
-    make_ready(made, tmp_path)
-    return made
+    new = make_dataset()
+    make_ready(new, tmp_path)
+    return new
 
 
 def quote(dataset: Dataset, **changes: Any) -> Any:
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "mechanism": "uniform-grid",
         "parameters": {},
         "epsilon": "1",
         "bound": 10,
         "counting": "people",
     }
-    return quote_release(dataset, **{**asked, **changes})
+    return quote_release(dataset, **{**fields, **changes})
 
 
 def spent(dataset: Dataset) -> int:
@@ -288,10 +288,10 @@ def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
         release_job.commit(Release.objects.get(pk=release.pk), stalled)
     assert Release.objects.get(pk=release.pk).blob_name == committed.blob_name
     assert blob_count() == before + 1
-    kept, discarded = released_of(committed).content, stalled.content
-    assert isinstance(kept, GridRelease)
+    committed_content, discarded = released_of(committed).content, stalled.content
+    assert isinstance(committed_content, GridRelease)
     assert isinstance(discarded, GridRelease)
-    assert not np.array_equal(kept.counts, discarded.counts)
+    assert not np.array_equal(committed_content.counts, discarded.counts)
     assert Entry.objects.count() == 1
 
 
@@ -390,16 +390,16 @@ def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
     monkeypatch.setattr("dpgeo.releases.private_draw.store", full)
     monkeypatch.setattr("dpgeo.releases.private_draw.STORING_WAITS", (0, 0, 0, 0))
     monkeypatch.setattr("dpgeo.releases.private_draw.SPACE_SECONDS", 0)
-    failed, kept = make_request(dataset), make_request(dataset)
+    failed, kept_request = make_request(dataset), make_request(dataset)
     for _ in range(3):
         release_run(release_id=failed.pk)
     job = Job.objects.get(pk=failed.job_id)
     assert (job.state, job.attempts, len(offered)) == (JobState.FAILED, 1, 5)
     assert len(set(offered)) == 1
     assert spent(dataset) == 2_000_000
-    release_run(release_id=kept.pk)
-    kept.refresh_from_db()
-    assert kept.blob_sha256 == hashlib.sha256(offered[-1]).hexdigest()
+    release_run(release_id=kept_request.pk)
+    kept_request.refresh_from_db()
+    assert kept_request.blob_sha256 == hashlib.sha256(offered[-1]).hexdigest()
     assert len(set(offered[5:])) == 1
     assert len(set(offered)) == 2
 
@@ -745,5 +745,5 @@ def _no_public_leftovers() -> Iterator[None]:
     root = Path(public_storage().path(""))
     mine = set(Release.objects.values_list("pk", flat=True))
     folders = {path.name for path in root.iterdir()} if root.exists() else set()
-    kept = {name for name in folders & mine if any((root / name).iterdir())}
-    assert kept <= published
+    leftovers = {name for name in folders & mine if any((root / name).iterdir())}
+    assert leftovers <= published

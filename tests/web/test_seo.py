@@ -196,15 +196,15 @@ def test_a_link_to_a_map_carries_its_card(client: Client, release: Release) -> N
 
 def test_other_sites_can_embed_a_map_by_its_address(client: Client, release: Release) -> None:
     for page in (f"/maps/{release.pk}/", f"/de/maps/{release.pk}/", f"/embed/{release.pk}/"):
-        found = client.get("/oembed", {"url": HOST + page, "maxwidth": "500"})
-        document = found.json()
+        response = client.get("/oembed", {"url": HOST + page, "maxwidth": "500"})
+        document = response.json()
         assert (document["type"], document["version"], document["width"]) == ("rich", "1.0", 500)
         assert f'<iframe src="{HOST}/embed/{release.pk}/"' in document["html"]
         assert document["thumbnail_url"].endswith("/card.png")
     page = client.get(f"/maps/{release.pk}/").content.decode()
     [address] = re.findall(r'type="application/json\+oembed" title="[^"]*" href="([^"]*)"', page)
-    found = client.get(html.unescape(address).removeprefix(HOST)).json()
-    assert (found["width"], found["title"]) == (800, document["title"])
+    response = client.get(html.unescape(address).removeprefix(HOST)).json()
+    assert (response["width"], response["title"]) == (800, document["title"])
 
 
 def test_nobody_embeds_a_draft_or_another_site(client: Client, release: Release) -> None:

@@ -74,7 +74,7 @@ def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, 
     """Return everything a key learns about a release from reads, quotes and attempted actions."""
     map_ = f"/api/v1/releases/{release.pk}"
     home = f"/api/v1/datasets/{release.dataset.slug}"
-    asked: list[tuple[str, str, Any]] = [
+    requests: list[tuple[str, str, Any]] = [
         ("GET", f"/api/v1/jobs/{release.job_id}", None),
         ("GET", map_, None),
         ("GET", "/api/v1/releases", None),
@@ -90,7 +90,7 @@ def seen_of_release(program: Program, release: Release) -> dict[str, tuple[int, 
         ("GET", home, None),
     ]
     answers = {}
-    for number, (method, address, body) in enumerate(asked):
+    for number, (method, address, body) in enumerate(requests):
         answer = program.send(method, address, body)
         answers[f"{number} {method} {address}"] = (answer.status_code, b"".join(answer))
     return answers

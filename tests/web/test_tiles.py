@@ -69,9 +69,9 @@ def test_tiles_are_for_those_who_may_see_the_release(state: str, who: str) -> No
     client = visitor(who)
     answers = [client.get(tilejson(release))]
     answers.append(client.get(tilejson(release).replace(".json", "/9/262/168.pbf")))
-    for answer, found in zip(answers, ({200}, {200, 204}), strict=True):
+    for answer, expected in zip(answers, ({200}, {200, 204}), strict=True):
         status = expected_status(state, who)
-        assert answer.status_code in (found if status == 200 else {status})
+        assert answer.status_code in (expected if status == 200 else {status})
         if status == 200 and state == "draft":
             assert answer["Cache-Control"] == "private, no-store"
 

@@ -44,12 +44,12 @@ def test_duckdb_reads_the_requested_part() -> None:
     address = re.findall(r"'(http.*?)'", query)[0]
     assert Client().get(address.removeprefix("http://testserver")).status_code == 200
     query = query.replace(address, stored(release)).replace("16.7", "4.7").replace("16.6", "4.5")
-    found = np.array(duckdb.connect().execute(query).fetchall())
+    rows = np.array(duckdb.connect().execute(query).fetchall())
     cells = geopandas.read_parquet(stored(release))
     sides = cells.geometry.bounds
     near = (sides.minx < 4.7) & (sides.maxx > 4.5) & (cells.estimate >= cells.threshold)
     assert 0 < near.sum() < len(cells)
-    np.testing.assert_array_equal(found, cells.loc[near, ["estimate", "margin"]].to_numpy())
+    np.testing.assert_array_equal(rows, cells.loc[near, ["estimate", "margin"]].to_numpy())
 
 
 @pytest.mark.django_db(transaction=True)

@@ -32,10 +32,10 @@ def compare(options: Options) -> Iterator[Line]:
     values = np.clip(level[region] + random.normal(0, 2, region.size), 0, HIGH)
     sums = np.bincount(region, values).astype(np.float64)
     counts = sizes.astype(np.float64)
-    held, epsilon = sizes >= LEAST, options.budget
+    large, epsilon = sizes >= LEAST, options.budget
 
     def errors(means: Floats) -> Mapping[str, float]:
-        wrong = (means - sums / counts)[held]
+        wrong = (means - sums / counts)[large]
         return {
             "error": float(np.median(np.abs(wrong))),
             "rmse": float(np.sqrt(np.mean(wrong**2))),

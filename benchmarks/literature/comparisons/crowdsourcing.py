@@ -74,11 +74,11 @@ def compare(options: Options) -> Iterator[Line]:
         chosen = dataclasses.replace(plan, radius=np.where(usable, radius, np.nan))
         if not usable.any():
             return {"planned": 0.0, "success": 0.0, "asked": 0.0}
-        found = outcome(chosen, tasks, SETTINGS.acceptance, lon, lat)
+        result = outcome(chosen, tasks, SETTINGS.acceptance, lon, lat)
         return {
             "planned": float(usable.mean()),
-            "success": found.success_rate * float(usable.mean()),
-            "asked": found.notified * float(usable.mean()),
+            "success": result.success_rate * float(usable.mean()),
+            "asked": result.notified * float(usable.mean()),
         }
 
     def published(random: Generator, formula: str) -> Mapping[str, float]:

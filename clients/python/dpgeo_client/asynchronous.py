@@ -107,8 +107,8 @@ class AsyncCatalogue(AbstractAsyncContextManager["AsyncCatalogue"]):
 
     async def releases(self, **narrowed: Any) -> AsyncIterator[AsyncRelease]:
         """Yield the matching releases, newest first; see Catalogue.releases."""
-        found = self.catalogue.releases(**narrowed)
-        while (release := await _run(next, found, None)) is not None:
+        pages = self.catalogue.releases(**narrowed)
+        while (release := await _run(next, pages, None)) is not None:
             yield AsyncRelease(release)
 
     async def search(self, words: str = "", **narrowed: Any) -> Releases:

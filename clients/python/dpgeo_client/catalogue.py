@@ -65,7 +65,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         published_to: date | None = None,
     ) -> Iterator[Release]:
         """Return the matching releases, newest first. Raises ApiError or NetworkError."""
-        found = self._connection.pages(
+        pages = self._connection.pages(
             "/api/v1/releases",
             bbox=None if bbox is None else ",".join(map(str, bbox)),
             dataset=dataset,
@@ -76,7 +76,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
             published_to=published_to,
             limit=100,
         )
-        return (Release(self._connection, facts) for facts in found)
+        return (Release(self._connection, facts) for facts in pages)
 
     def search(self, words: str = "", **narrowed: Any) -> Releases:
         """Return the releases that contain all the words, newest first.
@@ -87,8 +87,8 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         NetworkError.
         """
         wanted = words.casefold().split()
-        found = self.releases(**narrowed)
-        return Releases(r for r in found if all(word in _text(r.facts) for word in wanted))
+        matches = self.releases(**narrowed)
+        return Releases(r for r in matches if all(word in _text(r.facts) for word in wanted))
 
     def release(self, release_id: str) -> Release:
         """Return a release by its id. Raises ApiError or NetworkError."""

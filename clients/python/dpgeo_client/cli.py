@@ -54,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list(given: argparse.Namespace) -> int:
     with Catalogue(given.site) as catalogue:
-        found = catalogue.search(" ".join(given.words))
-    for release in found:
+        releases = catalogue.search(" ".join(given.words))
+    for release in releases:
         facts = release.facts
         parts = (
             release.page,

@@ -90,10 +90,10 @@ def _refuse(answer: httpx.Response) -> None:
             f"Use the address it names: {answer.headers['location']}",
         )
     try:
-        said = answer.json()
+        problem = answer.json()
     except ValueError:
-        said = {}
-    document = said if isinstance(said, dict) else {}
+        problem = {}
+    document = problem if isinstance(problem, dict) else {}
     after = answer.headers.get("retry-after", "")
     raise ApiError(
         answer.status_code,

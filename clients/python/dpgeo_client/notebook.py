@@ -93,5 +93,5 @@ def _link(facts: types.Release) -> str:
 
 
 def _whose(facts: types.Release) -> str:
-    said = [facts["publisher"]["name"], facts["published_on"], facts["licence"]]
-    return ", ".join(text for text in (*said, facts["attribution"]) if text) + "."
+    parts = [facts["publisher"]["name"], facts["published_on"], facts["licence"]]
+    return ", ".join(text for text in (*parts, facts["attribution"]) if text) + "."

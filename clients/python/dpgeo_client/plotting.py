@@ -162,8 +162,8 @@ def _words(figure: Any, frame: Any, name: str | None, *, alone: bool) -> None:
     """
     if not alone:
         return
-    told = frame.attrs
-    figure.suptitle(told.get("title", ""), fontsize=14, color=INK, x=0.02, ha="left")
+    facts = frame.attrs
+    figure.suptitle(facts.get("title", ""), fontsize=14, color=INK, x=0.02, ha="left")
     notes = []
     if name == "estimate" and "threshold" in frame and not _stands_out(frame).all():
         notes.append("Grey: too few to tell from none.")
@@ -171,8 +171,8 @@ def _words(figure: Any, frame: Any, name: str | None, *, alone: bool) -> None:
         low, high = frame["margin"].min(), frame["margin"].max()
         margin = f"±{high:,.0f}" if low == high else f"±{low:,.0f} to ±{high:,.0f}"
         notes.append(f"Counts have a margin of {margin} (95 %).")
-    cited = told.get("citation", "")
-    licence = ", ".join(filter(None, [told.get("licence"), told.get("attribution")]))
+    cited = facts.get("citation", "")
+    licence = ", ".join(filter(None, [facts.get("licence"), facts.get("attribution")]))
     notes.append(f"{cited} {licence}.".strip() if licence else cited)
     letters = int(figure.get_figwidth() * 17)
     figure.supxlabel(

@@ -171,8 +171,8 @@ class Release:
             table = pa.concat_tables([self._part(each) for each in parts])
         else:
             table = self._table(layer)
-        told = json.loads((table.schema.metadata or {}).get(b"dpgeo", b"{}"))
-        carried = {name: told[name] for name in COUNTED if name in told} | self.attributes()
+        facts = json.loads((table.schema.metadata or {}).get(b"dpgeo", b"{}"))
+        carried = {name: facts[name] for name in COUNTED if name in facts} | self.attributes()
         metadata = {**(table.schema.metadata or {}), b"dpgeo": json.dumps(carried).encode()}
         return table.replace_schema_metadata(metadata)
 
@@ -297,7 +297,7 @@ class Release:
 
         table = self._table(each.layer)
         metadata = table.schema.metadata
-        said = {"slice": each.title, "start": each.start, "end": each.end}
-        for place, (name, text) in enumerate(said.items()):
+        columns = {"slice": each.title, "start": each.start, "end": each.end}
+        for place, (name, text) in enumerate(columns.items()):
             table = table.add_column(place, name, pa.repeat(text, len(table)))
         return table.replace_schema_metadata(metadata)

@@ -98,8 +98,8 @@ def _send_piece(connection: Connection, address: str, file: Any, offset: int) ->
     def send() -> int:
         nonlocal failed
         if failed:
-            told = connection.send("HEAD", address, headers=TUS)
-            arrived = int(told.headers["upload-offset"])
+            state = connection.send("HEAD", address, headers=TUS)
+            arrived = int(state.headers["upload-offset"])
             if arrived > offset:
                 return arrived
         failed = True

@@ -56,9 +56,9 @@ class SitePlaces:
 
         Places in this site's basemap come first. In the world list, the match must be unambiguous.
         """
-        wanted, found = fold(name), list(self._outlined(name.partition(",")[0]))
+        wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):
-            for place, region in found:
+            for place, region in matches:
                 if fold(of_place(place)) == wanted:
                     return self._place(place, region)
         return self._world.find(name)
@@ -137,8 +137,8 @@ def box_of(name: str) -> Bounds | None:
 @require_safe
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return as JSON the full names of places that match a text."""
-    found = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
-    return JsonResponse({"places": found})
+    names = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
+    return JsonResponse({"places": names})
 
 
 @login_required

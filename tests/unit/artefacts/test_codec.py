@@ -99,18 +99,18 @@ def test_arrays_are_recognised_in_every_supported_numpy(
 
 def test_fields_missing_from_older_releases_have_their_defaults() -> None:
     """Point releases written before priors and public attributes existed can still be read."""
-    made = points_release()
-    with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
+    released = points_release()
+    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
     del content["fields"]["prior"]
     del content["fields"]["attributes"]
-    older = without_member(with_header(encode(made), content=content), "combination")
-    assert facts(decode(older).content) == facts(made.content)
+    older = without_member(with_header(encode(released), content=content), "combination")
+    assert facts(decode(older).content) == facts(released.content)
     with pytest.raises(UnreadableRelease):
         decode(without_member(older, "density"))
     del content["fields"]["updates"]
     with pytest.raises(UnreadableRelease):
-        decode(with_header(encode(made), content=content))
+        decode(with_header(encode(released), content=content))
 
 
 def without_member(data: bytes, name: str) -> bytes:

@@ -215,10 +215,10 @@ def farthest(table: Any, rows: NDArray[np.int64], expected: NDArray[Any]) -> flo
         around[row].append(bounds)
     worst = 0.0
     for row, parts in around.items():
-        found = [*np.min(parts, axis=0)[:2], *np.max(parts, axis=0)[2:]]
+        corners = [*np.min(parts, axis=0)[:2], *np.max(parts, axis=0)[2:]]
         west, south, east, north = shapely.bounds(expected[row])
         (left, right), (low, top) = to_mercator([west, east], [south, north])
-        worst = max(worst, np.abs(np.array([left, low, right, top]) - found).max())
+        worst = max(worst, np.abs(np.array([left, low, right, top]) - corners).max())
     return worst
 
 

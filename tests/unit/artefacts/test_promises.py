@@ -60,9 +60,9 @@ def test_a_budget_for_points_never_changes_the_figure_of_counts() -> None:
     alone = Lifetime(unit=Unit.PERSON, total=Fraction(1))
     beside = Lifetime(unit=Unit.PERSON, total=Fraction(1), points=POINTS)
     assert alone.counts == beside.counts
-    counts, made = map(str, beside.lines)
+    counts, points_line = map(str, beside.lines)
     assert counts == "All maps of counts from these data together: strong, at most 74 in 100."
-    assert made == "Moved points from these data show that reports were made."
+    assert points_line == "Moved points from these data show that reports were made."
 
 
 def test_places_are_bounded_by_counts_twice_and_all_points() -> None:

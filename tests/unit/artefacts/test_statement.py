@@ -116,8 +116,8 @@ def test_nothing_is_claimed_of_the_limits_of_a_measure() -> None:
     assert "whether they follow the data the software cannot know" in words
     answers = dataclasses.replace(released.content.measure, low=0, high=1, unit="", steps=1)
     shares = dataclasses.replace(released.content, measure=answers)
-    said = stated(dataclasses.replace(released, content=shares))["not_protected"]
-    assert not any("limits" in each for each in said)
+    sentences = stated(dataclasses.replace(released, content=shares))["not_protected"]
+    assert not any("limits" in each for each in sentences)
 
 
 @pytest.mark.parametrize("counting", list(Counting))
@@ -205,9 +205,9 @@ def test_a_prior_drawn_before_0_2_is_named_and_nothing_is_claimed_of_it() -> Non
     content = dataclasses.replace(released.content, prior="crowd")
     about = {**released.about, "prior_title": "Census", "prior_sha256": "0" * 64}
     document = stated(dataclasses.replace(released, content=content, about=about))
-    said = " ".join(document["post_processing"])
-    assert f"Census, SHA-256 {'0' * 64}. Where it comes from" in said
-    assert "was not recorded" in said
+    sentences = " ".join(document["post_processing"])
+    assert f"Census, SHA-256 {'0' * 64}. Where it comes from" in sentences
+    assert "was not recorded" in sentences
     assert document["public_layers"] is None
 
 
@@ -217,11 +217,11 @@ def test_statements_and_their_schemas_are_unchanged() -> None:
     If a new version of the statement changes them, update the stored digests with
     `DIGESTS.write_text`.
     """
-    made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
+    digests = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
     for number, released in enumerate(examples()):
         record = PureDP(Fraction(1, 2), Unit.RECORD)
-        made[f"{number} {released.mechanism}"] = digest(stated(released))
-        made[f"{number} {released.mechanism}, records"] = digest(
+        digests[f"{number} {released.mechanism}"] = digest(stated(released))
+        digests[f"{number} {released.mechanism}, records"] = digest(
             stated(dataclasses.replace(released, guarantee=record, about={}))
         )
-    assert made == json.loads(DIGESTS.read_text(encoding="utf-8"))
+    assert digests == json.loads(DIGESTS.read_text(encoding="utf-8"))

@@ -79,7 +79,7 @@ def qgis_colours(text: str, table: pandas.DataFrame) -> tuple[list[str], list[st
         )
         for each in root.iterfind("renderer-v2/symbols/symbol")
     }
-    found = pandas.Series([""] * len(table), dtype=object)
+    colours = pandas.Series([""] * len(table), dtype=object)
     labels = []
     for rule in root.iterfind("renderer-v2/rules//rule"):
         labels.append(rule.get("label") or "")
@@ -88,25 +88,25 @@ def qgis_colours(text: str, table: pandas.DataFrame) -> tuple[list[str], list[st
         condition = rule.get("filter", "TRUE")
         met: Any
         if condition == "ELSE":
-            met = found == ""
+            met = colours == ""
         elif condition == "TRUE":
             met = pandas.Series([True] * len(table))
         else:
             words = re.sub(r'"(\w+)" IS NOT NULL', r"`\1` == `\1`", condition)
             words = re.sub(r'"(\w+)"', r"`\1`", words).replace(" AND ", " and ")
             met = table.eval(words, engine="python")
-            assert not (met & (found != "")).any(), "two rules hold for one feature"
+            assert not (met & (colours != "")).any(), "two rules hold for one feature"
         red, green, blue, _ = map(int, str(symbols[rule.get("symbol")]).split(","))
-        found[met] = hexadecimal((red, green, blue))
-    return found.tolist(), labels
+        colours[met] = hexadecimal((red, green, blue))
+    return colours.tolist(), labels
 
 
 @EVERY_VIEW
 def test_the_qgis_style_colours_every_feature_as_the_map_does(
     released: Released, view: View
 ) -> None:
-    found, labels = qgis_colours(qgis_style(released, view), frame_of(view))
-    assert found == expected(view)
+    colours, labels = qgis_colours(qgis_style(released, view), frame_of(view))
+    assert colours == expected(view)
     assert [label for label in labels if label in view.labels] == list(view.labels)
     assert (TOO_FEW in labels) == bool(view.least)
     assert (NO_ESTIMATE in labels) == (view.layer.told is not None)
@@ -139,7 +139,7 @@ def sld_condition(element: Element) -> Check:
 def test_the_sld_colours_every_feature_as_the_map_does(released: Released, view: View) -> None:
     root = fromstring(sld_style(released, view))  # noqa: S314 - our own file
     table = frame_of(view)
-    found = pandas.Series([""] * len(table), dtype=object)
+    colours = pandas.Series([""] * len(table), dtype=object)
     for rule in root.iter(f"{{{SLD}}}Rule"):
         wanted = rule.find(f"{{{OGC}}}Filter")
         met = sld_condition(wanted[0])(table) if wanted is not None else [True] * len(table)
@@ -148,9 +148,9 @@ def test_the_sld_colours_every_feature_as_the_map_does(released: Released, view:
             for each in rule.iter(f"{{{SLD}}}CssParameter")
             if each.get("name") == ("stroke" if rule.find(f"{{{SLD}}}LineSymbolizer") else "fill")
         )
-        assert not (np.array(met) & (found != "")).any()
-        found[met] = colour
-    assert found.tolist() == expected(view)
+        assert not (np.array(met) & (colours != "")).any()
+        colours[met] = colour
+    assert colours.tolist() == expected(view)
 
 
 @EVERY_VIEW
@@ -167,8 +167,8 @@ def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Pat
         ).fetchall()
     assert (styles.f_table_name, styles.f_geometry_column) == column
     assert styles.useAsDefault
-    found, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
-    assert found == expected(view)
+    colours, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
+    assert colours == expected(view)
     assert styles.styleSLD == sld_style(released, view)
     with sqlite3.connect(path) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -188,10 +188,10 @@ def maplibre(expression: Any, row: dict[str, Any]) -> Any:
         return maplibre(parts[1] if maplibre(parts[0], row) else parts[2], row)
     values = [maplibre(part, row) for part in parts]
     if name == "step":
-        value, found, *stops = values
+        value, colour, *stops = values
         for edge, output in zip(stops[::2], stops[1::2], strict=True):
-            found = output if value >= edge else found
-        return found
+            colour = output if value >= edge else colour
+        return colour
     computed: dict[str, Callable[[], Any]] = {
         "all": lambda: all(values),
         "==": lambda: values[0] == values[1],
@@ -209,8 +209,8 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
     expression = maplibre_style.colours(view)
     rows = frame_of(view).to_dict("records")
     stored = vector_tiles._properties(view.layer).keys()
-    kept = [{name: row[name] for name in stored} for row in rows]
-    assert [maplibre(expression, row) for row in kept] == expected(view)
+    records = [{name: row[name] for name in stored} for row in rows]
+    assert [maplibre(expression, row) for row in records] == expected(view)
 
 
 @ALONE
@@ -260,8 +260,8 @@ def test_an_image_of_classes_has_the_colours_of_the_map(
         assert image.descriptions == (unit_words(released, view),)
         assert image.tags()["epsilon"]
     layer: Any = view.layer
-    found = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
-    assert [hexadecimal(table[each][:3]) for each in found] == expected(view)
+    classes = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
+    assert [hexadecimal(table[each][:3]) for each in classes] == expected(view)
     assert np.count_nonzero(pixels) == len(layer)
 
 

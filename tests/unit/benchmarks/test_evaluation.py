@@ -24,19 +24,19 @@ def test_an_array_is_counted_unchanged_and_inside_its_area(cells: int) -> None:
     counts = np.random.default_rng(1).integers(0, 9, (cells, cells))
     grid = Grid.over(AREA, cells)
 
-    found = CountsView(counts=counts).histogram(grid)
+    counted = CountsView(counts=counts).histogram(grid)
 
-    assert found.sensitivity == 1
-    np.testing.assert_array_equal(found._read_by_meter(), counts)
+    assert counted.sensitivity == 1
+    np.testing.assert_array_equal(counted._read_by_meter(), counts)
     assert grid.inside(AREA).all()
 
 
 def test_a_coarser_grid_counts_the_same_records() -> None:
     counts = np.random.default_rng(2).integers(0, 9, (12, 12))
 
-    found = CountsView(counts=counts).histogram(Grid.over(AREA, 4))
+    counted = CountsView(counts=counts).histogram(Grid.over(AREA, 4))
 
-    np.testing.assert_array_equal(found._read_by_meter(), coarsened(counts, 4))
+    np.testing.assert_array_equal(counted._read_by_meter(), coarsened(counts, 4))
 
 
 def test_an_array_that_cannot_be_summed_to_the_cells_is_refused() -> None:

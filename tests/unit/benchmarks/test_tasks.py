@@ -43,18 +43,18 @@ def plan(radius: list[float]) -> Plan:
 
 def test_workers_within_the_radius_decide_independently() -> None:
     longitude, latitude = np.array([NEAR, FAR, AWAY]).T
-    found = outcome(plan([1000.0, math.nan]), TASKS, MODEL, longitude, latitude)
+    result = outcome(plan([1000.0, math.nan]), TASKS, MODEL, longitude, latitude)
     near, far = math.tanh(500 / 400), math.tanh(500 / 800)
     success = 1 - (1 - near) * (1 - far)
-    assert found.planned == 1
-    assert found.notified == 2
-    assert found.rejected == 0.5
-    assert found.success_rate == pytest.approx(success)
-    assert found.redrawn_success == pytest.approx(1 - math.exp(-near - far))
+    assert result.planned == 1
+    assert result.notified == 2
+    assert result.rejected == 0.5
+    assert result.success_rate == pytest.approx(success)
+    assert result.redrawn_success == pytest.approx(1 - math.exp(-near - far))
     travelled = (near * 400 + (1 - near) * far * 800) / success
-    assert found.travel_metres == pytest.approx(travelled, rel=1e-4)
-    assert found.distance_error == pytest.approx(2000 / 3 - 600, rel=1e-3)
-    assert found.cost == pytest.approx(5 * success + 2 * NOTICE_COST)
+    assert result.travel_metres == pytest.approx(travelled, rel=1e-4)
+    assert result.distance_error == pytest.approx(2000 / 3 - 600, rel=1e-3)
+    assert result.cost == pytest.approx(5 * success + 2 * NOTICE_COST)
 
 
 def test_a_geocast_notifies_the_workers_in_its_regions() -> None:
@@ -65,10 +65,10 @@ def test_a_geocast_notifies_the_workers_in_its_regions() -> None:
     here = partition.regions_at([18.0], [59.3])
     cast = Geocast(regions=here, notified=3.0, success=0.9, reached=True)
     longitude, latitude = np.array([NEAR, AWAY, (18.19, 59.3)]).T
-    found = cast_outcome(
+    result = cast_outcome(
         partition, {0: cast}, plan([1000.0, math.nan]), TASKS, MODEL, longitude, latitude
     )
-    assert found.notified == 2
-    assert found.regions == 1
+    assert result.notified == 2
+    assert result.regions == 1
     missed = (1 - math.tanh(500 / 400)) * (1 - math.tanh(500 / 2000))
-    assert found.success_rate == pytest.approx(1 - missed)
+    assert result.success_rate == pytest.approx(1 - missed)

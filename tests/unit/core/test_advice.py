@@ -34,8 +34,8 @@ def test_the_expected_error_matches_a_simulation() -> None:
         there = random.random((trials, 40, 12)) < 0.1
         left_out = there[:, :, bound:].sum(axis=(1, 2))
         error = left_out - random.laplace(0, bound / epsilon, trials)
-        found = math.sqrt(float(np.mean(np.square(error))))
-        assert found == pytest.approx(expected_error(guess, bound, epsilon), rel=0.02)
+        simulated = math.sqrt(float(np.mean(np.square(error))))
+        assert simulated == pytest.approx(expected_error(guess, bound, epsilon), rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ def test_every_combination_has_its_own_number_and_is_restored_from_it() -> None:
     numbers = combine(codes, [APP, DEVICE])
     assert numbers.dtype == np.int32
     assert sorted(numbers.tolist()) == list(range(6)) == list(range(combinations([APP, DEVICE])))
-    told = separate(numbers, [APP, DEVICE])
-    assert list(told) == ["app", "device"]
+    columns = separate(numbers, [APP, DEVICE])
+    assert list(columns) == ["app", "device"]
     words = [("1.4", "2.0", OTHER)[first] for first, _ in pairs]
-    assert told["app"].tolist() == words
-    assert told["device"].tolist() == [("phone", OTHER)[second] for _, second in pairs]
+    assert columns["app"].tolist() == words
+    assert columns["device"].tolist() == [("phone", OTHER)[second] for _, second in pairs]
 
 
 def test_an_attribute_is_stored_as_it_is_declared() -> None:

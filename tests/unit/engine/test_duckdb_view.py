@@ -211,10 +211,10 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
 
     counts = count(write(tmp_path / "canonical.parquet", rows), grid, counting=counting, bound=2)
 
-    kept = counts[counts > 0]
-    assert kept.size == 5
+    sampled = counts[counts > 0]
+    assert sampled.size == 5
     # Each count is binomial with probability 2/5, and 485 is seven standard deviations.
-    assert np.abs(kept - people * 2 / 5).max() < 485
+    assert np.abs(sampled - people * 2 / 5).max() < 485
 
 
 def test_every_record_counts_when_the_privacy_unit_is_a_record(tmp_path: Path) -> None:
@@ -373,10 +373,10 @@ def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
     rows: list[Row] = [(person, 1.0 * person, 2.0, time) for person in range(9) for time in (1, 2)]
     path = write(tmp_path / "rows.parquet", rows)
     table = pq.read_table(path)
-    found = []
+    combinations = []
     for shift in (0, 1):
-        told = pa.array((np.arange(len(rows)) + shift).astype(np.int32))
-        pq.write_table(table.append_column("attributes", told), path)
+        codes = pa.array((np.arange(len(rows)) + shift).astype(np.int32))
+        pq.write_table(table.append_column("attributes", codes), path)
         view = DuckDBView(
             path,
             domain=Domain(AREA),
@@ -388,15 +388,15 @@ def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
         without = view.positions(time_step=1)._read_by_meter()
         assert all(part.attributes is None for part in without)
         metre = to_degrees(1.0, 0.0)[0]
-        kept = [
+        rest = [
             (round(lon / metre), int(time), int(number))
             for part in view.positions(time_step=1, attributes=True)._read_by_meter()
             for lon, time, number in zip(part.longitude, part.time, part.attributes, strict=True)  # type: ignore[arg-type]
         ]
-        assert all(number == person * 2 + time - 1 + shift for person, time, number in kept)
-        found.append(sorted((person, time) for person, time, _ in kept))
-    assert found[0] == found[1]
-    assert len(found[0]) == (18 if unit is Unit.RECORD else 9)
+        assert all(number == person * 2 + time - 1 + shift for person, time, number in rest)
+        combinations.append(sorted((person, time) for person, time, _ in rest))
+    assert combinations[0] == combinations[1]
+    assert len(combinations[0]) == (18 if unit is Unit.RECORD else 9)
 
 
 def test_at_most_bound_reports_of_each_person_are_perturbed(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_at_most_bound_reports_of_each_person_are_perturbed(tmp_path: Path) -> N
 def test_the_choice_of_reports_does_not_depend_on_their_places(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     persons = random.integers(0, 20, 400)
-    kept = []
+    choices = []
     for seed in (1, 2):
         places = np.random.default_rng(seed).uniform(0, 1000, (400, 2))
         rows = [
@@ -421,9 +421,9 @@ def test_the_choice_of_reports_does_not_depend_on_their_places(tmp_path: Path) -
             for time, (p, (x, y)) in enumerate(zip(persons, places, strict=True))
         ]
         path = write(tmp_path / f"{seed}.parquet", rows)
-        kept.append(sorted(time for _, _, time in reports(path, bound=3)))
-    assert kept[0] == kept[1]
-    assert len(kept[0]) == 60
+        choices.append(sorted(time for _, _, time in reports(path, bound=3)))
+    assert choices[0] == choices[1]
+    assert len(choices[0]) == 60
 
 
 def test_the_choice_of_reports_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
@@ -472,8 +472,8 @@ def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> 
     stored = pq.read_table(path)
     low = dict(zip(stored["time"].to_pylist(), stored["person_low"].to_pylist(), strict=True))
     for number in range(4):
-        found = {time for _, _, time in reports(path, bound=1, shard=Shard(number, 4))}
-        assert found == {time for time, word in low.items() if word % 4 == number}
+        times = {time for _, _, time in reports(path, bound=1, shard=Shard(number, 4))}
+        assert times == {time for time, word in low.items() if word % 4 == number}
 
 
 @pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
@@ -516,10 +516,10 @@ def test_among_reports_of_one_time_each_is_as_likely_to_be_kept(
     """
     rows: list[Row] = [(1, float(n), 0.0, time) for n in range(4)] + [(2, 9.0, 9.0, 1)]
     path = write(tmp_path / "a.parquet", rows)
-    kept: Counter[float] = Counter()
+    drawn: Counter[float] = Counter()
     for _ in range(100):
-        kept.update(lon for lon, _, _ in reports(path, bound=2))
-    *one, other = [kept[lon] for lon in sorted(kept)]
+        drawn.update(lon for lon, _, _ in reports(path, bound=2))
+    *one, other = [drawn[lon] for lon in sorted(drawn)]
     assert (other, len(one), sum(one)) == (100, 4, 200)
     assert all(abs(count - 50) < 7 * 5 for count in one)  # false by chance once in 1e11 runs
     view = DuckDBView(
@@ -575,7 +575,7 @@ def test_visits_are_the_counted_cells_grouped_by_person(
     persons, _ = visits._read_by_meter()
 
     sparse = view.sparse_histogram(grid)._read_by_meter()
-    for found, expected in zip(visits.counts()._read_by_meter(), sparse, strict=True):
-        assert found.tolist() == expected.tolist()
+    for actual, expected in zip(visits.counts()._read_by_meter(), sparse, strict=True):
+        assert actual.tolist() == expected.tolist()
     assert sorted(set(persons.tolist())) == list(range(int(persons.max()) + 1))
     assert np.bincount(persons).max() <= 3

@@ -56,15 +56,15 @@ def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
     A region combines the cell found by `Grid.locate` with the time slice found with `zoneinfo`.
     """
     zone = ZoneInfo(sliced.time_zone)
-    found: list[int | None] = []
+    indices: list[int | None] = []
     for cell, (_, _, _, time) in zip(located(sliced.grid, rows).tolist(), rows, strict=True):
         if time is None or cell < 0:
-            found.append(None)
+            indices.append(None)
             continue
         local = datetime.fromtimestamp(time, UTC).astimezone(zone)
         number = sliced.slices.of_hour[24 * local.weekday() + local.hour]
-        found.append(number * sliced.grid.size + cell)
-    return found
+        indices.append(number * sliced.grid.size + cell)
+    return indices
 
 
 @BOTH
@@ -133,9 +133,9 @@ def test_popular_places_are_kept_whatever_the_time(tmp_path: Path) -> None:
     counts[0] = 10
     view = view_of(write(tmp_path / "canonical.parquet", rows), bound=1)
 
-    kept = counts_of(view.preferring(Popularity(sliced.grid, counts)), sliced)
+    bounded = counts_of(view.preferring(Popularity(sliced.grid, counts)), sliced)
 
-    assert kept[:, 0, 0].sum() == kept.sum() == 30
+    assert bounded[:, 0, 0].sum() == bounded.sum() == 30
     assert counts_of(view, sliced)[:, 0, 0].sum() < 20
 
 

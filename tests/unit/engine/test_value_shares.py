@@ -55,9 +55,9 @@ def shares(
         "threads": 2,
         **changes,
     }
-    found = DuckDBView(path, **facts).value_shares(regions, measure)
-    assert found.sensitivity == facts["bound"] * measure.steps
-    above, below = found._read_by_meter()
+    sums = DuckDBView(path, **facts).value_shares(regions, measure)
+    assert sums.sensitivity == facts["bound"] * measure.steps
+    above, below = sums._read_by_meter()
     numbers = above + below
     assert (numbers % measure.steps == 0).all()
     return (numbers // measure.steps).ravel(), above.ravel()
@@ -73,10 +73,10 @@ def test_without_a_bound_every_row_with_a_value_counts(tmp_path: Path) -> None:
     rows, steps = city()
     numbers, sums = shares(written(tmp_path / "a.parquet", rows, steps), bound=MANY)
     cells = located(GRID, rows)
-    told = np.array([step is not None for step in steps])
+    has_value = np.array([step is not None for step in steps])
     values = np.array([step or 0 for step in steps])
-    assert numbers.tolist() == np.bincount(cells[told], minlength=GRID.size).tolist()
-    assert sums.tolist() == np.bincount(cells[told], values[told], GRID.size).tolist()
+    assert numbers.tolist() == np.bincount(cells[has_value], minlength=GRID.size).tolist()
+    assert sums.tolist() == np.bincount(cells[has_value], values[has_value], GRID.size).tolist()
     again = shares(tmp_path / "a.parquet", bound=MANY, measure=WAIT)
     assert again[1].sum() == 7 * len(rows)
 
@@ -89,11 +89,11 @@ def test_a_person_changes_at_most_the_bound_of_contributions(
     rows, steps = city()
     whole = shares(written(tmp_path / "a.parquet", rows, steps), regions, counting=counting)
     for person in range(0, 40, 8):
-        kept = [index for index, row in enumerate(rows) if row[0] != person]
+        others = [index for index, row in enumerate(rows) if row[0] != person]
         path = written(
             tmp_path / "b.parquet",
-            [rows[index] for index in kept],
-            [steps[index] for index in kept],
+            [rows[index] for index in others],
+            [steps[index] for index in others],
         )
         numbers, sums = shares(path, regions, counting=counting)
         fewer, less = whole[0] - numbers, whole[1] - sums
@@ -134,22 +134,22 @@ def test_rows_that_are_equal_but_for_the_value_are_ordered_by_it(tmp_path: Path)
 @pytest.mark.parametrize("counting", list(Counting))
 def test_every_way_of_sampling_keeps_the_same(tmp_path: Path, counting: Counting) -> None:
     path = written(tmp_path / "a.parquet", *city())
-    found = [
+    results = [
         shares(path, counting=counting, sampling=Sampling(heap=heap, passes=passes))
         for heap, passes in ((True, 1), (False, 1), (True, 3))
     ]
-    for each in found[1:]:
-        assert np.array_equal(each[0], found[0][0])
-        assert np.array_equal(each[1], found[0][1])
+    for each in results[1:]:
+        assert np.array_equal(each[0], results[0][0])
+        assert np.array_equal(each[1], results[0][1])
 
 
 def test_a_record_counts_once_whatever_zones_it_is_in(tmp_path: Path) -> None:
     rows, steps = city()
     path = written(tmp_path / "a.parquet", rows, steps)
-    told = sum(step is not None for step in steps)
+    with_value = sum(step is not None for step in steps)
     for regions in (GRID, OVERLAPPING):
         numbers, _ = shares(path, regions, unit=Unit.RECORD, bound=1)
-        assert numbers.sum() == told
+        assert numbers.sum() == with_value
 
 
 def test_an_undeclared_measure_is_refused(tmp_path: Path) -> None:

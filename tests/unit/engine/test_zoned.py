@@ -79,8 +79,10 @@ def test_a_bound_above_all_contributions_counts_everything(
     tmp_path: Path, counting: Counting
 ) -> None:
     rows = wanderers(np.random.default_rng(1), 20, 500)
-    found = pairs(rows)
-    amounts = Counter(zone for _, zone in (set(found) if counting == Counting.PEOPLE else found))
+    counted = pairs(rows)
+    amounts = Counter(
+        zone for _, zone in (set(counted) if counting == Counting.PEOPLE else counted)
+    )
     counts = count(write(tmp_path / "rows.parquet", rows), counting=counting, bound=10_000)
     assert counts.tolist() == [amounts[zone] for zone in range(len(ZONES))]
 

@@ -32,12 +32,12 @@ def test_a_box_keeps_the_tiles_that_touch_it(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pmtiles"
     box = (9.51, 47.13, 9.53, 47.15)
     bounds, _ = archives.convert(TILES, cut, box)
-    kept, whole = tiles_of(cut), tiles_of(TILES)
+    cut_tiles, whole = tiles_of(cut), tiles_of(TILES)
     assert bounds == box
-    assert kept.items() < whole.items()
+    assert cut_tiles.items() < whole.items()
     left, top = archives.tile_at(9.51, 47.15, 14)
     right, bottom = archives.tile_at(9.53, 47.13, 14)
-    deepest = {place[1:] for place in kept if place[0] == 14}
+    deepest = {place[1:] for place in cut_tiles if place[0] == 14}
     wanted = {(x, y) for x in range(left, right + 1) for y in range(top, bottom + 1)}
     assert deepest == wanted & {place[1:] for place in whole if place[0] == 14}
 
@@ -65,8 +65,8 @@ def test_other_files_are_refused_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="neither PMTiles nor MBTiles"):
         archives.convert(other, tmp_path / "a.pmtiles")
     database = tmp_path / "b.sqlite"
-    with sqlite3.connect(database) as made:
-        made.execute("CREATE TABLE a (b)")
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE a (b)")
     with pytest.raises(InvalidInput, match="not MBTiles"):
         archives.convert(database, tmp_path / "a.pmtiles")
     schema = tmp_path / "schema.pmtiles"

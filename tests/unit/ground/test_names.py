@@ -88,12 +88,12 @@ def test_one_typing_error_is_forgiven(extract: Path) -> None:
     """
     random = Random(20261123)  # noqa: S311 - the same names in each run
     known = sorted({place.name for place in extract_names(EXTRACT) if len(fold(place.name)) > 3})
-    asked = [(name, mistyped(fold(name), random)) for name in random.sample(known, 200)]
+    searches = [(name, mistyped(fold(name), random)) for name in random.sample(known, 200)]
     right = [
-        name in {place.name for place in names.search(extract, text, 5)} for name, text in asked
+        name in {place.name for place in names.search(extract, text, 5)} for name, text in searches
     ]
-    assert sum(right) >= 0.85 * len(asked), [
-        each for each, hit in zip(asked, right, strict=True) if not hit
+    assert sum(right) >= 0.85 * len(searches), [
+        each for each, hit in zip(searches, right, strict=True) if not hit
     ]
 
 

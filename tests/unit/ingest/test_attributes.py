@@ -79,9 +79,10 @@ def test_a_type_that_has_no_text_is_refused_with_its_remedy(tmp_path: Path) -> N
 
 
 def test_a_json_value_without_a_text_becomes_other(tmp_path: Path) -> None:
-    said = [7, True, ["7"], {"7": 7}, None, "\ud800", "7"]
+    values_given = [7, True, ["7"], {"7": 7}, None, "\ud800", "7"]
     lines = [
-        feature(str(number), 5, 45, **{"time of day?": one}) for number, one in enumerate(said)
+        feature(str(number), 5, 45, **{"time of day?": one})
+        for number, one in enumerate(values_given)
     ]
     path = tmp_path / "rows.geojsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
@@ -100,9 +101,9 @@ def test_attributes_are_read_from_a_geopackage(tmp_path: Path) -> None:
     ]
     of_layer = Attribute("t", ("7",))
     schema = declared(of_layer, columns=Columns(geometry="geom", person="who"))
-    found, report = read_layer(geopackage(tmp_path / "rows.gpkg", rows), schema)
+    rows_read, report = read_layer(geopackage(tmp_path / "rows.gpkg", rows), schema)
     assert report.accepted == 3
-    assert told(found, of_layer) == [("7",), ("7",), ("other",)]
+    assert told(rows_read, of_layer) == [("7",), ("7",), ("other",)]
 
 
 def test_a_file_without_the_column_is_refused(tmp_path: Path) -> None:

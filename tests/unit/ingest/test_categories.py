@@ -31,8 +31,8 @@ def declared(*categories: Category) -> Schema:
 
 def codes(rows: Any, index: int = 0) -> list[int]:
     assert rows.schema.field(f"category_{index}").type == pa.uint8()
-    found: list[int] = rows[f"category_{index}"].to_pylist()
-    return found
+    values: list[int] = rows[f"category_{index}"].to_pylist()
+    return values
 
 
 def lines_of(values: list[str]) -> list[str]:

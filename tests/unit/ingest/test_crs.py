@@ -42,8 +42,8 @@ def test_a_declared_projection_is_inverted(tmp_path: Path, crs: str, x: float, y
     rows, report = csv_of(tmp_path, f"who,x,y\nanna,{x},{y}\n", declared)
     assert report.refused == {}
     expected = pyproj.Transformer.from_crs(crs, 4326, always_xy=True).transform(x, y)
-    found = to_degrees(rows["x"].to_numpy(), rows["y"].to_numpy())
-    assert np.allclose(np.concatenate(found), expected, atol=1e-9)
+    positions = to_degrees(rows["x"].to_numpy(), rows["y"].to_numpy())
+    assert np.allclose(np.concatenate(positions), expected, atol=1e-9)
 
 
 def test_degrees_are_unchanged(tmp_path: Path) -> None:
@@ -122,12 +122,12 @@ def test_a_schema_survives_json_to_the_last_bit() -> None:
 )
 def test_points_are_read_from_text(tmp_path: Path, text: str) -> None:
     expected, _ = csv_of(tmp_path, "who,lat,lon\nanna,45,5\n")
-    found, _ = csv_of(tmp_path, f'who,at\nanna,"{text}"\n', TEXT)
-    assert bits(found) == bits(expected)
+    points, _ = csv_of(tmp_path, f'who,at\nanna,"{text}"\n', TEXT)
+    assert bits(points) == bits(expected)
     assert bits(parquet_of(tmp_path, {"who": ["anna"], "at": [text]}, TEXT)[0]) == bits(expected)
     repeated = pa.array([text]).dictionary_encode()
-    found, _ = parquet_of(tmp_path, {"who": ["anna"], "at": repeated}, TEXT)
-    assert bits(found) == bits(expected)
+    points, _ = parquet_of(tmp_path, {"who": ["anna"], "at": repeated}, TEXT)
+    assert bits(points) == bits(expected)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_it_says_why_a_point_as_text_is_refused(tmp_path: Path, text: str, reaso
 
 def test_points_as_text_may_be_projected(tmp_path: Path) -> None:
     declared = schema(Columns(geometry="at", person="who", crs="EPSG:25832"))
-    found, _ = csv_of(tmp_path, "who,at\nanna,POINT (184917 4989363)\n", declared)
+    points, _ = csv_of(tmp_path, "who,at\nanna,POINT (184917 4989363)\n", declared)
     expected, _ = csv_of(tmp_path, "who,x,y\nanna,184917,4989363\n", schema(UTM))
-    assert found.num_rows == 1
-    assert bits(found) == bits(expected)
+    assert points.num_rows == 1
+    assert bits(points) == bits(expected)

@@ -54,14 +54,14 @@ def test_fields_are_those_of_the_csv_library(
 )
 def test_line_numbers_are_those_of_a_text_editor(pieces: list[bytes], block_bytes: int) -> None:
     text = b"".join(pieces)
-    found = []
+    numbers = []
     for lines in csv_lines.read_lines(io.BytesIO(text), block_bytes):
-        found += [
+        numbers += [
             (int(number), lines.block[start:end])
             for number, start, end in zip(lines.numbers, lines.starts, lines.ends, strict=True)
         ]
     expected = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line]
-    assert found == expected
+    assert numbers == expected
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -69,11 +69,11 @@ def test_line_numbers_are_those_of_a_text_editor(pieces: list[bytes], block_byte
 def test_it_reads_every_delimiter_and_line_end(tmp_path: Path, delimiter: str, ending: str) -> None:
     rows = [["note", "who", "lat", "lon"], ["x", "anna", "45.5", "5.25"], ["", "ben", "46", "6"]]
     text = ending.join(delimiter.join(row) for row in rows)
-    found, report = csv_of(tmp_path, text)
+    rows_read, report = csv_of(tmp_path, text)
     assert (report.read, report.accepted) == (2, 2)
-    assert found.num_rows == 2
+    assert rows_read.num_rows == 2
     expected, _ = csv_of(tmp_path, "who,lat,lon\nanna,45.5,5.25\nben,46,6\n")
-    assert bits(found) == bits(expected)
+    assert bits(rows_read) == bits(expected)
 
 
 def test_the_last_line_needs_no_line_end(tmp_path: Path) -> None:
@@ -90,20 +90,20 @@ def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path: Path) -> None
 
 
 def test_quoted_fields_may_hold_delimiters_and_doubled_quotes(tmp_path: Path) -> None:
-    found, report = csv_of(
+    rows_read, report = csv_of(
         tmp_path,
         'note,who,lat,lon\n"a, ""b""","anna",45,"5"\n"","an""na",45,5\n"c","an\'na",45,5\n',
     )
     assert report.refused == {}
     plain, _ = csv_of(tmp_path, "note;who;lat;lon\n;anna;45;5\n")
-    assert people(found)[0] == people(plain)[0]
-    assert len(set(people(found))) == 3
+    assert people(rows_read)[0] == people(plain)[0]
+    assert len(set(people(rows_read))) == 3
 
 
 def test_an_unclosed_quote_loses_only_its_own_line(tmp_path: Path) -> None:
     text = 'who,lat,lon\nanna,45,5\n"ben,45,5\ncarl,45,5\n"dora",45,5\n'
-    found, report = csv_of(tmp_path, text)
-    assert found.num_rows == 3
+    rows_read, report = csv_of(tmp_path, text)
+    assert rows_read.num_rows == 3
     assert report.refused == {"an unclosed quote (a line break within quotes is not read)": 1}
     assert report.examples[0].row == 3
     assert report.examples[0].value == '"ben,45,5'
@@ -121,8 +121,8 @@ def test_it_refuses_a_quotation_mark_inside_a_field(tmp_path: Path) -> None:
 def test_quotation_marks_are_plain_where_no_field_begins_with_one(tmp_path: Path) -> None:
     columns = Columns("lon", "lat", "who", position_format="degrees")
     text = 'who,lat,lon\nan"na""x,50°30\'15"N,0°30\'0"E\n"ben",50.5,0.5\n'
-    found, report = csv_of(tmp_path, text, schema(columns))
-    assert (found.num_rows, report.refused) == (2, {})
+    rows_read, report = csv_of(tmp_path, text, schema(columns))
+    assert (rows_read.num_rows, report.refused) == (2, {})
     _, report = csv_of(tmp_path, text.replace("50.5", "50°30'15\"N"), schema(columns))
     assert sum(report.refused.values()) == 1
 
@@ -134,8 +134,8 @@ def test_it_refuses_a_line_with_too_many_or_too_few_fields(tmp_path: Path, row: 
 
 def test_it_refuses_a_line_in_another_encoding_alone(tmp_path: Path) -> None:
     text = b"who,lat,lon\n" + "jos\u00e9,45,5\n".encode() + "jos\u00e9,45,5\n".encode("latin-1")
-    found, report = csv_of(tmp_path, text + b"anna,45,5\n")
-    assert found.num_rows == 2
+    rows_read, report = csv_of(tmp_path, text + b"anna,45,5\n")
+    assert rows_read.num_rows == 2
     assert report.refused == {"the text is not UTF-8; save the file with that encoding": 1}
     assert report.examples[0].row == 3
 
@@ -148,9 +148,9 @@ def test_it_refuses_a_line_that_is_too_long(tmp_path: Path, block_bytes: int) ->
         b"who,lat,lon,note\nanna,45,5,%b\nben,45,5,%b\nc,45,5,%b\nd,45,5,\n"
         % (longest, longer, b"y" * 300_000)
     )
-    found, report = read_text(path, schema(), block_bytes)
+    rows_read, report = read_text(path, schema(), block_bytes)
     assert report.refused == {"the line is longer than 65,536 bytes": 2}
-    assert found.num_rows == 2
+    assert rows_read.num_rows == 2
     assert [example.row for example in report.examples] == [3, 4]
 
 
@@ -162,17 +162,19 @@ def test_it_refuses_a_declared_field_that_is_too_long(tmp_path: Path) -> None:
 
 
 def test_a_formula_cell_is_only_text(tmp_path: Path) -> None:
-    found, report = csv_of(tmp_path, 'who,lat,lon\n"=HYPERLINK(""http://x"")",45,5\n=1+1,45,5\n')
+    rows_read, report = csv_of(
+        tmp_path, 'who,lat,lon\n"=HYPERLINK(""http://x"")",45,5\n=1+1,45,5\n'
+    )
     assert report.refused == {}
-    assert len(set(people(found))) == 2
+    assert len(set(people(rows_read))) == 2
     assert refused(tmp_path, "anna,=45,5,0") == {"the latitude is not a number": 1}
 
 
 def test_only_the_declared_columns_are_read(tmp_path: Path) -> None:
     declared = schema(Columns(longitude="lon", latitude="lat"), unit=Unit.RECORD)
-    found, report = csv_of(tmp_path, b"lat,who,lon\n45,\x00\x01,5\n45,,5\n", declared)
+    rows_read, report = csv_of(tmp_path, b"lat,who,lon\n45,\x00\x01,5\n45,,5\n", declared)
     assert report.refused == {}
-    assert people(found) == [(0, 0), (0, 0)]
+    assert people(rows_read) == [(0, 0), (0, 0)]
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def samples(folder: Path) -> dict[str, tuple[bytes, Schema]]:
     )
     table = folder / "a.parquet"
     pq.write_table(pa.table({"who": ["anna", "ben"], "lat": [45, 46], "lon": [5, 6]}), table)
-    found = {
+    files = {
         "a.csv": (TABLE, schema()),
         "a.parquet": (table.read_bytes(), schema()),
         "a.gpkg": (layer.read_bytes(), BY_GEOM),
@@ -91,7 +91,7 @@ def samples(folder: Path) -> dict[str, tuple[bytes, Schema]]:
     }
     layer.unlink()
     table.unlink()
-    return found
+    return files
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.gpkg", "a.geojson", "a.geojsonl"])

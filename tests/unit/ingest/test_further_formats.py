@@ -40,9 +40,9 @@ def seen(folder: Path, content: bytes, name: str, columns: Columns | None = None
 
 def read(folder: Path, content: bytes, name: str, columns: Columns | None = None) -> Report:
     """Read a file as the preview suggests, except for the given columns; return the report."""
-    found = seen(folder, content, name, columns)
-    assert found.understanding is not None
-    declared = columns or found.understanding.columns
+    shown = seen(folder, content, name, columns)
+    assert shown.understanding is not None
+    declared = columns or shown.understanding.columns
     schema = Schema(declared, Unit.PERSON, BERLIN, "Europe/Berlin")
     return ingest(folder / name, name, schema, KEY, folder / "out", lambda *_: None)
 
@@ -205,8 +205,8 @@ def test_a_declared_format_reads_each_row_as_if_it_were_alone(
 
 def test_the_files_of_a_folder_may_tell_whose_rows_they_are(tmp_path: Path) -> None:
     files = [(f"{who}.gpx", GPX) for who in ("anna", "bert")]
-    found = seen(tmp_path, archive(*files), "a.zip")
-    assert "file name" in found.columns
+    shown = seen(tmp_path, archive(*files), "a.zip")
+    assert "file name" in shown.columns
     columns = Columns(person="file name", latitude="latitude", longitude="longitude")
     assert read(tmp_path, archive(*files), "a.zip", columns).accepted == 4
 

@@ -220,9 +220,11 @@ def test_the_stated_coordinate_system_must_be_the_declared_one(tmp_path: Path) -
 
     swiss = named("urn:ogc:def:crs:EPSG::2056")
     path = written(tmp_path, document([feature("anna", 2_600_000, 1_200_000)], crs=swiss))
-    with pytest.raises(InvalidInput, match="is in 'EPSG:2056', but EPSG:4326 is declared") as found:
+    with pytest.raises(
+        InvalidInput, match="is in 'EPSG:2056', but EPSG:4326 is declared"
+    ) as refusal:
         read_features(path)
-    assert found.value.field == "columns.crs"
+    assert refusal.value.field == "columns.crs"
     declared = schema(Columns(geometry="geometry", person="who", crs="EPSG:2056"))
     assert read_features(path, declared)[0].num_rows == 1
     for same in ("urn:ogc:def:crs:OGC:1.3:CRS84", "EPSG:4326"):
@@ -241,8 +243,8 @@ def test_documents_are_recognised_by_their_list_of_features(tmp_path: Path) -> N
     assert sniff(written(tmp_path, '{"broken": \n' + one), "a") is SEQUENCE
     assert sniff(written(tmp_path, document([ANNA])), "a.geojsonl") is SEQUENCE
     for name in ("a.jsonl", "a.ndjson"):
-        found = {sniff(written(tmp_path, text), name).title for text in (one, '{"who": "ann"}')}
-        assert found == {"NDJSON"}, "a row decides how the file is read"
+        titles = {sniff(written(tmp_path, text), name).title for text in (one, '{"who": "ann"}')}
+        assert titles == {"NDJSON"}, "a row decides how the file is read"
     for other in ('{"type": "Topology", "objects": {}}', '{"type": "FeatureCollection"}'):
         with pytest.raises(InvalidInput, match="no list of features"):
             sniff(written(tmp_path, other), "a.json")
@@ -257,11 +259,11 @@ def test_the_preview_shows_properties_and_the_geometry(tmp_path: Path) -> None:
     records = [feature("anna", 5, 45, note=["x"]), feature("ben", 6, 46, speed=3)]
     for content, name in ((document(records), "a.geojson"),
                           ("\n".join(map(json.dumps, records)), "a.geojsonl")):  # fmt: skip
-        found = preview(written(tmp_path, content), name)
-        assert found.columns == ["who", "note", "speed", "geometry"]
-        assert found.rows[0][:3] == ["anna", '["x"]', ""]
-        assert replace(found.suggested, file_format="") == Columns(geometry="geometry")
-        assert not found.complete
+        shown = preview(written(tmp_path, content), name)
+        assert shown.columns == ["who", "note", "speed", "geometry"]
+        assert shown.rows[0][:3] == ["anna", '["x"]', ""]
+        assert replace(shown.suggested, file_format="") == Columns(geometry="geometry")
+        assert not shown.complete
 
 
 def test_a_geometry_by_another_name_is_refused(tmp_path: Path) -> None:

@@ -41,10 +41,10 @@ def test_it_reads_the_layer_of_points(tmp_path: Path) -> None:
     rows = [(SPOT, "anna", "2024-07-01"), (gpkg_point(6, 46), 7, 1_719_792_000), (SPOT, 7.0, 0)]
     path = geopackage(tmp_path / "a.gpkg", rows)
     for batch_rows in (1, 2, 20_000):
-        found, report = read_layer(path, declared, batch_rows)
+        rows_read, report = read_layer(path, declared, batch_rows)
         assert report.accepted == 3
-        assert found["time"].to_pylist() == [1_719_792_000, 1_719_792_000, 0]
-        assert people(found)[1] == people(found)[2] != people(found)[0]
+        assert rows_read["time"].to_pylist() == [1_719_792_000, 1_719_792_000, 0]
+        assert people(rows_read)[1] == people(rows_read)[2] != people(rows_read)[0]
 
 
 def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
     assert "is in 'EPSG:25832', but EPSG:4326 is declared; declare EPSG:25832" in error.message
     declared = schema(Columns(geometry="geom", person="who", crs="EPSG:25832"))
     assert read_layer(path, declared)[0].num_rows == 2
-    found = preview(path, "a.gpkg")
-    assert found.suggested == Columns(geometry="geom", crs="EPSG:25832", file_format="gpkg")
+    shown = preview(path, "a.gpkg")
+    assert shown.suggested == Columns(geometry="geom", crs="EPSG:25832", file_format="gpkg")
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_a_bad_row_is_refused_by_itself(tmp_path: Path, row: tuple[Any, ...], re
     for rows in ([good, row, good], [row, good, good], [good, good, row]):
         path = geopackage(tmp_path / "a.gpkg", rows)
         for batch_rows in (1, 20_000):
-            found, report = read_layer(path, batch_rows=batch_rows)
-            assert (found.num_rows, report.read, report.refused) == (2, 3, {reason: 1})
+            rows_read, report = read_layer(path, batch_rows=batch_rows)
+            assert (rows_read.num_rows, report.read, report.refused) == (2, 3, {reason: 1})
 
 
 def test_an_envelope_before_the_point_is_skipped(tmp_path: Path) -> None:
@@ -100,9 +100,9 @@ def test_an_envelope_before_the_point_is_skipped(tmp_path: Path) -> None:
         (gpkg_point(5, 45, 1 | code << 1, bytes(size)), "a", 0)
         for code, size in ((0, 0), (1, 32), (2, 48), (3, 48), (4, 64))
     ]
-    found, report = read_layer(geopackage(tmp_path / "a.gpkg", rows))
+    rows_read, report = read_layer(geopackage(tmp_path / "a.gpkg", rows))
     assert report.refused == {}
-    assert len(set(found["x"].to_pylist())) == 1
+    assert len(set(rows_read["x"].to_pylist())) == 1
 
 
 def test_columns_named_as_the_row_id_do_not_confuse_it(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_the_geometry_must_be_the_layers_own(tmp_path: Path) -> None:
 
 def test_the_preview_shows_points_as_text(tmp_path: Path) -> None:
     path = geopackage(tmp_path / "a.gpkg", [(SPOT, "a", 0), (SPOT, "x" * 3_000_000, 0)])
-    found = preview(path, "a.gpkg")
-    assert found.columns == ["fid", "geom", "who", "t"]
-    assert found.rows == [["1", "POINT (5 45)", "a", "0"], ["", "", "", ""]]
-    assert found.complete
+    shown = preview(path, "a.gpkg")
+    assert shown.columns == ["fid", "geom", "who", "t"]
+    assert shown.rows == [["1", "POINT (5 45)", "a", "0"], ["", "", "", ""]]
+    assert shown.complete

@@ -46,9 +46,9 @@ def test_the_canonical_file_has_the_agreed_columns(tmp_path: Path) -> None:
     target = tmp_path / "canonical.parquet"
     report = run(upload(tmp_path, HEADER + "anna,45,5\nanna,x,5\n"), target)
     assert (report.read, report.accepted) == (2, 1)
-    found = pq.read_table(target)
-    assert found.schema.equals(canonical.CANONICAL)
-    assert {str(field.type) for field in found.schema} == {"uint64", "double", "int64", "int32"}
+    table = pq.read_table(target)
+    assert table.schema.equals(canonical.CANONICAL)
+    assert {str(field.type) for field in table.schema} == {"uint64", "double", "int64", "int32"}
     assert pq.ParquetFile(target).metadata.row_group(0).column(0).compression == "ZSTD"
 
 
@@ -89,12 +89,12 @@ def test_the_canonical_file_is_written_in_row_groups(
 
 def test_progress_increases_and_ends_complete(tmp_path: Path) -> None:
     path = upload(tmp_path, HEADER + "anna,45,5\n" * 600_000)
-    told: list[tuple[int, int]] = []
-    ingest(path, "a.csv", schema(), KEY, tmp_path / "c", lambda *now: told.append(now))
+    steps: list[tuple[int, int]] = []
+    ingest(path, "a.csv", schema(), KEY, tmp_path / "c", lambda *now: steps.append(now))
     size = path.stat().st_size
-    assert told[-1] == (size, size)
-    assert told == sorted(told)
-    assert 2 <= len(told) < 20
+    assert steps[-1] == (size, size)
+    assert steps == sorted(steps)
+    assert 2 <= len(steps) < 20
 
 
 class Lost(Exception):
@@ -189,11 +189,11 @@ def test_it_refuses_a_key_of_the_wrong_length(tmp_path: Path, key: bytes) -> Non
 
 def test_another_key_gives_other_persons(tmp_path: Path) -> None:
     path = upload(tmp_path, HEADER + "anna,45,5\n")
-    found = []
+    persons = []
     for key in (KEY, bytes(32)):
         ingest(path, "a.csv", schema(), key, tmp_path / "c", silent)
-        found.append(pq.read_table(tmp_path / "c")["person_high"][0].as_py())
-    assert found[0] != found[1]
+        persons.append(pq.read_table(tmp_path / "c")["person_high"][0].as_py())
+    assert persons[0] != persons[1]
 
 
 def test_no_identifier_reaches_the_canonical_file(tmp_path: Path) -> None:
@@ -261,12 +261,12 @@ def test_the_trial_check_ins_are_the_same_from_parquet_and_csv(tmp_path: Path) -
     table = pq.read_table(source)
     as_text = tmp_path / "check-ins.csv"
     pyarrow.csv.write_csv(table, as_text)
-    found: list[Any] = []
+    tables: list[Any] = []
     for path in (source, as_text):
         report = ingest(path, path.name, declared, KEY, tmp_path / "c", silent)
         assert (report.read, report.accepted) == (147_938, 147_938)
-        found.append((tmp_path / "c").read_bytes())
-    assert found[0] == found[1]
+        tables.append((tmp_path / "c").read_bytes())
+    assert tables[0] == tables[1]
     rows = pq.read_table(tmp_path / "c")
     persons = set(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
     assert len(persons) == 1_083

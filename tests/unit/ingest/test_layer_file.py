@@ -115,15 +115,15 @@ def test_every_format_gives_the_zones_of_its_geojson(
 ) -> None:
     table = regions(bounds)
     path = write(table.to_crs(code), form, tmp_path)
-    found = convert(path, tmp_path, bounds=bounds, **COLUMNS)
-    assert_same(Zones.from_geojson(found, **COLUMNS), table)
+    document = convert(path, tmp_path, bounds=bounds, **COLUMNS)
+    assert_same(Zones.from_geojson(document, **COLUMNS), table)
 
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_sandbox_reads_every_format(form: str, tmp_path: Path) -> None:
     table = regions(BRUSSELS)
-    found = sandboxed(write(table.to_crs(3035), form, tmp_path), tmp_path, **COLUMNS)
-    assert_same(Zones.from_geojson(found, **COLUMNS), table)
+    document = sandboxed(write(table.to_crs(3035), form, tmp_path), tmp_path, **COLUMNS)
+    assert_same(Zones.from_geojson(document, **COLUMNS), table)
 
 
 def test_densities_and_places_are_read_too(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_densities_and_places_are_read_too(tmp_path: Path) -> None:
 def test_numbers_of_a_table_are_keys_as_people_write_them(tmp_path: Path) -> None:
     table = regions(BRUSSELS)
     table["geoid"] = [360610001.0 + each for each in range(12)]
-    found = Zones.from_geojson(convert(write(table, "parquet", tmp_path), tmp_path))
-    assert found.keys[:2] == ("360610001", "360610002")
+    zones = Zones.from_geojson(convert(write(table, "parquet", tmp_path), tmp_path))
+    assert zones.keys[:2] == ("360610001", "360610002")
 
 
 def test_a_layer_of_several_is_chosen_by_name(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_a_layer_of_several_is_chosen_by_name(tmp_path: Path) -> None:
         convert(tmp_path / "a.gpkg", tmp_path)
     assert refusal.value.field == "file_layer"
     (tmp_path / "b").mkdir()
-    found = convert(tmp_path / "a.gpkg", tmp_path / "b", layer="wards of 2026")
-    assert len(found["features"]) == 5
+    document = convert(tmp_path / "a.gpkg", tmp_path / "b", layer="wards of 2026")
+    assert len(document["features"]) == 5
 
 
 @pytest.mark.parametrize("form", ["shapefile", "gpkg", "parquet", "fgb"])
@@ -170,8 +170,8 @@ def test_a_file_without_a_coordinate_system_needs_its_code(form: str, tmp_path: 
         convert(path, tmp_path)
     assert refusal.value.field == "file_crs"
     (tmp_path / "b").mkdir()
-    found = convert(path, tmp_path / "b", crs="3035", **COLUMNS)
-    assert_same(Zones.from_geojson(found, **COLUMNS), regions(BRUSSELS))
+    document = convert(path, tmp_path / "b", crs="3035", **COLUMNS)
+    assert_same(Zones.from_geojson(document, **COLUMNS), regions(BRUSSELS))
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_refusals_cross_the_border_of_the_sandbox(tmp_path: Path) -> None:
 def test_the_same_system_may_be_declared_again(tmp_path: Path) -> None:
     table = regions(BRUSSELS)
     path = write(table.to_crs(3035), "shapefile", tmp_path)
-    found = convert(path, tmp_path, crs="epsg:3035", **COLUMNS)
-    assert_same(Zones.from_geojson(found, **COLUMNS), table)
+    document = convert(path, tmp_path, crs="epsg:3035", **COLUMNS)
+    assert_same(Zones.from_geojson(document, **COLUMNS), table)
 
 
 def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Path) -> None:
@@ -239,8 +239,8 @@ def test_of_a_file_of_the_world_the_regions_of_the_area_are_taken(tmp_path: Path
         crs=4326,
     )
     path = write(pd.concat([table, pole]), "gpkg", tmp_path)
-    found = convert(path, tmp_path, **COLUMNS)
-    zones = Zones.from_geojson(found, key="NUTS_ID", name="NUTS_NAME")
+    document = convert(path, tmp_path, **COLUMNS)
+    zones = Zones.from_geojson(document, key="NUTS_ID", name="NUTS_NAME")
     assert len(zones.shapes) == len(table)
 
 
@@ -251,8 +251,8 @@ def test_of_a_countrys_file_the_regions_of_the_area_are_taken(
     path = write(regions(BRUSSELS).to_crs(3035), "gpkg", tmp_path)
     west, south, _, _ = BRUSSELS
     bounds = (west + 0.01, south + 0.01, west + 0.06, south + 0.05)
-    found = convert(path, tmp_path, bounds=bounds)
-    assert 1 < len(found["features"]) < 6
+    document = convert(path, tmp_path, bounds=bounds)
+    assert 1 < len(document["features"]) < 6
     (tmp_path / "b").mkdir()
     with pytest.raises(InvalidInput, match="In the study area the file has 12 features"):
         convert(path, tmp_path / "b")
@@ -297,16 +297,16 @@ def hostile_zips(folder: Path) -> dict[str, bytes]:
             (member("a.prj"), files["NUTS_RG.prj"]),
         ],
     }
-    found = {}
+    zips = {}
     for words, members in archives.items():
         path = folder / "hostile"
         with zipfile.ZipFile(path, "w") as archive:
             for info, content in members:
                 archive.writestr(info, content)
-        found[words] = path.read_bytes()
-    found["unpacks to more than"] = bomb(folder)
-    found["damaged or cut short"] = whole.read_bytes()[:-40]
-    return found
+        zips[words] = path.read_bytes()
+    zips["unpacks to more than"] = bomb(folder)
+    zips["damaged or cut short"] = whole.read_bytes()[:-40]
+    return zips
 
 
 def bomb(folder: Path) -> bytes:
@@ -391,10 +391,10 @@ def test_the_process_has_three_drivers_and_no_network(
     script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{tmp_path / 'tell.py'}'\n")
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
-    told = sandbox.run("layer", {}, tmp_path, lambda done, total: None, dict)
-    left = set(pyogrio.list_drivers()) - set(told["skip"].split(","))
+    facts = sandbox.run("layer", {}, tmp_path, lambda done, total: None, dict)
+    left = set(pyogrio.list_drivers()) - set(facts["skip"].split(","))
     assert left == {"ESRI Shapefile", "GPKG", "FlatGeobuf"}
-    assert told["proxy"].startswith("http://127.0.0.1")
+    assert facts["proxy"].startswith("http://127.0.0.1")
 
 
 def test_gdal_never_reads_private_rows() -> None:

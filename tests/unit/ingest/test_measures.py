@@ -34,8 +34,8 @@ def declared(*measures: Measure, columns: Columns = COLUMNS) -> Schema:
 
 def steps(rows: Any, index: int = 0) -> list[int | None]:
     assert rows.schema.field(f"measure_{index}").type == pa.int32()
-    found: list[int | None] = rows[f"measure_{index}"].to_pylist()
-    return found
+    values: list[int | None] = rows[f"measure_{index}"].to_pylist()
+    return values
 
 
 def lines_of(values: list[str]) -> list[str]:

@@ -59,8 +59,8 @@ def test_a_column_of_nulls_refuses_its_rows_and_not_the_file(tmp_path: Path) -> 
 
 
 def test_a_file_without_rows_is_accepted(tmp_path: Path) -> None:
-    found, report = read_columns(written(tmp_path, pa.table(GOOD).slice(0, 0)), schema())
-    assert (found.num_rows, report.read) == (0, 0)
+    rows_read, report = read_columns(written(tmp_path, pa.table(GOOD).slice(0, 0)), schema())
+    assert (rows_read.num_rows, report.read) == (0, 0)
 
 
 def test_columns_with_dots_in_their_names_are_found(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_damage_anywhere_is_harmless_or_a_readable_error(tmp_path: Path) -> None
     path = written(tmp_path, {key: values * 500 for key, values in GOOD.items()})
     whole = path.read_bytes()
     random = np.random.default_rng(4)
-    said = left = 0
+    refused_count = left = 0
     for position in random.integers(4, len(whole) - 4, 300):
         damaged = bytearray(whole)
         damaged[position] ^= int(random.integers(1, 256))
@@ -134,10 +134,10 @@ def test_damage_anywhere_is_harmless_or_a_readable_error(tmp_path: Path) -> None
         try:
             ingest(path, "a.parquet", schema(), KEY, target, lambda done, total: None)
         except InvalidInput:
-            said += 1
+            refused_count += 1
             left += target.exists()
         target.unlink(missing_ok=True)
-    assert said > 20
+    assert refused_count > 20
     assert left == 0
 
 

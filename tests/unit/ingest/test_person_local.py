@@ -92,12 +92,12 @@ signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.en
 def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
     """Return the fields of each line of a block, or the error in its quotation marks."""
     block = b"\n".join([*content, b""])
-    found = next(read_lines(io.BytesIO(block)))
-    parts = split(found, delimiter)
+    fields_read = next(read_lines(io.BytesIO(block)))
+    parts = split(fields_read, delimiter)
     result: list[Any] = []
     for line, number in enumerate(parts.count):
         which = np.array([line])
-        ends = [parts.field(found, which, index) for index in range(number + 1)]
+        ends = [parts.field(fields_read, which, index) for index in range(number + 1)]
         cells = [block[start[0] : end[0]] for start, end in ends]
         result.append((bool(parts.unclosed[line]), bool(parts.stray[line]), cells))
     return result

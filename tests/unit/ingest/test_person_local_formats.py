@@ -125,9 +125,9 @@ def test_each_row_of_a_layer_is_read_as_if_it_were_alone(
 ) -> None:
     path = tmp_path / "a.gpkg"
     content = [row for row in content if row[0] != "x" * 1_001] + [(b"\xff", 5, 45, 0)]
-    found = [layer_row(row) for row in content]
-    together, _ = read_layer(geopackage(path, found), declared("geom"), batch_rows)
-    alone = [read_layer(geopackage(path, [row]), declared("geom"))[0] for row in found]
+    lines = [layer_row(row) for row in content]
+    together, _ = read_layer(geopackage(path, lines), declared("geom"), batch_rows)
+    alone = [read_layer(geopackage(path, [row]), declared("geom"))[0] for row in lines]
     assert bits(together) == bits(concatenated(alone))
 
 

@@ -21,8 +21,8 @@ MISSING = {"the person is missing": 1}
 
 def stored(tmp_path: Path, values: Any) -> list[tuple[int, int]]:
     size = len(values)
-    found, _ = parquet_of(tmp_path, {"who": values, "lat": [45.0] * size, "lon": [5.0] * size})
-    return people(found)
+    rows_read, _ = parquet_of(tmp_path, {"who": values, "lat": [45.0] * size, "lon": [5.0] * size})
+    return people(rows_read)
 
 
 def written(tmp_path: Path, *names: str) -> list[tuple[int, int]]:
@@ -124,6 +124,6 @@ def test_a_row_with_a_null_person_is_refused(tmp_path: Path, values: list[Any]) 
 
 def test_stored_text_that_is_not_utf_8_is_refused_alone(tmp_path: Path) -> None:
     values = pa.array([b"anna", b"jos\xe9", b"ben"], pa.binary())
-    found, report = parquet_of(tmp_path, {"who": values, "lat": [45] * 3, "lon": [5] * 3})
-    assert people(found) == written(tmp_path, "anna", "ben")
+    rows_read, report = parquet_of(tmp_path, {"who": values, "lat": [45] * 3, "lon": [5] * 3})
+    assert people(rows_read) == written(tmp_path, "anna", "ben")
     assert report.refused == {"the text is not UTF-8; save the file with that encoding": 1}

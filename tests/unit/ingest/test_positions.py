@@ -48,22 +48,22 @@ def test_it_says_why_a_position_is_refused(tmp_path: Path, row: str, reason: str
 
 @pytest.mark.parametrize("text", ["45.5", "+45.5", " 45.5\t", "4.55e1", "45.50", "455E-1", "045.5"])
 def test_the_ways_of_writing_a_number_agree(tmp_path: Path, text: str) -> None:
-    found, _ = csv_of(tmp_path, f"who,lat,lon\nanna,{text},.5\n")
-    assert found["y"].to_pylist() == [to_mercator(0.5, 45.5)[1]]
+    rows_read, _ = csv_of(tmp_path, f"who,lat,lon\nanna,{text},.5\n")
+    assert rows_read["y"].to_pylist() == [to_mercator(0.5, 45.5)[1]]
 
 
 def test_the_edge_of_the_area_belongs_to_it(tmp_path: Path) -> None:
-    found, _ = csv_of(tmp_path, "who,lat,lon\na,30,-10\na,60,10\n")
-    assert found.num_rows == 2
+    rows_read, _ = csv_of(tmp_path, "who,lat,lon\na,30,-10\na,60,10\n")
+    assert rows_read.num_rows == 2
 
 
 def test_positions_come_out_in_web_mercator_metres(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     lat, lon = random.uniform(-84, 84, 500), random.uniform(-180, 180, 500)
     rows = "".join(f"p,{y!r},{x!r}\n" for y, x in zip(lat.tolist(), lon.tolist(), strict=True))
-    found, report = csv_of(tmp_path, "who,lat,lon\n" + rows, WORLD)
+    rows_read, report = csv_of(tmp_path, "who,lat,lon\n" + rows, WORLD)
     assert report.accepted == 500
-    back_lon, back_lat = to_degrees(found["x"].to_numpy(), found["y"].to_numpy())
+    back_lon, back_lat = to_degrees(rows_read["x"].to_numpy(), rows_read["y"].to_numpy())
     np.testing.assert_allclose(back_lat, lat, atol=1e-10)
     np.testing.assert_allclose(back_lon, lon, atol=1e-10)
 
@@ -96,9 +96,9 @@ def test_coordinates_may_be_stored_as_any_number_or_text(tmp_path: Path, kind: p
         column = pa.array([Decimal(45), None, Decimal(46)], kind)
     else:
         column = values.cast(pa.float64()).cast(kind)
-    found, report = parquet_of(tmp_path, {"who": ["a"] * 3, "lat": column, "lon": [5, 5, 5]})
+    rows_read, report = parquet_of(tmp_path, {"who": ["a"] * 3, "lat": column, "lon": [5, 5, 5]})
     assert report.refused == {"the latitude is missing": 1}
-    assert found["y"].to_pylist() == [to_mercator(5, 45)[1], to_mercator(5, 46)[1]]
+    assert rows_read["y"].to_pylist() == [to_mercator(5, 45)[1], to_mercator(5, 46)[1]]
 
 
 def test_stored_nan_and_infinity_are_refused(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_it_says_why_a_geometry_is_refused(tmp_path: Path) -> None:
     line = shapely.LineString([(0, 45), (1, 46)])
     big = shapely.LineString(np.random.default_rng(1).uniform(0, 1, (100, 2)))
     high = shapely.to_wkb(shapely.Point(5, 45, 100), output_dimension=3)
-    found, report = parquet_of(
+    rows_read, report = parquet_of(
         tmp_path,
         {
             "who": ["a"] * 10,
@@ -143,7 +143,7 @@ def test_it_says_why_a_geometry_is_refused(tmp_path: Path) -> None:
         },
         GEOMETRY,
     )  # fmt: skip
-    assert found.num_rows == 2
+    assert rows_read.num_rows == 2
     assert report.refused == {
         "the geometry is missing or empty": 2,
         "the geometry cannot be read": 2,
@@ -155,7 +155,7 @@ def test_it_says_why_a_geometry_is_refused(tmp_path: Path) -> None:
 
 def test_an_area_that_is_not_a_box_refuses_positions_outside_it(tmp_path: Path) -> None:
     triangle = StudyArea(shapely.Polygon([(0, 40), (10, 40), (0, 50)]))
-    found, _ = csv_of(tmp_path, "who,lat,lon\na,41,1\nb,49,9\n", schema(area=triangle))
-    assert found.num_rows == 1
+    rows_read, _ = csv_of(tmp_path, "who,lat,lon\na,41,1\nb,49,9\n", schema(area=triangle))
+    assert rows_read.num_rows == 1
     assert not triangle.is_box
     assert AREA.is_box

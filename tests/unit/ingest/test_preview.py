@@ -30,17 +30,17 @@ def of(folder: Path, content: str | bytes, area: StudyArea | None = None) -> Pre
 
 def test_it_shows_the_header_and_the_first_twenty_rows(tmp_path: Path) -> None:
     rows = "".join(f'p{i}; "a;b" ;{i}\n' for i in range(30))
-    found = of(tmp_path, 'who;"no;te";n\n' + rows)
-    assert found.columns == ["who", "no;te", "n"]
-    assert len(found.rows) == 20
-    assert found.rows[19][0] == "p19"
-    json.dumps(found.to_json())
+    shown = of(tmp_path, 'who;"no;te";n\n' + rows)
+    assert shown.columns == ["who", "no;te", "n"]
+    assert len(shown.rows) == 20
+    assert shown.rows[19][0] == "p19"
+    json.dumps(shown.to_json())
 
 
 def test_rows_of_any_shape_are_shown_under_the_header(tmp_path: Path) -> None:
-    found = of(tmp_path, b'a,b,c\n1\n1,2,3,4\n"1,2,3\n\xff,\x00,' + b"x" * 200_000 + b"\n")
-    assert [len(row) for row in found.rows] == [3, 3, 3, 3]
-    assert all(len(cell) <= 60 for row in found.rows for cell in row)
+    shown = of(tmp_path, b'a,b,c\n1\n1,2,3,4\n"1,2,3\n\xff,\x00,' + b"x" * 200_000 + b"\n")
+    assert [len(row) for row in shown.rows] == [3, 3, 3, 3]
+    assert all(len(cell) <= 60 for row in shown.rows for cell in row)
 
 
 def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
         }
     )
     pq.write_table(table, path, row_group_size=7)
-    found = preview(path, "a.parquet")
-    assert found.columns == ["who", "at", "tags", "geom", "raw"]
-    assert len(found.rows) == 7
-    assert found.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
-    assert found.suggested == Columns(geometry="geom", file_format="parquet")
+    shown = preview(path, "a.parquet")
+    assert shown.columns == ["who", "at", "tags", "geom", "raw"]
+    assert len(shown.rows) == 7
+    assert shown.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
+    assert shown.suggested == Columns(geometry="geom", file_format="parquet")
 
 
 def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_it_reads_only_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
             def read(self, size: int = -1) -> bytes:
                 nonlocal taken
-                found: bytes = read(size)
-                taken += len(found)
-                return found
+                chunk: bytes = read(size)
+                taken += len(chunk)
+                return chunk
 
             def __getattr__(self, name: str) -> Any:
                 return getattr(file, name)

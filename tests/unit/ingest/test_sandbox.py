@@ -43,9 +43,9 @@ def test_it_has_none_of_the_servers_secrets(
     monkeypatch.setenv("SECRET_KEY", "very secret")
     monkeypatch.setenv("DATABASE_URL", "postgres://secret")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
-    told = sandbox.run("any", {}, tmp_path, silent, dict)
-    assert "secret" not in str(told)
-    assert told["TMPDIR"] == str(tmp_path)
+    facts = sandbox.run("any", {}, tmp_path, silent, dict)
+    assert "secret" not in str(facts)
+    assert facts["TMPDIR"] == str(tmp_path)
 
 
 def shim(folder: Path, program: Path) -> str:
@@ -213,11 +213,11 @@ def test_a_huge_value_stays_within_the_memory_limit(tmp_path: Path) -> None:
     path, small = tmp_path / "huge.parquet", tmp_path / "small.parquet"
     in_another_process(WRITTEN, path)
     pq.write_table(pa.table(GOOD), small)
-    said = {}
+    messages = {}
     for source in (small, path):
-        said[source] = in_another_process(MEASURED, source, tmp_path / "out")
-    assert int(said[path][-1]) - int(said[small][-1]) <= 512
-    assert "more than 512 MB of memory" in said[path][0]
+        messages[source] = in_another_process(MEASURED, source, tmp_path / "out")
+    assert int(messages[path][-1]) - int(messages[small][-1]) <= 512
+    assert "more than 512 MB of memory" in messages[path][0]
     with pytest.raises(InvalidInput, match="memory"):
         preview(path, "huge.parquet")
 

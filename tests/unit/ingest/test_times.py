@@ -24,9 +24,9 @@ NOON = int(datetime(2024, 7, 1, 12, tzinfo=UTC).timestamp())
 
 def written(tmp_path: Path, *times: str) -> list[Any]:
     rows = "".join(f'a,45,5,"{time}"\n' for time in times)
-    found, report = csv_of(tmp_path, "who,lat,lon,t\n" + rows, VIENNA)
+    rows_read, report = csv_of(tmp_path, "who,lat,lon,t\n" + rows, VIENNA)
     assert report.refused == {}
-    return list(found["time"].to_pylist())
+    return list(rows_read["time"].to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,18 @@ def test_a_time_that_is_not_declared_refuses_nothing(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_stored_times_agree_with_written_ones(tmp_path: Path, values: pa.Array) -> None:
-    found, _ = parquet_of(tmp_path, {"who": ["a"], "lat": [45], "lon": [5], "t": values}, VIENNA)
-    assert found["time"].to_pylist() == [NOON]
+    rows_read, _ = parquet_of(
+        tmp_path, {"who": ["a"], "lat": [45], "lon": [5], "t": values}, VIENNA
+    )
+    assert rows_read["time"].to_pylist() == [NOON]
 
 
 def test_stored_dates_begin_at_midnight_of_the_declared_zone(tmp_path: Path) -> None:
     day = pa.array([NOON // 86_400], pa.int32()).cast(pa.date32())
     for values in (day, day.cast(pa.date64())):
         columns = {"who": ["a"], "lat": [45], "lon": [5], "t": values}
-        found, _ = parquet_of(tmp_path, columns, VIENNA)
-        assert found["time"].to_pylist() == [NOON - 14 * 3600]
+        rows_read, _ = parquet_of(tmp_path, columns, VIENNA)
+        assert rows_read["time"].to_pylist() == [NOON - 14 * 3600]
 
 
 def test_missing_and_invalid_stored_times_are_refused(tmp_path: Path) -> None:
@@ -147,11 +149,11 @@ def test_missing_and_invalid_stored_times_are_refused(tmp_path: Path) -> None:
 def test_timestamps_that_python_does_not_know_are_refused_with_an_example(tmp_path: Path) -> None:
     times = pa.array([2**62, -(2**62), 1], pa.timestamp("us", "UTC"))
     columns = {"who": ["a"] * 3, "lat": [45] * 3, "lon": [5] * 3, "t": times}
-    found, report = parquet_of(tmp_path, columns, VIENNA)
-    assert found["time"].to_pylist() == [0]
+    rows_read, report = parquet_of(tmp_path, columns, VIENNA)
+    assert rows_read["time"].to_pylist() == [0]
     assert [example.value for example in report.examples] == ["(a value that cannot be shown)"] * 2
 
 
 def test_without_a_time_column_times_are_null(tmp_path: Path) -> None:
-    found, _ = csv_of(tmp_path, "who,lat,lon\na,45,5\n")
-    assert found["time"].to_pylist() == [None]
+    rows_read, _ = csv_of(tmp_path, "who,lat,lon\na,45,5\n")
+    assert rows_read["time"].to_pylist() == [None]

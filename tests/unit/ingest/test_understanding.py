@@ -113,27 +113,27 @@ MESSY: dict[str, tuple[str | bytes, dict[str, str]]] = {
 @pytest.mark.parametrize("what", MESSY)
 def test_a_messy_file_is_understood_and_read_as_understood(tmp_path: Path, what: str) -> None:
     content, expected = MESSY[what]
-    found = understood(tmp_path, content)
-    declared = found.columns.to_json()
+    understanding = understood(tmp_path, content)
+    declared = understanding.columns.to_json()
     assert declared == {**declared, **expected}
-    assert found.verdict == "good", (found.questions, found.left_out)
-    assert found.accepted == found.rows > 39
-    schema = Schema(found.columns, Unit.PERSON, BERLIN, "Europe/Berlin")
+    assert understanding.verdict == "good", (understanding.questions, understanding.left_out)
+    assert understanding.accepted == understanding.rows > 39
+    schema = Schema(understanding.columns, Unit.PERSON, BERLIN, "Europe/Berlin")
     target = tmp_path / "out.parquet"
     report = ingest(tmp_path / "a.csv", "a.csv", schema, KEY, target, lambda *_: None)
-    assert (report.read, report.accepted) == (found.rows, found.accepted)
+    assert (report.read, report.accepted) == (understanding.rows, understanding.accepted)
 
 
 def test_dates_that_fit_two_orders_are_asked_about(tmp_path: Path) -> None:
     content = "device,lat,lon,date\n" + rows("p,52.5,13.4,03/04/2024\n")
-    found = understood(tmp_path, content)
-    (question,) = found.questions
+    understanding = understood(tmp_path, content)
+    (question,) = understanding.questions
     assert question.kind == "day_or_month"
     assert [(each.columns.time_format, str(each.example)) for each in question.answers] == [
         ("dmy", "03/04/2024 is 2024-04-03"),
         ("mdy", "03/04/2024 is 2024-03-04"),
     ]
-    assert found.verdict == "ask"
+    assert understanding.verdict == "ask"
     answered = understood(tmp_path, content, columns=question.answers[1].columns)
     assert (answered.verdict, answered.questions) == ("good", [])
 
@@ -142,16 +142,16 @@ def test_one_row_settles_the_order_of_dates(tmp_path: Path) -> None:
     content = (
         "device,lat,lon,date\n" + rows("p,52.5,13.4,03/04/2024\n") + "p,52.5,13.4,31/04/2024\n"
     )
-    found = understood(tmp_path, content.replace("31/04", "30/04"))
-    assert (found.columns.time_format, found.questions) == ("dmy", [])
+    understanding = understood(tmp_path, content.replace("31/04", "30/04"))
+    assert (understanding.columns.time_format, understanding.questions) == ("dmy", [])
 
 
 def test_swapped_columns_are_noticed(tmp_path: Path) -> None:
-    found = understood(tmp_path, "device,lat,lon\n" + rows("p,13.4#,52.5#\n"))
-    assert found.verdict == "stop"
-    (question,) = found.questions
+    understanding = understood(tmp_path, "device,lat,lon\n" + rows("p,13.4#,52.5#\n"))
+    assert understanding.verdict == "stop"
+    (question,) = understanding.questions
     assert question.kind == "swapped"
-    assert question.answers[0].accepted == found.rows
+    assert question.answers[0].accepted == understanding.rows
     assert question.answers[0].columns.latitude == "lon"
 
 
@@ -159,23 +159,23 @@ def test_it_says_what_leaves_rows_out_and_which_reading_saves_them(tmp_path: Pat
     content = (
         "device,lat,lon,date\n" + rows("p,52.5,13.4,2024-04-30\n", 10) + rows("p,52.5,13.4,?\n", 5)
     )
-    found = understood(tmp_path, content)
-    assert (found.rows, found.accepted, found.verdict) == (15, 10, "ask")
-    (left,) = found.left_out
+    understanding = understood(tmp_path, content)
+    assert (understanding.rows, understanding.accepted, understanding.verdict) == (15, 10, "ask")
+    (left,) = understanding.left_out
     assert (left.rows, left.example) == (5, "?")
-    assert [(str(each.label), each.accepted) for each in found.alternatives] == [
+    assert [(str(each.label), each.accepted) for each in understanding.alternatives] == [
         ("Without times", 15)
     ]
 
 
 def test_projected_coordinates_are_recognised_by_the_declared_area(tmp_path: Path) -> None:
-    found = understood(
+    understanding = understood(
         tmp_path, "device,x,y\n" + rows("p,3920#.5,58200#.2\n").replace(",58200", ",58200")
     )
-    assert found.accepted == 0
-    found = understood(tmp_path, "device,x,y\n" + rows("p,3920#.5,58200#.2\n"))
-    assert found.verdict == "stop"
-    assert "EPSG:25833" in [each.columns.crs for each in found.alternatives]
+    assert understanding.accepted == 0
+    understanding = understood(tmp_path, "device,x,y\n" + rows("p,3920#.5,58200#.2\n"))
+    assert understanding.verdict == "stop"
+    assert "EPSG:25833" in [each.columns.crs for each in understanding.alternatives]
 
 
 def test_a_missing_person_is_asked_for(tmp_path: Path) -> None:
@@ -186,16 +186,16 @@ def test_a_missing_person_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_long_file_is_tried_in_all_its_parts(tmp_path: Path) -> None:
     content = "device,lat,lon\n" + "p,52.5,13.4\n" * 60_000 + "p,52.5,x\n" * 60_000
-    found = understood(tmp_path, content)
-    assert not found.whole
-    assert 0.2 < found.share < 0.9
+    understanding = understood(tmp_path, content)
+    assert not understanding.whole
+    assert 0.2 < understanding.share < 0.9
     table = pa.table(
         {"device": ["p"] * 60_000, "lat": [52.5] * 60_000, "lon": [13.4] * 30_000 + [99.0] * 30_000}
     )
     pq.write_table(table, tmp_path / "b.parquet", row_group_size=6_000)
-    found = understood(tmp_path, (tmp_path / "b.parquet").read_bytes(), "a.parquet")
-    assert not found.whole
-    assert 0.4 < found.share < 0.6
+    understanding = understood(tmp_path, (tmp_path / "b.parquet").read_bytes(), "a.parquet")
+    assert not understanding.whole
+    assert 0.4 < understanding.share < 0.6
 
 
 def test_a_declaration_that_cannot_be_tried_is_refused(tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_a_date_and_its_clock_may_stand_in_two_columns(
     path = tmp_path / "a.csv"
     lines = [header, *(row.format(n=n, d=n + 12) for n in range(1, 10))]
     path.write_text("\n".join(lines), encoding="utf-8")
-    found = preview(path, "a.csv", Context(Unit.PERSON)).understanding
-    assert found is not None
+    understanding = preview(path, "a.csv", Context(Unit.PERSON)).understanding
+    assert understanding is not None
     who, date, clock, *_ = header.replace(";", ",").split(",")
-    columns = found.columns
+    columns = understanding.columns
     assert (columns.person, columns.time, columns.clock) == (who, date, clock)
-    assert (columns.time_format, found.accepted) == (formats, 9)
+    assert (columns.time_format, understanding.accepted) == (formats, 9)
 
 
 @pytest.mark.parametrize("name", ["KundenNr", "idcliente", "numcliente", "DeviceNo", "Geraetenr"])
@@ -242,9 +242,9 @@ def test_each_file_of_an_archive_is_offered_as_one_person(tmp_path: Path) -> Non
             points = "".join(map(TRACK_POINT.format, range(1, 5), range(1, 5)))
             track = f"<gpx><trk><trkseg>{points}</trkseg></trk></gpx>"
             archive.writestr(f"{who}.gpx", track)
-    found = preview(packed, "tracks.zip", Context(Unit.PERSON)).understanding
-    assert found is not None
-    (question,) = found.questions
+    understanding = preview(packed, "tracks.zip", Context(Unit.PERSON)).understanding
+    assert understanding is not None
+    (question,) = understanding.questions
     (answer,) = question.answers
     assert str(answer.label) == "Each file is one person"
     assert (answer.columns.person, answer.columns.file_format) == ("file name", "gpx.zip")

@@ -29,10 +29,10 @@ def tree(released: Released) -> TreeRelease:
 
 
 def test_every_level_counts_the_same_bounded_cells() -> None:
-    found = tree(release(ZeroNoise()))
+    counted = tree(release(ZeroNoise()))
 
-    assert found.counts.tolist() == true_counts(found, view()).tolist()
-    assert [found.counts[found.level == level].sum() for level in range(3)] == [8000] * 3
+    assert counted.counts.tolist() == true_counts(counted, view()).tolist()
+    assert [counted.counts[counted.level == level].sum() for level in range(3)] == [8000] * 3
 
 
 def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() -> None:
@@ -50,9 +50,9 @@ def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() ->
 
 
 def test_crowded_squares_are_divided_finely_and_quiet_ones_stay_whole() -> None:
-    found = tree(release(SeededEntropy(1)))
-    parts = np.bincount(found.parent[found.level == 2], minlength=len(found.level))
-    squares = np.flatnonzero(found.level == 1)
+    counted = tree(release(SeededEntropy(1)))
+    parts = np.bincount(counted.parent[counted.level == 2], minlength=len(counted.level))
+    squares = np.flatnonzero(counted.level == 1)
 
     assert len(squares) < 100  # corners of the frame lie outside the triangle
     assert parts[squares].min() == 1
@@ -61,16 +61,18 @@ def test_crowded_squares_are_divided_finely_and_quiet_ones_stay_whole() -> None:
 
 def test_partitions_can_be_reproduced_from_published_counts() -> None:
     """The partitions can be computed from the published counts, so they reveal nothing more."""
-    found = tree(release(SeededEntropy(2)))
-    squares = found.level == 1
-    expected = adaptive_grid.partitions_along(found.counts[squares], float(found.noises[2].rate))
-    top, bottom, left, right = found.boxes[squares].T
-    inside = found.grid.inside(TRIANGLE)
+    counted = tree(release(SeededEntropy(2)))
+    squares = counted.level == 1
+    expected = adaptive_grid.partitions_along(
+        counted.counts[squares], float(counted.noises[2].rate)
+    )
+    top, bottom, left, right = counted.boxes[squares].T
+    inside = counted.grid.inside(TRIANGLE)
 
     for square, parts in zip(np.flatnonzero(squares), expected, strict=True):
-        boxes = found.boxes[found.parent == square]
+        boxes = counted.boxes[counted.parent == square]
         assert len(boxes) <= parts**2
-        a, b, c, d = found.boxes[square]
+        a, b, c, d = counted.boxes[square]
         if inside[a:b, c:d].all() and parts <= min(b - a, d - c):
             assert len(boxes) == parts**2
     assert min(bottom - top) >= 1
@@ -101,9 +103,9 @@ def test_exact_margins_come_from_the_partitions_own_noise_alone() -> None:
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 7])
 def test_the_smallest_grids_are_accepted(cells: int) -> None:
-    found = tree(release(ZeroNoise(), cells=cells))
+    counted = tree(release(ZeroNoise(), cells=cells))
 
-    assert found.counts[0] == found.counts[found.level == 2].sum() > 0
+    assert counted.counts[0] == counted.counts[counted.level == 2].sum() > 0
 
 
 def test_an_empty_dataset_gives_few_partitions_within_their_margins() -> None:

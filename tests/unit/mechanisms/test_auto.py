@@ -95,23 +95,23 @@ def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> 
         bound=1,
     )
     params = auto.Params(cells=50)
-    found = content(run(auto.MECHANISM, view, params, Fraction(1), ZeroNoise(), {}))
-    inside = found.grid.inside(TRIANGLE)
+    phases = content(run(auto.MECHANISM, view, params, Fraction(1), ZeroNoise(), {}))
+    inside = phases.grid.inside(TRIANGLE)
 
-    for phase in range(len(found.noises)):
-        covered = np.zeros(found.grid.shape, dtype=np.int64)
-        for top, bottom, left, right in found.boxes[found.phase == phase]:
+    for phase in range(len(phases.noises)):
+        covered = np.zeros(phases.grid.shape, dtype=np.int64)
+        for top, bottom, left, right in phases.boxes[phases.phase == phase]:
             covered[top:bottom, left:right] += 1
             assert inside[top:bottom, left:right].any()
         assert (covered[inside] == 1).all()
         assert covered.max() == 1
-        assert len({int(found.counts[found.phase == each].sum()) for each in (0, phase)}) == 1
-    assert not found.surface[~inside].any()
+        assert len({int(phases.counts[phases.phase == each].sum()) for each in (0, phase)}) == 1
+    assert not phases.surface[~inside].any()
 
 
 def test_partitions_are_small_in_town_and_large_in_the_country() -> None:
-    found = content(release(town(64, 100_000), "1"))
-    last = found.boxes[found.phase == found.phase[-1]]
+    phases = content(release(town(64, 100_000), "1"))
+    last = phases.boxes[phases.phase == phases.phase[-1]]
     side = last[:, 1] - last[:, 0]
 
     in_town = (last[:, 0] <= 19) & (last[:, 1] > 19) & (last[:, 2] <= 19) & (last[:, 3] > 19)

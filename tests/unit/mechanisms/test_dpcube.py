@@ -34,15 +34,15 @@ def content(released: Released) -> PartitionRelease:
 
 @pytest.mark.parametrize("splitting", ["suspicion", "variance"])
 def test_partition_totals_are_sums_of_the_same_bounded_cells(splitting: str) -> None:
-    found = content(release(ZeroNoise(), splitting=splitting))
+    result = content(release(ZeroNoise(), splitting=splitting))
 
-    image = box_image(found.boxes, found.grid.shape)
-    sums = np.bincount(image.ravel(), weights=found.counts.ravel(), minlength=len(found.boxes))
+    image = box_image(result.boxes, result.grid.shape)
+    sums = np.bincount(image.ravel(), weights=result.counts.ravel(), minlength=len(result.boxes))
 
-    assert len(found.boxes) > 10
-    assert found.totals.tolist() == sums.tolist()
+    assert len(result.boxes) > 10
+    assert result.totals.tolist() == sums.tolist()
     # There are 4,000 people, and each counts in at most two cells.
-    assert 4000 < found.totals.sum() <= 8000
+    assert 4000 < result.totals.sum() <= 8000
 
 
 def test_it_spends_the_declared_shares_and_nothing_else() -> None:
@@ -81,21 +81,21 @@ def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
 
 def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
     """The kd-tree partitions follow from the published noisy cells, so they reveal nothing more."""
-    found = content(release(SeededEntropy(3)))
-    rule = Rule(cell_variance=found.noise.variance, total_variance=found.totals_noise.variance)
+    result = content(release(SeededEntropy(3)))
+    rule = Rule(cell_variance=result.noise.variance, total_variance=result.totals_noise.variance)
 
-    again = grow_kdtree(found.counts, found.grid.inside(TRIANGLE), rule)
+    again = grow_kdtree(result.counts, result.grid.inside(TRIANGLE), rule)
 
-    np.testing.assert_array_equal(again, found.boxes)
+    np.testing.assert_array_equal(again, result.boxes)
 
 
 def test_cells_and_boxes_outside_the_area_are_empty() -> None:
     released = release(SeededEntropy(4))
-    found = content(released)
-    inside = found.grid.inside(TRIANGLE)
+    result = content(released)
+    inside = result.grid.inside(TRIANGLE)
 
-    assert (found.counts[~inside] == 0).all()
-    for top, bottom, left, right in found.boxes:
+    assert (result.counts[~inside] == 0).all()
+    for top, bottom, left, right in result.boxes:
         assert inside[top:bottom, left:right].any()
     partitions, estimate = box_layers(released)
     assert partitions.cells.sum() == inside.sum() == estimate.value.size
@@ -112,16 +112,16 @@ def test_an_empty_dataset_gives_counts_within_their_margins() -> None:
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
 def test_the_smallest_grids_are_accepted(cells: int) -> None:
-    found = content(release(ZeroNoise(), cells=cells))
+    result = content(release(ZeroNoise(), cells=cells))
 
-    assert found.totals.sum() == found.counts.sum() > 0
+    assert result.totals.sum() == result.counts.sum() > 0
 
 
 @pytest.mark.parametrize("epsilon", ["0.000001", "1000"])
 def test_the_least_and_the_greatest_epsilon_work(epsilon: str) -> None:
-    found = content(release(SeededEntropy(6), epsilon=epsilon))
+    result = content(release(SeededEntropy(6), epsilon=epsilon))
 
-    assert len(found.boxes) == len(found.totals) >= 1
+    assert len(result.boxes) == len(result.totals) >= 1
     assert all(
         np.isfinite(layer.value).all()
         for layer in box_layers(release(SeededEntropy(6), epsilon=epsilon))

@@ -61,8 +61,8 @@ def released(params: Params, rows: ArrayView | None = None, *, silent: bool = Fa
 def test_the_cost_is_the_level_times_the_reports_per_person() -> None:
     level = make_level("ln 4", 200)
     assert price(Params(), 3, AREA) == 3 * level.epsilon
-    made = released(Params(cells=16))
-    assert made.guarantee == GeoInd(3 * level.pico, Unit.PERSON)
+    drawn = released(Params(cells=16))
+    assert drawn.guarantee == GeoInd(3 * level.pico, Unit.PERSON)
 
 
 def test_each_person_has_at_most_bound_points_in_the_area() -> None:
@@ -140,8 +140,8 @@ def test_it_shows_points_and_a_density_that_adds_up_to_them() -> None:
     ("kept", "text"), [("exact", "1970-01-01T00:16:40Z"), ("day", "1970-01-01T00:00:00Z")]
 )
 def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -> None:
-    made = released(Params(cells=16, time=kept), silent=True)
-    build_files(made, tmp_path)
+    drawn = released(Params(cells=16, time=kept), silent=True)
+    build_files(drawn, tmp_path)
     times = pq.read_table(tmp_path / "points.parquet")["time"].to_pylist()
     assert text in times
     dropped = released(Params(cells=16), silent=True)
@@ -161,8 +161,8 @@ def telling(size: int = 300, bound: int = 3) -> ArrayView:
 
 
 def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> None:
-    made = released(Params(cells=16, attributes=True), telling(), silent=True)
-    again = decode(encode(made))
+    drawn = released(Params(cells=16, attributes=True), telling(), silent=True)
+    again = decode(encode(drawn))
     build_files(again, tmp_path)
     table = pq.read_table(tmp_path / "points.parquet")
     assert table.schema.names == ["app", "geometry", "bbox"]
@@ -179,23 +179,23 @@ def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> 
 
 
 def test_attributes_are_dropped_unless_they_are_asked_for(tmp_path: Path) -> None:
-    made = released(Params(cells=16), telling(), silent=True)
-    assert isinstance(made.content, PointsRelease)
-    assert made.content.attributes == ()
-    build_files(made, tmp_path)
+    drawn = released(Params(cells=16), telling(), silent=True)
+    assert isinstance(drawn.content, PointsRelease)
+    assert drawn.content.attributes == ()
+    build_files(drawn, tmp_path)
     assert pq.read_table(tmp_path / "points.parquet").schema.names == ["geometry", "bbox"]
-    assert "declared to be known" not in json.dumps(statement(made))
+    assert "declared to be known" not in json.dumps(statement(drawn))
 
 
 def test_attributes_change_neither_the_noise_nor_the_density() -> None:
-    plain, told = (
+    plain, with_attributes = (
         released(Params(cells=16, attributes=which), telling()) for which in (False, True)
     )
     assert isinstance(plain.content, PointsRelease)
-    assert isinstance(told.content, PointsRelease)
-    assert np.array_equal(plain.content.longitude, told.content.longitude)
-    assert np.array_equal(plain.content.density, told.content.density)
-    assert (plain.guarantee, plain.trace) == (told.guarantee, told.trace)
+    assert isinstance(with_attributes.content, PointsRelease)
+    assert np.array_equal(plain.content.longitude, with_attributes.content.longitude)
+    assert np.array_equal(plain.content.density, with_attributes.content.density)
+    assert (plain.guarantee, plain.trace) == (with_attributes.guarantee, with_attributes.trace)
 
 
 def test_attributes_follow_their_points_to_where_a_prior_puts_them() -> None:
@@ -213,13 +213,13 @@ def test_attributes_follow_their_points_to_where_a_prior_puts_them() -> None:
 
 
 def test_undeclared_attributes_are_refused_before_any_draw() -> None:
-    asked = Params(cells=16, attributes=True)
+    params = Params(cells=16, attributes=True)
     domain = view().domain
     with pytest.raises(InvalidInput, match="No attribute") as refused:
-        MECHANISM.forecast(asked, Fraction(1, 100), 3, domain)
+        MECHANISM.forecast(params, Fraction(1, 100), 3, domain)
     assert refused.value.field == "attributes"
     with pytest.raises(InvalidInput, match="No attribute"):
-        released(asked)
+        released(params)
 
 
 def test_padding_points_have_no_attributes() -> None:
@@ -296,8 +296,8 @@ def test_a_prior_moves_points_and_changes_neither_cost_nor_guarantee() -> None:
     again = decode(encode(put))
     assert isinstance(again.content, PointsRelease)
     assert again.content.prior == "crowd"
-    [told] = [line for line in statement(put)["post_processing"] if "likeliest made" in line]
-    assert "crowd" in told
+    [sentence] = [line for line in statement(put)["post_processing"] if "likeliest made" in line]
+    assert "crowd" in sentence
     assert "crowd" in layers(put)[0].note
 
 

@@ -36,30 +36,32 @@ def content(released: Released) -> LocationsRelease:
 
 
 def test_without_noise_it_publishes_the_kept_places_under_fresh_labels() -> None:
-    found = content(release(ZeroNoise(), epsilon="1000"))
+    result = content(release(ZeroNoise(), epsilon="1000"))
     cells = view(300).visits(Grid.over(TRIANGLE, 16))._read_by_meter()[1]
 
     # Without randomness, everybody is assigned to the same virtual user, who keeps all records.
-    assert np.unique(found.person).size == 1
-    assert len(found.place) == found.counts.sum() == len(cells)
+    assert np.unique(result.person).size == 1
+    assert len(result.place) == result.counts.sum() == len(cells)
 
 
 def test_places_stay_in_their_unit_and_rows_are_sorted() -> None:
-    found = content(release(SeededEntropy(1), hidden=1))
-    pairs = set(zip(found.bin_unit.tolist(), found.bin_cluster.tolist(), strict=True))
+    result = content(release(SeededEntropy(1), hidden=1))
+    pairs = set(zip(result.bin_unit.tolist(), result.bin_cluster.tolist(), strict=True))
 
-    drawn = zip(found.unit[found.place].tolist(), found.cluster[found.place].tolist(), strict=True)
+    drawn = zip(
+        result.unit[result.place].tolist(), result.cluster[result.place].tolist(), strict=True
+    )
     assert set(drawn) <= pairs
-    assert (np.lexsort((found.place, found.person)) == np.arange(len(found.place))).all()
-    assert found.person.max() < found.people
+    assert (np.lexsort((result.place, result.person)) == np.arange(len(result.place))).all()
+    assert result.person.max() < result.people
 
 
 def test_its_margins_cover_as_often_as_they_say() -> None:
     covered = []
     truth = view(300).visits(Grid.over(TRIANGLE, 16)).counts()._read_by_meter()[1].sum()
     for seed in range(60):
-        found = content(release(SeededEntropy(seed), clusters=1, hidden=3, rounds=1, epsilon="20"))
-        covered.append(abs(int(found.counts[0]) - truth) <= found.noise.margin())
+        result = content(release(SeededEntropy(seed), clusters=1, hidden=3, rounds=1, epsilon="20"))
+        covered.append(abs(int(result.counts[0]) - truth) <= result.noise.margin())
 
     # If the share of covered counts were really 95 %, 42 or fewer of 60 would be covered in less
     # than one of 1e9 runs.
@@ -67,20 +69,20 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
 
 
 def test_noise_gives_places_to_virtual_users_without_persons() -> None:
-    found = content(release(SeededEntropy(1), people=0))
+    result = content(release(SeededEntropy(1), people=0))
     fakes = prilocation.spurious_places(prilocation.Params(), Fraction(8), 2)
 
-    expected = fakes * len(found.counts) * 320
-    assert len(found.person) == pytest.approx(expected, rel=0.2)
+    expected = fakes * len(result.counts) * 320
+    assert len(result.person) == pytest.approx(expected, rel=0.2)
 
 
 def test_more_persons_than_virtual_users_share_them() -> None:
-    found, shared = (
+    result, shared = (
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
 
     # The noise is so small that all records are kept, whoever they belong to.
-    assert len(shared.place) == len(found.place)
+    assert len(shared.place) == len(result.place)
     assert set(shared.person.tolist()) == set(range(40))
 
 
@@ -129,10 +131,10 @@ def test_declared_places_are_drawn_from() -> None:
     params = parse_parameters(prilocation.Params, SMALL | {"places": "stops", "hidden": 1})
     released = run(prilocation.MECHANISM, seen, params, Fraction(8), SeededEntropy(1), {})
 
-    found = content(released)
-    assert found.levels == ("line",)
-    assert found.unit_paths == tuple((f"line {n}",) for n in range(5))
-    assert found.longitude.tolist() == stops.longitude.tolist()
+    result = content(released)
+    assert result.levels == ("line",)
+    assert result.unit_paths == tuple((f"line {n}",) for n in range(5))
+    assert result.longitude.tolist() == stops.longitude.tolist()
     assert [layer.name for layer in layers(released)] == [
         "bins",
         "clusters",
@@ -144,8 +146,8 @@ def test_declared_places_are_drawn_from() -> None:
 
 def test_every_visible_level_has_a_layer_that_adds_up_its_bins() -> None:
     released = release(SeededEntropy(1), hidden=1, clusters=3)
-    found = {layer.name: layer for layer in layers(released)}
-    bins, quarters, districts = found["bins"], found["units"], found["units-1"]
+    by_name = {layer.name: layer for layer in layers(released)}
+    bins, quarters, districts = by_name["bins"], by_name["units"], by_name["units-1"]
 
     assert (districts.title, quarters.title) == ("District", "Quarter")
     assert quarters.columns["unit"][0].endswith(f", {districts.columns['unit'][0]}")
@@ -163,8 +165,8 @@ def test_every_visible_level_has_a_layer_that_adds_up_its_bins() -> None:
 def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> None:
     def caution(epsilon: int) -> str:
         params = prilocation.Params(clusters=80, hidden=3, cells=64)
-        asked = Fraction(epsilon)
-        forecast = prilocation.forecast(params, asked, 1, Domain(TRIANGLE))
+        cost = Fraction(epsilon)
+        forecast = prilocation.forecast(params, cost, 1, Domain(TRIANGLE))
         return " ".join(map(str, forecast.cautions))
 
     # About two places that are noise are expected in each of 80 bins.

@@ -30,20 +30,20 @@ def content(released: Released) -> ClustersRelease:
     return released.content
 
 
-def truth(found: ClustersRelease, people: int = 4000) -> list[int]:
+def truth(clusters: ClustersRelease, people: int = 4000) -> list[int]:
     """Return the number of bounded records nearest to each centre."""
     grid = Grid.over(TRIANGLE, 128)
     cells, counts = view(people).sparse_histogram(grid)._read_by_meter()
-    cluster = nearest(grid, cells, Centres.from_degrees(found.longitude, found.latitude))
-    totals = np.bincount(cluster, counts, len(found.counts))
+    cluster = nearest(grid, cells, Centres.from_degrees(clusters.longitude, clusters.latitude))
+    totals = np.bincount(cluster, counts, len(clusters.counts))
     return [int(each) for each in totals]
 
 
 def test_without_noise_its_counts_are_the_bounded_records_around_each_centre() -> None:
-    found = content(release(ZeroNoise(), epsilon="1000"))
+    result = content(release(ZeroNoise(), epsilon="1000"))
 
-    assert found.counts.tolist() == truth(found)
-    assert found.counts.sum() > 4000
+    assert result.counts.tolist() == truth(result)
+    assert result.counts.sum() > 4000
 
 
 def test_its_margins_cover_as_often_as_they_say() -> None:
@@ -66,9 +66,9 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
 
 
 def test_centres_move_to_where_people_are() -> None:
-    found = content(release(SeededEntropy(1), epsilon="4"))
+    result = content(release(SeededEntropy(1), epsilon="4"))
     crowds = Centres.from_degrees([10.02, 10.1], [50.06, 50.02])
-    centres = Centres.from_degrees(found.longitude, found.latitude)
+    centres = Centres.from_degrees(result.longitude, result.latitude)
     away = ground_metres(
         Centres(crowds.x[:, None], crowds.y[:, None]), Centres(centres.x[None], centres.y[None])
     )
@@ -84,8 +84,8 @@ def test_it_shows_centres_and_their_areas_with_the_same_counts() -> None:
     assert isinstance(areas, ShapeLayer)
     assert points.value is not None
     assert areas.value is not None
-    held = areas.columns["cluster"] - 1
-    assert areas.value.tolist() == points.value[held].tolist()
+    owner = areas.columns["cluster"] - 1
+    assert areas.value.tolist() == points.value[owner].tolist()
     assert sum(shape.area for shape in areas.shapes) == pytest.approx(TRIANGLE.shape.area)
 
 

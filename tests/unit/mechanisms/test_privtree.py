@@ -29,10 +29,10 @@ def tree(released: Released) -> TreeRelease:
 
 
 def test_leaves_count_the_same_bounded_cells_and_no_inner_count_is_published() -> None:
-    found = tree(release(SeededEntropy(1)))
+    counted = tree(release(SeededEntropy(1)))
     exact = tree(release(ZeroNoise()))
 
-    assert (found.counts[~found.measured] == 0).all()
+    assert (counted.counts[~counted.measured] == 0).all()
     assert (
         exact.counts[exact.measured].tolist() == true_counts(exact, view())[exact.measured].tolist()
     )
@@ -40,8 +40,8 @@ def test_leaves_count_the_same_bounded_cells_and_no_inner_count_is_published() -
 
 
 def test_crowded_boxes_are_split_and_empty_ones_stay_whole() -> None:
-    found = tree(release(SeededEntropy(2)))
-    leaves = found.boxes[found.measured]
+    counted = tree(release(SeededEntropy(2)))
+    leaves = counted.boxes[counted.measured]
     sizes = (leaves[:, 1] - leaves[:, 0]) * (leaves[:, 3] - leaves[:, 2])
 
     assert sizes.min() <= 16
@@ -51,14 +51,14 @@ def test_crowded_boxes_are_split_and_empty_ones_stay_whole() -> None:
 
 def test_leaf_counts_have_fresh_noise_of_the_remaining_epsilon() -> None:
     released = release(SeededEntropy(3), epsilon="0.6", split_share=50)
-    found = tree(released)
+    counted = tree(released)
 
     splits, counts = released.trace
     assert (splits.epsilon, splits.noise, splits.splits) == (Fraction("0.3"), None, True)
     assert counts.noise == DiscreteLaplace(Fraction("0.3"), 2)
-    assert set(found.noises) == {counts.noise}
-    error = (found.counts - true_counts(found, view()))[found.measured]
-    assert 0.5 < error.var() / found.noises[0].variance < 1.8
+    assert set(counted.noises) == {counts.noise}
+    error = (counted.counts - true_counts(counted, view()))[counted.measured]
+    assert 0.5 < error.var() / counted.noises[0].variance < 1.8
 
 
 def test_every_leaf_is_a_measured_partition_and_nothing_is_inferred() -> None:

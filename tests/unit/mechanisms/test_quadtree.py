@@ -30,25 +30,25 @@ def tree(released: Released) -> TreeRelease:
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 32, 33])
 def test_every_level_counts_all_of_the_same_bounded_cells(cells: int) -> None:
-    found = tree(release(ZeroNoise(), cells=cells))
+    counted = tree(release(ZeroNoise(), cells=cells))
 
-    assert found.counts.tolist() == true_counts(found, view()).tolist()
-    totals = np.bincount(found.level, weights=found.counts)
+    assert counted.counts.tolist() == true_counts(counted, view()).tolist()
+    totals = np.bincount(counted.level, weights=counted.counts)
     assert len(totals) == (cells - 1).bit_length() + 1
-    assert set(totals.tolist()) == {found.counts[0]}
+    assert set(totals.tolist()) == {counted.counts[0]}
 
 
 @pytest.mark.parametrize("cells", [32, 33])
 def test_smallest_squares_are_cells_and_children_lie_in_their_parents(cells: int) -> None:
-    found = tree(release(SeededEntropy(1), cells=cells))
-    smallest = found.boxes[found.level == found.level.max()]
-    top, bottom, left, right = found.boxes[1:].T
-    a, b, c, d = found.boxes[found.parent[1:]].T
+    counted = tree(release(SeededEntropy(1), cells=cells))
+    smallest = counted.boxes[counted.level == counted.level.max()]
+    top, bottom, left, right = counted.boxes[1:].T
+    a, b, c, d = counted.boxes[counted.parent[1:]].T
 
     assert set((smallest[:, 1::2] - smallest[:, ::2]).ravel().tolist()) == {1}
-    assert len(smallest) == found.grid.inside(TRIANGLE).sum()
+    assert len(smallest) == counted.grid.inside(TRIANGLE).sum()
     assert ((a <= top) & (bottom <= b) & (c <= left) & (right <= d)).all()
-    assert (found.level[1:] == found.level[found.parent[1:]] + 1).all()
+    assert (counted.level[1:] == counted.level[counted.parent[1:]] + 1).all()
 
 
 def test_smaller_squares_get_more_of_epsilon_unless_all_are_alike() -> None:
@@ -113,15 +113,15 @@ def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
 @pytest.mark.parametrize("cells", [1, 5, 32])
 def test_estimates_by_neighbours_use_the_counts_of_every_level(cells: int) -> None:
     released = release(ZeroNoise(), cells=cells, inference="surroundings")
-    found = released.content
+    result = released.content
 
-    assert isinstance(found, PhasedRelease)
+    assert isinstance(result, PhasedRelease)
     assert [line.epsilon for line in released.trace] == [
         spend.epsilon for spend in quadtree.plan(quadtree.Params(cells=cells), Fraction(1))
     ]
-    assert len(found.noises) == (cells - 1).bit_length() + 1
-    totals = np.bincount(found.phase, weights=found.counts)
-    assert set(totals.tolist()) == {found.counts[0]}
+    assert len(result.noises) == (cells - 1).bit_length() + 1
+    totals = np.bincount(result.phase, weights=result.counts)
+    assert set(totals.tolist()) == {result.counts[0]}
 
 
 def test_neighbours_reduce_the_error_where_people_are_few() -> None:

@@ -30,11 +30,11 @@ def content(released: Released) -> SparseRelease:
 
 
 def test_without_noise_it_lists_the_bounded_counts_from_the_threshold_on() -> None:
-    found = content(release(ZeroNoise(), threshold=7))
-    cells = view().histogram(found.grid)._read_by_meter().ravel()
+    result = content(release(ZeroNoise(), threshold=7))
+    cells = view().histogram(result.grid)._read_by_meter().ravel()
 
-    assert found.cells.tolist() == np.flatnonzero(cells >= 7).tolist()
-    assert found.counts.tolist() == cells[cells >= 7].tolist()
+    assert result.cells.tolist() == np.flatnonzero(cells >= 7).tolist()
+    assert result.counts.tolist() == cells[cells >= 7].tolist()
 
 
 def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
@@ -50,13 +50,13 @@ def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
 
 
 def test_cells_are_listed_in_order_and_lie_in_the_area() -> None:
-    found = content(release(SeededEntropy(1), strictness=30))
-    inside = found.grid.inside(TRIANGLE).ravel()
+    result = content(release(SeededEntropy(1), strictness=30))
+    inside = result.grid.inside(TRIANGLE).ravel()
 
-    assert len(found.cells) > 50
-    assert (np.diff(found.cells) > 0).all()
-    assert inside[found.cells].all()
-    assert (found.counts >= found.threshold).all()
+    assert len(result.cells) > 50
+    assert (np.diff(result.cells) > 0).all()
+    assert inside[result.cells].all()
+    assert (result.counts >= result.threshold).all()
 
 
 def test_hardly_any_empty_cell_is_listed() -> None:
@@ -93,10 +93,10 @@ def test_too_many_empty_cells_are_refused_before_paying() -> None:
 
 
 def test_the_finest_grid_lists_few_cells() -> None:
-    found = content(release(SeededEntropy(2), cells=32768, epsilon="20", strictness=60))
+    result = content(release(SeededEntropy(2), cells=32768, epsilon="20", strictness=60))
 
-    assert found.grid.size == 2**30
-    assert len(found.cells) < 20_000
+    assert result.grid.size == 2**30
+    assert len(result.cells) < 20_000
 
 
 def test_the_forecast_is_of_the_cells_noise() -> None:

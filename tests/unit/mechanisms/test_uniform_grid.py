@@ -28,10 +28,10 @@ def content(released: Released) -> GridRelease:
 
 
 def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
-    found = content(release(SeededEntropy(1), strictness=150))
-    inside = found.grid.inside(TRIANGLE).sum()
+    result = content(release(SeededEntropy(1), strictness=150))
+    inside = result.grid.inside(TRIANGLE).sum()
 
-    assert found.threshold == math.ceil(1.5 * 2 * math.log(inside))
+    assert result.threshold == math.ceil(1.5 * 2 * math.log(inside))
     assert content(release(SeededEntropy(1))).threshold == 0
 
 

@@ -54,10 +54,10 @@ def test_it_solves_the_generalised_least_squares_problem(seed: int) -> None:
     variance[inner & (random.random(len(parent)) < 0.4)] = np.inf
     value, error = dense_solution(counts, variance, parent)
 
-    found = consistent(counts, variance, parent, level)
+    solution = consistent(counts, variance, parent, level)
 
-    np.testing.assert_allclose(found.value, value, rtol=1e-8, atol=1e-6)
-    np.testing.assert_allclose(found.variance, error, rtol=1e-8)
+    np.testing.assert_allclose(solution.value, value, rtol=1e-8, atol=1e-6)
+    np.testing.assert_allclose(solution.variance, error, rtol=1e-8)
 
 
 def test_nodes_are_sums_of_their_children_and_consistent_counts_stay() -> None:
@@ -66,10 +66,10 @@ def test_nodes_are_sums_of_their_children_and_consistent_counts_stay() -> None:
     variance = np.random.default_rng(1).lognormal(0, 1, len(parent))
     noisy = truth + np.random.default_rng(2).normal(0, 9, len(parent))
 
-    found = consistent(noisy, variance, parent, level).value
+    values = consistent(noisy, variance, parent, level).value
 
     for node in np.unique(parent[parent >= 0]):
-        assert found[node] == pytest.approx(found[parent == node].sum())
+        assert values[node] == pytest.approx(values[parent == node].sum())
     np.testing.assert_allclose(consistent(truth, variance, parent, level).value, truth)
 
 
@@ -94,11 +94,11 @@ def test_results_are_finite_for_very_different_noise_scales() -> None:
     counts, parent, level = np.array([7, 3, 3, 3]), np.array([-1, 0, 1, 1]), np.array([0, 1, 2, 2])
 
     for variance in ([1e-90, 1e10, 1e-40, 1e-40], [1e10, 1e-99, 1e-40, 1e3], [1e-300, 0, 1e-8, 1]):
-        found = consistent(counts, np.array(variance), parent, level)
+        solution = consistent(counts, np.array(variance), parent, level)
 
-        assert np.isfinite(found.value).all()
-        assert (found.variance > 0).all()
-        assert found.value[0] == pytest.approx(found.value[1])
+        assert np.isfinite(solution.value).all()
+        assert (solution.variance > 0).all()
+        assert solution.value[0] == pytest.approx(solution.value[1])
 
 
 def test_a_leaf_that_was_not_measured_is_an_error() -> None:

@@ -25,8 +25,8 @@ def test_counts_of_empty_places_are_shrunk_almost_to_zero() -> None:
 def test_large_counts_are_hardly_shrunk() -> None:
     values = np.array([CLEAR + 1, 500.0])
 
-    found = posterior(values, np.array([0.1, 0.1]))
-    mean, variance = found.mean, found.variance
+    shrunk = posterior(values, np.array([0.1, 0.1]))
+    mean, variance = shrunk.mean, shrunk.variance
 
     np.testing.assert_allclose(mean, values)
     np.testing.assert_allclose(variance, 2)
@@ -64,8 +64,8 @@ def test_means_rise_with_the_counts() -> None:
 
 
 def test_a_single_count_is_accepted() -> None:
-    found = posterior(np.array([3.0]), np.array([0.0]))
-    mean, variance = found.mean, found.variance
+    shrunk = posterior(np.array([3.0]), np.array([0.0]))
+    mean, variance = shrunk.mean, shrunk.variance
 
     assert 0 <= mean[0] <= 3
     assert variance[0] > 0

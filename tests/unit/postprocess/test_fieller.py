@@ -47,11 +47,11 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
 @pytest.mark.parametrize("steps", [1000, 1])
 def test_at_most_one_empty_region_in_all_is_told_on_average(steps: int) -> None:
     random, noise = np.random.default_rng(4), noise_of(steps)
-    told = [
+    outcomes = [
         noise.means(drawn(noise, random, 1000), drawn(noise, random, 1000), 1000).told.sum()
         for _ in range(40)
     ]
-    assert np.mean(told) <= 1.5  # four standard errors above 1
+    assert np.mean(outcomes) <= 1.5  # four standard errors above 1
     few = noise.means(drawn(noise, random, 40_000), drawn(noise, random, 40_000), 3)
     assert few.told.mean() <= 0.055
 

@@ -44,11 +44,11 @@ def test_the_margin_of_different_noises_is_exact() -> None:
 @pytest.mark.parametrize("rate", ["1000", "1", "0.001", "0.0000000001"])
 @pytest.mark.parametrize("count", [2, 1000, 12345, 16_777_216])
 def test_margins_of_many_noises_tend_to_the_normal_quantile(rate: str, count: int) -> None:
-    found = margin_of_sum({noise(rate): count})
+    margin = margin_of_sum({noise(rate): count})
     deviation = math.sqrt(count * noise(rate).variance)
-    assert found <= 2.1183 * deviation * 1.006 + 1
+    assert margin <= 2.1183 * deviation * 1.006 + 1
     if count > 100:
-        assert found >= 1.9599 * deviation - 1
+        assert margin >= 1.9599 * deviation - 1
 
 
 def test_an_empty_sum_has_no_margin() -> None:
@@ -57,5 +57,5 @@ def test_an_empty_sum_has_no_margin() -> None:
 
 
 def test_the_margin_of_one_scaled_noise_is_scaled() -> None:
-    found = margin_of_shares(np.array([0.01]), np.array([0.25]))
-    assert found == pytest.approx(0.25 * math.log(20) / 0.01 + 0.25)
+    margin = margin_of_shares(np.array([0.01]), np.array([0.25]))
+    assert margin == pytest.approx(0.25 * math.log(20) / 0.01 + 0.25)

@@ -17,24 +17,24 @@ def examples(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def test_results_are_not_negative_and_keep_the_total(seed: int) -> None:
     counts, variance = examples(seed)
 
-    found = non_negative(counts, variance)
+    result = non_negative(counts, variance)
 
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(max(counts.sum(), 0))
+    assert result.min() >= 0
+    assert result.sum() == pytest.approx(max(counts.sum(), 0))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_move_between_two_counts_reduces_the_distance(seed: int) -> None:
     counts, variance = examples(seed)
-    found = non_negative(counts, variance)
+    result = non_negative(counts, variance)
     if counts.sum() <= 0:
-        assert not found.any()
+        assert not result.any()
         return
-    slope = 2 * (found - counts) / variance
+    slope = 2 * (result - counts) / variance
 
     # Moving a little from i to j changes the distance at the rate slope_j - slope_i. Wherever
     # something can be moved, this rate must not be negative.
-    assert slope.min() >= slope[found > 1e-9].max() - 1e-9
+    assert slope.min() >= slope[result > 1e-9].max() - 1e-9
 
 
 def test_counts_that_are_not_negative_stay_as_they_are() -> None:
@@ -49,17 +49,17 @@ def test_a_total_below_zero_leaves_nothing() -> None:
 
 
 def test_uncertain_counts_change_more() -> None:
-    found = non_negative(np.array([10.0, 10.0, -4.0]), np.array([1.0, 3.0, 1.0]))
+    result = non_negative(np.array([10.0, 10.0, -4.0]), np.array([1.0, 3.0, 1.0]))
 
-    np.testing.assert_allclose(found, [9, 7, 0])
+    np.testing.assert_allclose(result, [9, 7, 0])
 
 
 def test_it_does_not_inflate_the_total_of_an_empty_map_as_clamping_does() -> None:
     noise = np.random.default_rng(3).laplace(0, 10, 100_000)
     noise[:100] += 500
 
-    found = non_negative(noise, np.ones(100_000))
+    result = non_negative(noise, np.ones(100_000))
 
-    assert abs(found.sum() - 50_000) < 20_000
+    assert abs(result.sum() - 50_000) < 20_000
     assert np.maximum(noise, 0).sum() > 500_000
-    assert np.mean(found[100:] > 0) < 0.2
+    assert np.mean(result[100:] > 0) < 0.2

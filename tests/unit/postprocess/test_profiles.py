@@ -23,14 +23,14 @@ def measured(released: Released) -> BoxLayer:
 
 
 def strips_of(layer: BoxLayer) -> Profiles:
-    found = profiles(layer)
-    assert found is not None
-    return found
+    both = profiles(layer)
+    assert both is not None
+    return both
 
 
-@pytest.mark.parametrize("made", [grid_release, partition_release])
-def test_the_strips_add_up_to_the_total_along_either_axis(made) -> None:  # type: ignore[no-untyped-def]
-    layer = measured(made(AREA, 64))
+@pytest.mark.parametrize("make", [grid_release, partition_release])
+def test_the_strips_add_up_to_the_total_along_either_axis(make) -> None:  # type: ignore[no-untyped-def]
+    layer = measured(make(AREA, 64))
     found = strips_of(layer)
     for strips in (found.eastward, found.northward):
         assert len(strips) == STRIPS
@@ -42,8 +42,8 @@ def test_the_strips_add_up_to_the_total_along_either_axis(made) -> None:  # type
 def test_a_strip_of_cells_has_the_sum_and_the_margin_of_its_cells() -> None:
     layer = measured(grid_release(AREA, 64))
     west, south, east, north = layer.grid.box_bounds(layer.boxes).T
-    found = strips_of(layer)
-    for strip, low, high in [(found.eastward[3], west, east), (found.northward[3], south, north)]:
+    strips = strips_of(layer)
+    for strip, low, high in [(strips.eastward[3], west, east), (strips.northward[3], south, north)]:
         within = (low >= strip.low - 1e-9) & (high <= strip.high + 1e-9)
         assert strip.value == layer.value[within].sum()
         assert strip.margin == pytest.approx(np.sqrt(np.square(layer.margin[within]).sum()))
@@ -60,18 +60,18 @@ def test_a_box_over_several_strips_adds_its_share_to_each() -> None:
         threshold=np.array([10.0]),
         columns={},
     )
-    found = strips_of(one)
-    assert [strip.value for strip in found.eastward] == pytest.approx([100] * STRIPS)
-    assert [strip.margin for strip in found.northward] == pytest.approx([1.0] * STRIPS)
+    strips = strips_of(one)
+    assert [strip.value for strip in strips.eastward] == pytest.approx([100] * STRIPS)
+    assert [strip.margin for strip in strips.northward] == pytest.approx([1.0] * STRIPS)
 
 
 def test_west_and_south_come_first() -> None:
     layer = measured(grid_release(AREA, 64))
     west, south, _, north = layer.grid.box_bounds(layer.boxes).T
-    found = strips_of(layer)
-    assert found.eastward[0].low == pytest.approx(west.min())
-    assert found.northward[0].low == pytest.approx(south.min())
-    assert found.northward[-1].high == pytest.approx(north.max())
+    strips = strips_of(layer)
+    assert strips.eastward[0].low == pytest.approx(west.min())
+    assert strips.northward[0].low == pytest.approx(south.min())
+    assert strips.northward[-1].high == pytest.approx(north.max())
 
 
 def test_a_map_that_leaves_low_counts_out_has_no_profile() -> None:

@@ -103,14 +103,14 @@ def expected(given: Released, region: Any) -> tuple[float, float, int, int]:
 def test_answers_are_those_of_clipping_every_box(key: str) -> None:
     content = released(key, noisy=True, **({"threshold": 5} if key == "sparse-grid" else {}))
     regions = polygons()
-    for region, found in zip(regions, Ranges(content).answer(regions), strict=True):
+    for region, actual in zip(regions, Ranges(content).answer(regions), strict=True):
         estimate, margin, number, cut = expected(content, region)
-        assert (found.areas, found.cut) == (number, cut)
+        assert (actual.areas, actual.cut) == (number, cut)
         if not number:
-            assert math.isnan(found.estimate)
+            assert math.isnan(actual.estimate)
             continue
-        assert found.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
-        assert found.margin == pytest.approx(margin, rel=1e-7)
+        assert actual.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
+        assert actual.margin == pytest.approx(margin, rel=1e-7)
 
 
 def test_squares_of_a_quadtree_are_used_whole_where_that_has_less_noise() -> None:
@@ -133,13 +133,13 @@ def test_squares_of_a_quadtree_are_used_whole_where_that_has_less_noise() -> Non
         return sum(total(each, region) for each in children[node].tolist()) if share else 0.0
 
     regions = polygons(16)
-    for region, found in zip(regions, Ranges(content).answer(regions), strict=True):
+    for region, actual in zip(regions, Ranges(content).answer(regions), strict=True):
         within = shapely.intersection(region, AREA.shape)
         estimate = sum(total(root, within) for root in np.flatnonzero(tree.parent < 0).tolist())
-        if found.reason:
+        if actual.reason:
             assert estimate == 0
         else:
-            assert found.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
+            assert actual.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 7, 64])
@@ -151,11 +151,11 @@ def test_the_coverage_of_every_cell_is_exact(cells: int) -> None:
     regions = as_array([shapely.intersection(each, AREA.shape) for each in polygons(20)])
     regions = regions[shapely.area(regions) > 0]
     lines, edges = Lines(grid), edges_of(regions)
-    found = coverage(lines, edges, len(regions))
-    assert len(found.pieces.row) <= edges.pieces(lines)
+    covered = coverage(lines, edges, len(regions))
+    assert len(covered.pieces.row) <= edges.pieces(lines)
     shares = np.zeros((len(regions), grid.size))
-    shares[found.polygon, found.cell] = found.share
-    for polygon, start, end in zip(*found.runs, strict=True):
+    shares[covered.polygon, covered.cell] = covered.share
+    for polygon, start, end in zip(*covered.runs, strict=True):
         shares[polygon, start:end] = 1
     for index, region in enumerate(regions):
         clipped = areas.ground_of(shapely.intersection(shapes, region)) / ground

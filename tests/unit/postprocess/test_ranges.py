@@ -53,19 +53,19 @@ def cells_box(grid: Grid, top: int, bottom: int, left: int, right: int) -> Any:
 @pytest.mark.parametrize("key", [*GRIDS, "zones"])
 def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
     content = released(key)
-    (found,) = answer(content, AREA.shape)
+    (whole,) = answer(content, AREA.shape)
     if key == "zones":
-        assert found.exact
+        assert whole.exact
         return
     if isinstance(content.content, PhasedRelease):
-        assert found.estimate == pytest.approx(content.content.surface.sum())
-        (found,) = Ranges(content, layer="partitions").answer([AREA.shape])
+        assert whole.estimate == pytest.approx(content.content.surface.sum())
+        (whole,) = Ranges(content, layer="partitions").answer([AREA.shape])
     grid = content.content.grid  # type: ignore[attr-defined]
     counted = city().histogram(grid)._read_by_meter()
-    assert found.estimate == pytest.approx(counted.sum())
-    assert found.exact
-    assert found.cut == 0
-    assert found.margin > 0
+    assert whole.estimate == pytest.approx(counted.sum())
+    assert whole.exact
+    assert whole.cut == 0
+    assert whole.margin > 0
 
 
 @pytest.mark.parametrize("cells", [7, 32, 100])
@@ -79,13 +79,13 @@ def test_boxes_along_cells_are_the_cells_sums(cells: int) -> None:
     for (top, bottom), (left, right) in zip(rows, columns, strict=True):
         if top == bottom or left == right:
             continue
-        (found,) = answer(content, cells_box(grid, top, bottom, left, right))
+        (only,) = answer(content, cells_box(grid, top, bottom, left, right))
         expected = counted[top:bottom, left:right].sum()
-        assert found.cut == 0
-        if found.reason:
-            assert (expected, found.areas) == (0, 0)
+        assert only.cut == 0
+        if only.reason:
+            assert (expected, only.areas) == (0, 0)
         else:
-            assert found.estimate == pytest.approx(expected)
+            assert only.estimate == pytest.approx(expected)
 
 
 def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
@@ -94,12 +94,12 @@ def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
     west, south, east, north = AREA.bounds
     half = shapely.box(west, south, (west + east) / 2, north)
     part = shapely.intersection(half, AREA.shape).area / AREA.shape.area
-    (found,) = answer(content, half)
-    assert found.estimate == pytest.approx(counted * part, rel=1e-5)
-    assert not found.exact
-    assert found.notes == (CUT,)
+    (only,) = answer(content, half)
+    assert only.estimate == pytest.approx(counted * part, rel=1e-5)
+    assert not only.exact
+    assert only.notes == (CUT,)
     (whole,) = answer(content, AREA.shape)
-    assert found.margin < whole.margin
+    assert only.margin < whole.margin
 
 
 @pytest.mark.parametrize("key", GRIDS)
@@ -113,37 +113,39 @@ def test_answers_for_disjoint_regions_add_up(key: str) -> None:
         for i in range(3)
         for j in range(3)
     ]
-    whole, *found = answer(content, shapely.box(west, south, east, north), *parts)
-    assert sum(each.estimate for each in found) == pytest.approx(whole.estimate, rel=1e-6, abs=1e-6)
+    whole, *answers = answer(content, shapely.box(west, south, east, north), *parts)
+    assert sum(each.estimate for each in answers) == pytest.approx(
+        whole.estimate, rel=1e-6, abs=1e-6
+    )
 
 
 def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
     content = released("uniform-grid", noisy=True)
     grid = content.content.grid  # type: ignore[attr-defined]
     corner = shapely.union_all([cells_box(grid, 8, 16, 8, 12), cells_box(grid, 12, 16, 8, 20)])
-    (found,) = answer(content, corner)
+    (only,) = answer(content, corner)
     counts = content.content.counts  # type: ignore[attr-defined]
     expected = counts[8:16, 8:12].sum() + counts[12:16, 12:20].sum()
-    assert found.estimate == pytest.approx(expected)
+    assert only.estimate == pytest.approx(expected)
     inside = grid.inside(AREA)
-    assert found.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
+    assert only.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
 
 
 def test_there_is_no_figure_outside_the_study_area() -> None:
-    found, within = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51), AREA.shape)
-    assert math.isnan(found.estimate)
-    assert math.isnan(found.margin)
-    assert (found.exact, found.areas, found.people) == (False, 0, None)
-    assert (found.reason, found.notes) == (Reason.OUTSIDE, (OUTSIDE,))
+    outside, within = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51), AREA.shape)
+    assert math.isnan(outside.estimate)
+    assert math.isnan(outside.margin)
+    assert (outside.exact, outside.areas, outside.people) == (False, 0, None)
+    assert (outside.reason, outside.notes) == (Reason.OUTSIDE, (OUTSIDE,))
     assert within.reason is None
 
 
 def test_there_is_no_figure_where_no_count_was_listed() -> None:
     content = releases.sparse_release(listed=0)
-    (found,) = answer(content, content.area.shape)
-    assert math.isnan(found.estimate)
-    assert found.reason is Reason.UNMEASURED
-    assert found.notes[0] == UNMEASURED
+    (only,) = answer(content, content.area.shape)
+    assert math.isnan(only.estimate)
+    assert only.reason is Reason.UNMEASURED
+    assert only.notes[0] == UNMEASURED
 
 
 def test_a_sum_of_people_over_squares_is_one_of_sightings() -> None:
@@ -155,8 +157,8 @@ def test_a_sum_of_people_over_squares_is_one_of_sightings() -> None:
     assert whole.people == (math.floor(low / 8), math.ceil(high))
     assert one.people is None
     once = dataclasses.replace(content, bound=1)
-    (found,) = answer(once, once.area.shape)
-    assert (found.counted, found.people) == (Counted.PEOPLE, None)
+    (only,) = answer(once, once.area.shape)
+    assert (only.counted, only.people) == (Counted.PEOPLE, None)
 
 
 def test_rows_without_a_person_say_nothing_of_people() -> None:
@@ -166,19 +168,19 @@ def test_rows_without_a_person_say_nothing_of_people() -> None:
         bound=1,
         guarantee=PureDP(Fraction(1), Unit.RECORD),
     )
-    (found,) = answer(content, content.area.shape)
-    assert (found.counted, found.people) == (Counted.VISITS, None)
+    (only,) = answer(content, content.area.shape)
+    assert (only.counted, only.people) == (Counted.VISITS, None)
 
 
 def test_a_quadtree_answers_by_adding_few_squares() -> None:
     content = released("quadtree", noisy=True)
     grid = content.content.grid  # type: ignore[attr-defined]
-    (found,) = answer(content, cells_box(grid, 16, 32, 0, 16))
-    assert found.areas == 1
+    (only,) = answer(content, cells_box(grid, 16, 32, 0, 16))
+    assert only.areas == 1
     leaves = dataclasses.replace(content, mechanism="privtree")
     (many,) = answer(leaves, cells_box(grid, 16, 32, 0, 16))
     assert many.areas > 50
-    assert many.margin > found.margin
+    assert many.margin > only.margin
 
 
 def test_overlapping_zones_are_not_added_up() -> None:
@@ -195,9 +197,9 @@ def test_overlapping_zones_are_not_added_up() -> None:
 
 def test_answers_mention_unlisted_cells() -> None:
     content = released("sparse-grid", noisy=True, threshold=5)
-    (found,) = answer(content, AREA.shape)
-    assert not found.exact
-    assert "stayed below 5" in " ".join(found.notes)
+    (only,) = answer(content, AREA.shape)
+    assert not only.exact
+    assert "stayed below 5" in " ".join(only.notes)
 
 
 def test_releases_without_counted_regions_are_refused() -> None:
@@ -220,8 +222,8 @@ def test_the_margin_is_that_of_one_noise_for_each_count(key: str) -> None:
     """
     content = released(key, noisy=True)
     layer = "partitions" if isinstance(content.content, PhasedRelease) else ""
-    (found,) = Ranges(content, layer=layer).answer([AREA.shape])
+    (only,) = Ranges(content, layer=layer).answer([AREA.shape])
     noises = {line.noise for line in content.trace if isinstance(line.noise, DiscreteLaplace)}
     if key != "quadtree":
-        least = min(margin_of_sum({noise: found.areas}) for noise in noises)
-        assert found.margin >= least
+        least = min(margin_of_sum({noise: only.areas}) for noise in noises)
+        assert only.margin >= least

@@ -62,10 +62,10 @@ UNEVEN = np.random.default_rng(2).exponential(size=GRID.size) ** 5
 
 def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
     prior = density(UNEVEN)
-    made = reports(prior)
-    noisy = moved(*made)
+    remapped = reports(prior)
+    noisy = moved(*remapped)
     put = Remapping(NOISE, prior, AREA).apply(*noisy)
-    assert metres(put, made).mean() < 0.75 * metres(noisy, made).mean()
+    assert metres(put, remapped).mean() < 0.75 * metres(noisy, remapped).mean()
 
 
 def test_remapped_points_have_nearly_the_least_expected_distance() -> None:

@@ -14,20 +14,20 @@ SIDE = 64
 
 @pytest.mark.parametrize("side", [1, 2, 16, 64, 128])
 def test_an_even_map_is_unchanged(side: int) -> None:
-    found = RowColumnModel(np.ones((side, side))).expected(np.full((side, side), 5.0))
+    fitted = RowColumnModel(np.ones((side, side))).expected(np.full((side, side), 5.0))
 
-    np.testing.assert_allclose(found, 5)
+    np.testing.assert_allclose(fitted, 5)
 
 
 def test_a_map_of_independent_rows_and_columns_is_nearly_unchanged() -> None:
     row, column = np.random.default_rng(1).gamma(0.5, 1, (2, SIDE))
     cells = np.outer(row, column)
 
-    found = RowColumnModel(np.ones_like(cells)).expected(cells)
+    fitted = RowColumnModel(np.ones_like(cells)).expected(cells)
 
     busy = cells > np.quantile(cells, 0.9)
-    assert np.corrcoef(found[busy], cells[busy])[0, 1] > 0.97
-    assert found.sum() / cells.sum() == pytest.approx(1, abs=2 * TRUST)
+    assert np.corrcoef(fitted[busy], cells[busy])[0, 1] > 0.97
+    assert fitted.sum() / cells.sum() == pytest.approx(1, abs=2 * TRUST)
 
 
 def test_cells_outside_the_area_are_empty_and_have_no_influence() -> None:
@@ -38,8 +38,8 @@ def test_cells_outside_the_area_are_empty_and_have_no_influence() -> None:
     cells *= sizes
 
     for alone in (False, True):
-        found = RowColumnModel(sizes, alone=alone).expected(cells)
-        np.testing.assert_allclose(found, cells, atol=1e-9)
+        fitted = RowColumnModel(sizes, alone=alone).expected(cells)
+        np.testing.assert_allclose(fitted, cells, atol=1e-9)
 
 
 @pytest.mark.parametrize("side", [2, 8, 64])

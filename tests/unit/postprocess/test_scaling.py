@@ -38,26 +38,26 @@ def test_without_totals_nothing_is_scaled() -> None:
 
 
 def test_at_a_bound_of_one_the_map_holds_everybody_once() -> None:
-    found = scaling(grid_release(bound=1), bought(10_000, 300_000, 900_000))
-    assert found is not None
-    assert found.known
-    assert found.counted is Counted.SIGHTINGS
-    assert found.most == 100
-    assert found.factor == 30
-    assert 1 < found.low < 30 < found.high
-    assert "left out lies where the rest lies" in str(found.meaning)
+    scale = scaling(grid_release(bound=1), bought(10_000, 300_000, 900_000))
+    assert scale is not None
+    assert scale.known
+    assert scale.counted is Counted.SIGHTINGS
+    assert scale.most == 100
+    assert scale.factor == 30
+    assert 1 < scale.low < 30 < scale.high
+    assert "left out lies where the rest lies" in str(scale.meaning)
 
 
 def test_above_it_the_map_is_scaled_by_its_own_sum() -> None:
     released = grid_release(bound=3)
     whole = total(layers(released)[0])
-    found = scaling(released, bought(10_000, 300_000, 900_000), counting=Counting.VISITS)
-    assert found is not None
-    assert found.counted is Counted.VISITS
+    scale = scaling(released, bought(10_000, 300_000, 900_000), counting=Counting.VISITS)
+    assert scale is not None
+    assert scale.counted is Counted.VISITS
     if whole.value > whole.margin:
-        assert found.factor == 900_000 / whole.value
+        assert scale.factor == 900_000 / whole.value
     else:
-        assert "all counts of the map together" in str(found.meaning)
+        assert "all counts of the map together" in str(scale.meaning)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_above_it_the_map_is_scaled_by_its_own_sum() -> None:
     ],
 )
 def test_where_noise_is_as_large_as_a_total_nothing_is_scaled(totals: Totals, why: str) -> None:
-    found = scaling(grid_release(bound=1), totals)
-    assert found is not None
-    assert not found.known
-    assert why in str(found.meaning)
+    scale = scaling(grid_release(bound=1), totals)
+    assert scale is not None
+    assert not scale.known
+    assert why in str(scale.meaning)
 
 
 def test_scaling_never_makes_a_map_smaller() -> None:
-    found = scaling(grid_release(bound=1), bought(10_000, 9_000, 9_000))
-    assert found is not None
-    assert found.factor == 1 == found.low
-    assert found.high >= 1
+    scale = scaling(grid_release(bound=1), bought(10_000, 9_000, 9_000))
+    assert scale is not None
+    assert scale.factor == 1 == scale.low
+    assert scale.high >= 1
 
 
 def test_intervals_of_scaled_counts_hold_as_often_as_they_say() -> None:
@@ -88,20 +88,20 @@ def test_intervals_of_scaled_counts_hold_as_often_as_they_say() -> None:
     scales = {"count": 20.0, "whole": 120.0, "everything": 4_000.0}
     margins = {name: scale * np.log(20) for name, scale in scales.items()}
     truth = count * everything / whole
-    held = 0
+    hits = 0
     for number in range(draws):
         drawn = {name: noise[name][number] * scales[name] for name in noise}
         base, top = whole + drawn["whole"], everything + drawn["everything"]
         low, high = quotient(top, margins["everything"], base, margins["whole"])
-        made = Scaling(
+        scaled = Scaling(
             counted=Counted.VISITS, most=400, factor=top / base, low=low, high=high
         ).scale(np.array([count + drawn["count"]]), np.array([margins["count"]]))
-        held += bool(made[1][0] <= truth <= made[2][0])
-    assert 0.945 <= held / draws <= 0.98
+        hits += bool(scaled[1][0] <= truth <= scaled[2][0])
+    assert 0.945 <= hits / draws <= 0.98
 
 
 def test_negative_counts_have_their_intervals_the_right_way_round() -> None:
-    made = Scaling(counted=Counted.VISITS, most=400, factor=10, low=8, high=15).scale(
+    scaled = Scaling(counted=Counted.VISITS, most=400, factor=10, low=8, high=15).scale(
         np.array([-5.0, 5.0, 0.0]), np.array([0.0, 0.0, 3.0])
     )
-    np.testing.assert_allclose(made, [[-50, 50, 0], [-75, 40, -30], [-40, 75, 30]])
+    np.testing.assert_allclose(scaled, [[-50, 50, 0], [-75, 40, -30], [-40, 75, 30]])

@@ -80,12 +80,12 @@ def test_the_tree_is_the_least_squares_solution() -> None:
     measurements.add(even(measurements, 0), np.array([20]), 1.0)
     measurements.add(even(measurements, 1), np.array([1, 2, 3, 4]), 2.0)
 
-    found = measurements.raw_tree(measurements.leaves())
+    solution = measurements.raw_tree(measurements.leaves())
 
     design = np.array([[1, 1, 1, 1], *np.eye(4)]) / np.array([[1], [2], [2], [2], [2]])
     seen = np.array([20, 0.5, 1, 1.5, 2])
-    np.testing.assert_allclose(found.value[1].ravel(), np.linalg.lstsq(design, seen)[0])
-    np.testing.assert_allclose(found.value[0], found.value[1].sum())
+    np.testing.assert_allclose(solution.value[1].ravel(), np.linalg.lstsq(design, seen)[0])
+    np.testing.assert_allclose(solution.value[0], solution.value[1].sum())
 
 
 def test_partitions_are_small_where_much_is_expected_and_cover_the_study_area_once() -> None:
@@ -106,9 +106,9 @@ def test_partitions_are_small_where_much_is_expected_and_cover_the_study_area_on
 def test_boxes_are_cut_to_the_grid() -> None:
     measurements = NodeMeasurements(padded(np.ones((5, 5), dtype=np.bool_)))
 
-    found = boxes(even(measurements, 1), (5, 5))
+    cut = boxes(even(measurements, 1), (5, 5))
 
-    assert found.tolist() == [[0, 4, 0, 4], [0, 4, 4, 5], [4, 5, 0, 4], [4, 5, 4, 5]]
+    assert cut.tolist() == [[0, 4, 0, 4], [0, 4, 4, 5], [4, 5, 0, 4], [4, 5, 4, 5]]
 
 
 def test_the_surface_is_nearer_the_truth_than_the_counts_it_came_from() -> None:

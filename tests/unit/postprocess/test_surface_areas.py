@@ -128,18 +128,18 @@ def test_most_intervals_hold_and_they_are_narrower_than_those_of_the_measured_co
     view = crowd()
     boxes = random_boxes(CELLS)[:400]
     truth = range_counts(view.counts, boxes)
-    held, margins, plain = [], [], []
+    hits, margins, plain = [], [], []
     for seed in range(4):
         released = survey(view, seed=seed)
         regions = along_cells(released, boxes)
         answers = Ranges(released).answer(regions)
         error = np.abs(np.array([each.estimate for each in answers]) - truth)
         margin = np.array([each.margin for each in answers])
-        held.append(np.mean(error <= margin))
+        hits.append(np.mean(error <= margin))
         margins.append(margin.mean())
         measured = Ranges(released, layer="partitions").answer(regions)
         plain.append(np.mean([each.margin for each in measured]))
-    assert 0.88 <= np.mean(held) <= 1
+    assert 0.88 <= np.mean(hits) <= 1
     assert np.mean(margins) < np.mean(plain)
 
 

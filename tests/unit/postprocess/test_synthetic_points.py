@@ -72,9 +72,9 @@ def test_each_cell_holds_its_count_within_one_point() -> None:
     [layer] = points.layers
     assert isinstance(layer, BoxLayer)
     cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
-    held = np.bincount(cells, minlength=layer.grid.size)
+    per_cell = np.bincount(cells, minlength=layer.grid.size)
     number = layer.boxes[:, 0] * layer.grid.columns + layer.boxes[:, 2]
-    assert np.abs(held[number] - non_negative_counts(layer)).max() < 1 + 1e-9
+    assert np.abs(per_cell[number] - non_negative_counts(layer)).max() < 1 + 1e-9
 
 
 def test_every_slice_has_its_points() -> None:
@@ -104,9 +104,9 @@ def test_in_a_larger_crowd_points_stand_for_several_and_cells_keep_their_counts(
     assert points.weight.min() >= 1
     assert abs(points.weight.sum() - counts.sum()) <= 0.5
     cells = layer.grid.locate(*to_mercator(points.longitude, points.latitude))
-    held = np.bincount(cells, weights=points.weight, minlength=layer.grid.size)
+    per_cell = np.bincount(cells, weights=points.weight, minlength=layer.grid.size)
     number = layer.boxes[:, 0] * layer.grid.columns + layer.boxes[:, 2]
-    assert np.abs(held[number] - counts).max() < 1 + 1e-9
+    assert np.abs(per_cell[number] - counts).max() < 1 + 1e-9
 
 
 def test_with_more_occupied_regions_than_points_running_sums_stay_right() -> None:

@@ -28,8 +28,8 @@ LABELS = ["first", "second", "third"]
 
 
 def counts(cells: list[int] | np.ndarray, sensitivity: int = 1) -> PrivateSparseCounts:
-    found, amounts = np.unique(np.asarray(cells, dtype=np.int64), return_counts=True)
-    return PrivateSparseCounts(found, amounts, size=GRID.size, sensitivity=sensitivity)
+    distinct, amounts = np.unique(np.asarray(cells, dtype=np.int64), return_counts=True)
+    return PrivateSparseCounts(distinct, amounts, size=GRID.size, sensitivity=sensitivity)
 
 
 def meter(entropy: Entropy, epsilon: Fraction = Fraction(1)) -> Meter:
@@ -52,9 +52,9 @@ def test_sums_count_records_and_add_their_coordinates_up() -> None:
     sums = counts(cells).cluster_sums(GRID, centres)._read_by_meter()
 
     for number in range(4):
-        held = cluster == number
-        x, y = 2 * column[held] - 127, 2 * row[held] - 127
-        assert sums[number].tolist() == [held.sum(), x.sum(), y.sum()]
+        own = cluster == number
+        x, y = 2 * column[own] - 127, 2 * row[own] - 127
+        assert sums[number].tolist() == [own.sum(), x.sum(), y.sum()]
 
 
 @pytest.mark.parametrize("bound", [1, 10])
@@ -163,10 +163,10 @@ def test_without_noise_rounds_equal_plain_k_means() -> None:
         )
 
     # With such a large epsilon, all noise is zero.
-    found = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
+    centres = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
 
-    np.testing.assert_allclose(found.x, expected.x, atol=1)
-    np.testing.assert_allclose(found.y, expected.y, atol=1)
+    np.testing.assert_allclose(centres.x, expected.x, atol=1)
+    np.testing.assert_allclose(centres.y, expected.y, atol=1)
 
 
 def test_with_many_people_centres_come_near_the_crowds() -> None:
@@ -188,10 +188,10 @@ def test_with_many_people_centres_come_near_the_crowds() -> None:
 
 def test_without_records_centres_stay_in_place() -> None:
     start = spread_evenly(AREA, 6)
-    found = run_kmeans(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
+    centres = run_kmeans(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
 
-    assert found.x.tolist() == start.x.tolist()
-    assert found.y.tolist() == start.y.tolist()
+    assert centres.x.tolist() == start.x.tolist()
+    assert centres.y.tolist() == start.y.tolist()
 
 
 def test_noise_never_moves_a_centre_out_of_its_cluster_or_the_frame() -> None:
@@ -200,8 +200,8 @@ def test_noise_never_moves_a_centre_out_of_its_cluster_or_the_frame() -> None:
     west, south, east, north = GRID.mercator_bounds
     for _ in range(200):
         sums = random.laplace(0, [10, 1000, 1000], (9, 3)).astype(np.int64)
-        found = update_centres(start, sums, DiscreteLaplace(Fraction(1), 10), GRID)
-        assert ((west <= found.x) & (found.x <= east)).all()
-        assert ((south <= found.y) & (found.y <= north)).all()
-        gap = np.hypot(found.x[:, None] - start.x, found.y[:, None] - start.y)
+        centres = update_centres(start, sums, DiscreteLaplace(Fraction(1), 10), GRID)
+        assert ((west <= centres.x) & (centres.x <= east)).all()
+        assert ((south <= centres.y) & (centres.y <= north)).all()
+        gap = np.hypot(centres.x[:, None] - start.x, centres.y[:, None] - start.y)
         assert (np.diag(gap) <= gap.min(axis=1) + 1).all()

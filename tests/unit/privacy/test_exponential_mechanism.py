@@ -72,25 +72,25 @@ def test_places_are_drawn_with_the_odds_of_the_exponential_mechanism(rate: Fract
     candidates = BINS.order[:3]
     weight = np.exp(-float(rate) * scores(np.zeros(3, dtype=np.int64), candidates, BINS))
     expected = size * weight / weight.sum()
-    found = np.array([(drawn == each).sum() for each in candidates])
+    frequencies = np.array([(drawn == each).sum() for each in candidates])
 
-    assert found.sum() == size
+    assert frequencies.sum() == size
     # Chi-square with two degrees of freedom exceeds 50 in less than one of 1e10 runs.
-    assert ((found - expected) ** 2 / expected).sum() < 50
+    assert ((frequencies - expected) ** 2 / expected).sum() < 50
     # With 30 % more epsilon, the same draws would fail the test.
     wrong = weight**1.3
     wrong *= size / wrong.sum()
     if rate * STEPS > 1:
-        assert ((found - wrong) ** 2 / wrong).sum() > 50
+        assert ((frequencies - wrong) ** 2 / wrong).sum() > 50
 
 
 def test_scores_have_the_whole_range_of_steps() -> None:
     many = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
-    found = scores(*many, BINS)
+    range_of_scores = scores(*many, BINS)
 
-    assert found.min() == 0
-    assert found.max() >= STEPS - 1
-    assert (found <= STEPS).all()
+    assert range_of_scores.min() == 0
+    assert range_of_scores.max() >= STEPS - 1
+    assert (range_of_scores <= STEPS).all()
 
 
 def test_without_noise_every_place_is_kept() -> None:
@@ -108,14 +108,14 @@ def test_uniform_numbers_reject_words_that_would_bias_them() -> None:
 
 def test_every_permutation_is_equally_likely() -> None:
     words = SeededWords(3)
-    found = Counter(tuple(draw_permutation(4, words).tolist()) for _ in range(12_000))
-    assert len(found) == 24
-    assert sum((count - 500) ** 2 / 500 for count in found.values()) < 100
+    frequencies = Counter(tuple(draw_permutation(4, words).tolist()) for _ in range(12_000))
+    assert len(frequencies) == 24
+    assert sum((count - 500) ** 2 / 500 for count in frequencies.values()) < 100
 
 
 def visits(persons: list[int], places: list[int], people: int = 3) -> PrivateVisits:
-    made = PrivateVisits(np.array(persons, int), np.array(places, int), size=6, sensitivity=2)
-    return Meter([], SeededEntropy(0)).assign_virtual_user(made, people)
+    pairs = PrivateVisits(np.array(persons, int), np.array(places, int), size=6, sensitivity=2)
+    return Meter([], SeededEntropy(0)).assign_virtual_user(pairs, people)
 
 
 def test_labels_are_fresh_and_rows_are_sorted() -> None:
@@ -133,13 +133,13 @@ def test_labels_are_fresh_and_rows_are_sorted() -> None:
 
 def test_each_person_is_assigned_to_one_virtual_user_with_all_records() -> None:
     people = np.arange(6000)
-    found, items = visits([*people, *people], [*people % 6, *[5] * 6000])._read_by_meter()
+    assigned, items = visits([*people, *people], [*people % 6, *[5] * 6000])._read_by_meter()
 
     assert items[6000:].tolist() == [5] * 6000
-    assert (found[:6000] == found[6000:]).all()
+    assert (assigned[:6000] == assigned[6000:]).all()
     # 2,000 of each are expected, with standard deviation 36.5. A difference of more than 250 occurs
     # in less than one of 1e11 runs.
-    assert np.bincount(found[:6000]) == pytest.approx([2000] * 3, abs=250)
+    assert np.bincount(assigned[:6000]) == pytest.approx([2000] * 3, abs=250)
 
 
 def test_adding_a_person_only_adds_records_to_one_virtual_user() -> None:
@@ -154,9 +154,9 @@ def test_adding_a_person_only_adds_records_to_one_virtual_user() -> None:
 
 def test_virtual_users_are_assigned_once() -> None:
     entropy = CountingEntropy()
-    made = PrivateVisits(np.array([0]), np.array([0]), size=6, sensitivity=2)
+    pairs = PrivateVisits(np.array([0]), np.array([0]), size=6, sensitivity=2)
     with pytest.raises(PrivacyError):
-        Meter([], entropy).assign_virtual_user(made, 0)
+        Meter([], entropy).assign_virtual_user(pairs, 0)
     with pytest.raises(PrivacyError):
         Meter([], entropy).assign_virtual_user(visits([0], [0]), 3)
     assert entropy.opened == 0

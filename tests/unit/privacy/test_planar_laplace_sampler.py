@@ -133,10 +133,10 @@ def positions(
     lat: list[float],
     time: int | None = None,
     missing: int = 0,
-    told: int | None = None,
+    codes: int | None = None,
 ) -> PrivatePositions:
     times = None if time is None else np.full(len(lon), time)
-    numbers = None if told is None else np.full(len(lon), told, dtype=np.int32)
+    numbers = None if codes is None else np.full(len(lon), codes, dtype=np.int32)
     return PrivatePositions(
         lambda: iter([Reports(np.array(lon), np.array(lat), times, numbers)]),
         sensitivity=3,
@@ -177,7 +177,7 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
     quarters = np.histogram2d(moved.longitude / 1e7, moved.latitude / 1e7, bins=2)[0]
     assert quarters.min() > 400
     timed = positions([10.1], [50.05], 7)
-    described = positions([10.1], [50.05], told=7)
+    described = positions([10.1], [50.05], codes=7)
     with pytest.raises(PrivacyError, match="no times"):
         meter().perturb("reports", timed, area, input_step=1000, padded=True)
     with pytest.raises(PrivacyError, match="no attributes"):

@@ -62,15 +62,15 @@ def test_as_many_cells_pass_as_their_noise_would_let(
     size = int(20_000 / chance)
     words = SeededWords(4)
 
-    found = sample_passing(noise, threshold, size, words)
+    passed = sample_passing(noise, threshold, size, words)
 
-    assert abs(found.size - size * chance) < 6 * math.sqrt(size * chance * (1 - chance))
-    assert (np.diff(found) > 0).all()
-    assert found[0] >= 0
-    assert found[-1] < size
+    assert abs(passed.size - size * chance) < 6 * math.sqrt(size * chance * (1 - chance))
+    assert (np.diff(passed) > 0).all()
+    assert passed[0] >= 0
+    assert passed[-1] < size
     # The cells that pass are spread evenly, so their mean position is the middle.
-    deviation = size / math.sqrt(12 * found.size)
-    assert abs(found.mean() - size / 2) < 6 * deviation
+    deviation = size / math.sqrt(12 * passed.size)
+    assert abs(passed.mean() - size / 2) < 6 * deviation
 
 
 def test_neighbouring_cells_pass_independently() -> None:
@@ -170,11 +170,11 @@ def test_dense_counts_are_not_measured_as_sparse_ones() -> None:
 def test_only_cells_of_the_public_set_are_kept_and_numbered_by_rank() -> None:
     runs = CellRuns(np.array([5, 400]), np.array([8, 600]))
 
-    kept = sparse_counts().within(runs)
+    within = sparse_counts().within(runs)
 
-    cells, values = kept._read_by_meter()
+    cells, values = within._read_by_meter()
     assert (cells.tolist(), values.tolist()) == ([2, 103], [1, 30])
-    assert (kept.size, kept.sensitivity) == (203, 2)
+    assert (within.size, within.sensitivity) == (203, 2)
 
 
 def test_sparse_counts_are_opaque() -> None:

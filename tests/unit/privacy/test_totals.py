@@ -51,8 +51,8 @@ def clipped(rows: list[tuple[int, int]]) -> list[int]:
     """Return the clipped totals of rows, each of which is a (person, region) pair."""
     people = {person for person, _ in rows}
     seen = [sum(person == other for other, _ in set(rows)) for person in people]
-    made = [sum(person == other for other, _ in rows) for person in people]
-    return [len(people), sum(min(each, 5) for each in seen), sum(min(each, 9) for each in made)]
+    numbers = [sum(person == other for other, _ in rows) for person in people]
+    return [len(people), sum(min(each, 5) for each in seen), sum(min(each, 9) for each in numbers)]
 
 
 def test_weights_and_shares_add_up() -> None:

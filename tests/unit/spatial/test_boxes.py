@@ -26,24 +26,24 @@ def test_tiles_of_a_box_are_disjoint_cover_it_and_differ_by_one_cell_at_most() -
     boxes = np.array([[0, 7, 0, 20], [7, 20, 0, 20]])
     parts = np.array([3, 50])
 
-    found, box = tiles(boxes, parts, summed_area(np.ones((20, 20))))
+    parts_made, box = tiles(boxes, parts, summed_area(np.ones((20, 20))))
 
     assert np.bincount(box).tolist() == [9, 13 * 20]
-    image = box_image(found, (20, 20))
-    assert sorted(set(image.ravel().tolist())) == list(range(len(found)))
+    image = box_image(parts_made, (20, 20))
+    assert sorted(set(image.ravel().tolist())) == list(range(len(parts_made)))
     assert (box[image[:7]] == 0).all()
     assert (box[image[7:]] == 1).all()
-    assert set((found[:9, 1] - found[:9, 0]).tolist()) == {2, 3}
-    assert set((found[:9, 3] - found[:9, 2]).tolist()) == {6, 7}
+    assert set((parts_made[:9, 1] - parts_made[:9, 0]).tolist()) == {2, 3}
+    assert set((parts_made[:9, 3] - parts_made[:9, 2]).tolist()) == {6, 7}
 
 
 def test_tiles_outside_the_area_are_left_out() -> None:
     inside = np.zeros((4, 4), dtype=np.bool_)
     inside[0, 3] = True
 
-    found, box = tiles(np.array([[0, 4, 0, 4]]), 2, summed_area(inside))
+    parts_made, box = tiles(np.array([[0, 4, 0, 4]]), 2, summed_area(inside))
 
-    assert found.tolist() == [[0, 2, 2, 4]]
+    assert parts_made.tolist() == [[0, 2, 2, 4]]
     assert box.tolist() == [0]
 
 

@@ -40,10 +40,10 @@ def test_the_nearest_centre_is_nearest_in_metres_on_the_ground(
         Centres(at.x[:, None], at.y[:, None]), Centres(centres.x[None], centres.y[None])
     )
 
-    found = nearest(grid, cells, centres)
+    index = nearest(grid, cells, centres)
 
-    assert (away[cells, found] <= away.min(axis=1) + 0.01).all()
-    assert set(found) == set(range(13))
+    assert (away[cells, index] <= away.min(axis=1) + 0.01).all()
+    assert set(index) == set(range(13))
 
 
 def test_a_cells_centre_does_not_depend_on_other_cells() -> None:
@@ -97,10 +97,10 @@ def test_areas_of_influence_divide_the_study_area() -> None:
     cells = np.flatnonzero(grid.inside(TRIANGLE))
     lon, lat = middles(grid, cells).degrees
     covered = TRIANGLE.covers(lon, lat)
-    found = nearest(grid, cells, centres)
+    index = nearest(grid, cells, centres)
 
     assert shapely.area(shapes).sum() == pytest.approx(TRIANGLE.shape.area)
-    hits = shapely.intersects_xy(shapes[found], lon, lat)
+    hits = shapely.intersects_xy(shapes[index], lon, lat)
     # Not all agree, because the sides of polygons are straight on the map but not on the ground.
     assert hits[covered].mean() > 0.995
 

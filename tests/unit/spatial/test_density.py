@@ -72,8 +72,8 @@ def test_areas_smaller_than_a_cell_keep_their_people_on_the_grid(cells: int) -> 
 def test_it_is_spread_evenly_over_the_ground() -> None:
     grid = Grid.over(AREA, 64)
     laid = Density.from_geojson(document(BOXES[:1])).within(AREA).on(grid)
-    found = laid[laid > 0]
-    assert found.max() / found.min() < 1.01
+    amounts = laid[laid > 0]
+    assert amounts.max() / amounts.min() < 1.01
     east = laid[:, 33:]
     assert not east.any()
 

@@ -65,10 +65,10 @@ def test_names_are_found_without_accents_and_by_later_words(places: WorldPlaces)
 def test_a_name_that_several_places_have_is_not_guessed(places: WorldPlaces) -> None:
     assert len(places.suggest("san", 8)) > 1
     assert places.find("san") is None
-    found = places.find("Oddland")
-    assert found is not None
-    assert (found.name, found.area.bounds) == ("Oddland", (1.0, 1.0, 3.0, 3.0))
-    assert found.source.url.startswith("https://")
+    place = places.find("Oddland")
+    assert place is not None
+    assert (place.name, place.area.bounds) == ("Oddland", (1.0, 1.0, 3.0, 3.0))
+    assert place.source.url.startswith("https://")
 
 
 def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPlaces) -> None:
@@ -77,18 +77,18 @@ def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPla
         "Oddtown, France",
         "Oddtown, United States",
     ]
-    found = places.find("oddtown")
-    assert found is not None
-    assert found.area.bounds[0] < 2.5 < found.area.bounds[2]
-    assert found.source.name.startswith("GeoNames")
-    assert found.time_zone
+    place = places.find("oddtown")
+    assert place is not None
+    assert place.area.bounds[0] < 2.5 < place.area.bounds[2]
+    assert place.source.name.startswith("GeoNames")
+    assert place.time_zone
 
 
 def test_a_city_that_two_tables_spell_differently_is_one(places: WorldPlaces) -> None:
     assert places.suggest("reykjavik", 5) == ["Reykjav\u00edk, Iceland"]
-    found = places.find("Reykjavik")
-    assert found is not None
-    assert found.time_zone == "Atlantic/Reykjavik"
+    place = places.find("Reykjavik")
+    assert place is not None
+    assert place.time_zone == "Atlantic/Reykjavik"
 
 
 def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> None:
@@ -98,24 +98,24 @@ def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> No
         "Twinford, Britain (UK), 51.0° N 0.5° E",
     )
     assert places.find("twinford") is None
-    found = places.find(smaller)
-    assert found is not None
-    assert found.area.bounds[0] < 0.5 < found.area.bounds[2]
+    place = places.find(smaller)
+    assert place is not None
+    assert place.area.bounds[0] < 0.5 < place.area.bounds[2]
 
 
 def test_a_city_is_a_square_around_its_position(places: WorldPlaces) -> None:
-    found = places.find("tokyo")
-    assert found is not None
-    assert found.time_zone == "Asia/Tokyo"
-    assert found.area.ground_square_kilometres == pytest.approx(1600, rel=0.02)
-    west, south, east, north = found.area.bounds
+    place = places.find("tokyo")
+    assert place is not None
+    assert place.time_zone == "Asia/Tokyo"
+    assert place.area.ground_square_kilometres == pytest.approx(1600, rel=0.02)
+    west, south, east, north = place.area.bounds
     assert ((west + east) / 2, (south + north) / 2) == pytest.approx((139.74, 35.65), abs=0.01)
 
 
 def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> None:
-    found = places.find("São Ficta")
-    assert found is not None
-    assert found.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
+    place = places.find("São Ficta")
+    assert place is not None
+    assert place.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
 
 
 def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:

@@ -75,12 +75,12 @@ def test_the_sensitivity_is_the_largest_distance_within_a_visible_unit() -> None
 
 
 def test_cells_make_three_levels_of_four_by_four() -> None:
-    made = Places.of_cells(AREA, 64)
-    assert made.levels == ("district", "quarter", "block")
-    names, unit = made.parents(2)
+    places = Places.of_cells(AREA, 64)
+    assert places.levels == ("district", "quarter", "block")
+    names, unit = places.parents(2)
     assert len(names) <= 16
-    assert made.sensitivity(1) < made.sensitivity(2) < made.sensitivity(3)
-    assert AREA.covers(made.longitude, made.latitude).all()
+    assert places.sensitivity(1) < places.sensitivity(2) < places.sensitivity(3)
+    assert AREA.covers(places.longitude, places.latitude).all()
     assert unit.max() == len(names) - 1
 
 
@@ -151,11 +151,11 @@ b,North,"Main Street, rear",10.2,50.1
     ],
 )
 def test_a_table_is_read_unchanged(text: str) -> None:
-    made = Places.from_geojson(read_gazetteer(text))
-    assert made.levels == ("city", "street")
-    assert made.keys == ("a", "b")
-    assert made.units == (("North", "Main Street"), ("North", "Main Street, rear"))
-    assert (made.longitude.tolist(), made.latitude.tolist()) == ([10.1, 10.2], [50.1, 50.1])
+    places = Places.from_geojson(read_gazetteer(text))
+    assert places.levels == ("city", "street")
+    assert places.keys == ("a", "b")
+    assert places.units == (("North", "Main Street"), ("North", "Main Street, rear"))
+    assert (places.longitude.tolist(), places.latitude.tolist()) == ([10.1, 10.2], [50.1, 50.1])
 
 
 @pytest.mark.parametrize(

@@ -31,24 +31,24 @@ def collection(*features: Any, **members: Any) -> dict[str, Any]:
 
 
 def test_keys_and_names_are_found_in_the_usual_properties() -> None:
-    found = Zones.from_geojson(
+    zones = Zones.from_geojson(
         collection(
             feature(square(0, 0), CODE="a", Name="Alder"), feature(square(1, 0), CODE="b", Name="B")
         )
     )
-    assert found.keys == ("a", "b")
-    assert found.names == ("Alder", "B")
+    assert zones.keys == ("a", "b")
+    assert zones.names == ("Alder", "B")
 
 
 def test_keys_and_names_come_from_the_properties_that_were_chosen() -> None:
     document = collection(feature(square(0, 0), code="x", ward=7, label="Seven"))
-    found = Zones.from_geojson(document, key="ward", name="label")
-    assert (found.keys, found.names) == (("7",), ("Seven",))
+    zones = Zones.from_geojson(document, key="ward", name="label")
+    assert (zones.keys, zones.names) == (("7",), ("Seven",))
 
 
 def test_zones_without_any_key_are_numbered() -> None:
-    found = Zones.from_geojson(collection(feature(square(0, 0)), feature(square(1, 0))))
-    assert found.keys == found.names == ("1", "2")
+    zones = Zones.from_geojson(collection(feature(square(0, 0)), feature(square(1, 0))))
+    assert zones.keys == zones.names == ("1", "2")
 
 
 def test_properties_with_repeated_values_are_not_used_as_keys() -> None:
@@ -57,14 +57,14 @@ def test_properties_with_repeated_values_are_not_used_as_keys() -> None:
 
 
 def test_written_layers_read_back_unchanged() -> None:
-    found = Zones.from_geojson(
+    zones = Zones.from_geojson(
         collection(
             feature(square(0, 0.1), id=1, name="Ö"), feature(square(1, 1 / 3), id=2, name="b")
         )
     )
-    again = Zones.from_geojson(json.loads(json.dumps(found.to_geojson())))
-    assert (again.keys, again.names) == (found.keys, found.names)
-    assert shapely.equals_identical(again.shapes, found.shapes).all()
+    again = Zones.from_geojson(json.loads(json.dumps(zones.to_geojson())))
+    assert (again.keys, again.names) == (zones.keys, zones.names)
+    assert shapely.equals_identical(again.shapes, zones.shapes).all()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_more_zones_or_corners_than_fit_are_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
-    found = Zones.from_geojson(
+    zones = Zones.from_geojson(
         collection(
             feature(square(-0.5, 0), key="half"),
             feature(square(1, 0), key="whole"),
@@ -131,8 +131,8 @@ def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
             feature(square(4, 0), key="touching"),
         )
     ).within(AREA)
-    assert found.keys == ("half", "whole")
-    assert shapely.area(found.shapes).tolist() == pytest.approx([0.5, 1])
+    assert zones.keys == ("half", "whole")
+    assert shapely.area(zones.shapes).tolist() == pytest.approx([0.5, 1])
 
 
 def test_cutting_leaves_polygons_alone() -> None:
@@ -141,21 +141,21 @@ def test_cutting_leaves_polygons_alone() -> None:
     The zone is a comb. Some of its teeth only touch the edge of the area, others extend into it.
     """
     comb = shapely.Polygon([(4, 0), (5, 0), (5, 2), (3.5, 1.5), (4.5, 1), (4, 0.5), (4.5, 0.2)])
-    found = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)
-    assert shapely.get_type_id(found.shapes[0]) in (3, 6)
+    zones = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)
+    assert shapely.get_type_id(zones.shapes[0]) in (3, 6)
 
 
 def test_zones_far_from_the_area_are_refused() -> None:
-    found = Zones.from_geojson(collection(feature(square(50, 50))))
+    zones = Zones.from_geojson(collection(feature(square(50, 50))))
     with pytest.raises(ValueError, match="No zone touches the study area"):
-        found.within(AREA)
+        zones.within(AREA)
 
 
 def test_positions_are_found_in_every_zone_that_holds_them() -> None:
-    found = Zones.from_geojson(
+    zones = Zones.from_geojson(
         collection(feature(square(0, 0)), feature(square(1, 0)), feature(square(0.5, 0)))
     )
-    place, zone = found.locator().locate([0.2, 0.7, 1, 3, np.nan], [0.5, 0.5, 0.5, 0.5, 0.5])
+    place, zone = zones.locator().locate([0.2, 0.7, 1, 3, np.nan], [0.5, 0.5, 0.5, 0.5, 0.5])
     assert list(zip(place.tolist(), zone.tolist(), strict=True)) == [
         (0, 0),
         (1, 0),

@@ -54,19 +54,19 @@ class Command(BaseCommand):
                 "--recipient: name a recipient of age; --make-identity FILE makes one."
             )
         with plain_errors({}):
-            made = backup_make(
+            backup = backup_make(
                 folder=folder,
                 recipients=read_recipients(recipients),
                 key_recipients=read_recipients(options["key_recipient"] or recipients),
                 plain=options["plain"],
             )
-        self.stdout.write(f"{made.data}\n{made.keys}")
+        self.stdout.write(f"{backup.data}\n{backup.keys}")
         self.stdout.write(
-            f"{made.rows:,} rows and {made.files:,} files, read back and complete. Keep the "
+            f"{backup.rows:,} rows and {backup.files:,} files, read back and complete. Keep the "
             "archive of the keys elsewhere."
         )
-        if made.missing:
-            self.stderr.write(f"{made.missing:,} files that rows name are missing here.")
+        if backup.missing:
+            self.stderr.write(f"{backup.missing:,} files that rows name are missing here.")
 
     def _make_identity(self, path: Path) -> None:
         try:

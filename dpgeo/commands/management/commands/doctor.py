@@ -204,14 +204,14 @@ def check_mail() -> Iterator[Finding]:
 def check_settings() -> Iterator[Finding]:
     """Run Django's checks and, if others can reach the site, those for deployment."""
     reached = settings.HTTPS or bool({*settings.ALLOWED_HOSTS} - LOCAL)
-    found = [
+    messages = [
         each
         for each in checks.run_checks(include_deployment_checks=reached)
         if each.level >= checks.WARNING and not each.is_silenced() and each.id != NO_MAIL
     ]
-    for each in found:
+    for each in messages:
         yield Finding(f"settings ({each.id})", each.msg.split("\n")[0], each.hint or each.msg)
-    if not found:
+    if not messages:
         yield Finding("settings", "no warning")
 
 

@@ -53,9 +53,9 @@ def test_mwem_measures_the_worst_query_and_follows_it() -> None:
     counts = np.array([90.0, 10, 0, 0])
     queries = np.array([[1.0, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1]])
     random = WithoutNoise()
-    found = weights.mwem(counts, queries, 1.0, random, rounds=4)
-    assert found.sum() == pytest.approx(100)
-    assert found[0] > 70
+    estimate = weights.mwem(counts, queries, 1.0, random, rounds=4)
+    assert estimate.sum() == pytest.approx(100)
+    assert estimate[0] > 70
     bought, *rounds = random.scales
     assert 1 / bought + 2 * sum(1 / scale for scale in rounds) == pytest.approx(1.0)
 
@@ -66,9 +66,9 @@ def test_mwem_chooses_queries_with_the_right_odds() -> None:
     draws, worse = 1500, 0
     random = WithoutLaplace(3)
     for _ in range(draws):
-        found = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
+        estimate = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
         # The second query tells its cell from the two that nothing is known about.
-        worse += bool(np.isclose(found[1], found[2]))
+        worse += bool(np.isclose(estimate[1], estimate[2]))
     assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
 
 
@@ -87,18 +87,18 @@ def test_pmw_measures_only_what_the_estimate_gets_wrong() -> None:
 def test_a_kd_tree_halves_people_and_spends_epsilon() -> None:
     counts = np.tile([[1.0, 3], [3, 1]], (2, 2))
     random = WithoutNoise()
-    found = trees.kd_tree(counts, 1.0, random, levels=4)
-    assert found.sum() == pytest.approx(counts.sum())
+    tree = trees.kd_tree(counts, 1.0, random, levels=4)
+    assert tree.sum() == pytest.approx(counts.sum())
     [(scale, boxes)] = random.asked
     assert boxes == 1 + 2 + 4 + 8 + 16
-    assert np.allclose(found, counts)
+    assert np.allclose(tree, counts)
     assert 5 / scale == pytest.approx(0.7)
 
 
 def test_single_cells_are_not_halved() -> None:
     counts = np.array([[40.0, 1, 1, 1]])
-    found = trees.kd_tree(counts, 1.0, WithoutNoise(), levels=6)
-    assert np.allclose(found, counts)
+    tree = trees.kd_tree(counts, 1.0, WithoutNoise(), levels=6)
+    assert np.allclose(tree, counts)
 
 
 def test_a_kd_tree_cuts_with_the_right_odds() -> None:
@@ -109,6 +109,6 @@ def test_a_kd_tree_cuts_with_the_right_odds() -> None:
     draws, first, epsilon = 2000, 0, 2.0
     random = WithoutLaplace(4)
     for _ in range(draws):
-        found = trees.kd_tree(np.array([[5.0, 1, 0]]), epsilon, random, levels=1)
-        first += int(found[0, 0] == 5)
+        tree = trees.kd_tree(np.array([[5.0, 1, 0]]), epsilon, random, levels=1)
+        first += int(tree[0, 0] == 5)
     assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon * (6 - 4) / 2)))

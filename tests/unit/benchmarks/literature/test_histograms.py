@@ -25,8 +25,8 @@ def test_noise_first_joins_bins_that_differ_by_less_than_noise() -> None:
     least = 2 * np.sqrt(2 / epsilon**2)
     for difference, joined in ((0.99 * least, True), (1.01 * least, False)):
         counts = np.array([10.0, 10.0 + difference])
-        found = histograms.noise_first(counts, epsilon, WithoutNoise())
-        assert (found[0] == found[1]) == joined
+        estimate = histograms.noise_first(counts, epsilon, WithoutNoise())
+        assert (estimate[0] == estimate[1]) == joined
 
 
 def test_partitions_are_the_best_of_all() -> None:
@@ -42,8 +42,8 @@ def test_partitions_are_the_best_of_all() -> None:
 
 def test_structure_first_finds_the_steps_and_spends_half_on_sums() -> None:
     random = WithoutNoise()
-    found = histograms.structure_first(STEPS, 0.5, random, parts=3, most=50)
-    assert np.allclose(found, STEPS)
+    estimate = histograms.structure_first(STEPS, 0.5, random, parts=3, most=50)
+    assert np.allclose(estimate, STEPS)
     assert random.asked == [(4.0, 3)]
 
 
@@ -54,8 +54,8 @@ def test_structure_first_chooses_an_edge_with_the_right_odds() -> None:
     better = 0
     random = WithoutLaplace(5)
     for _ in range(draws):
-        found = histograms.structure_first(counts, epsilon, random, parts=2, most=most)
-        better += int(found[2] == 6)
+        estimate = histograms.structure_first(counts, epsilon, random, parts=2, most=most)
+        better += int(estimate[2] == 6)
     assert not rare(better, draws, chance)
 
 
@@ -77,16 +77,16 @@ def test_scores_of_structure_first_change_by_at_most_their_sensitivity() -> None
 def test_clusters_join_what_is_alike_wherever_it_is() -> None:
     counts = np.array([100.0, 0, 101, 0, 0, 50, 100, 51])
     random = WithoutNoise()
-    found = histograms.clustered(counts, 2.0, random)
-    assert np.allclose(found, [301 / 3, 0, 301 / 3, 0, 0, 50.5, 301 / 3, 50.5])
+    estimate = histograms.clustered(counts, 2.0, random)
+    assert np.allclose(estimate, [301 / 3, 0, 301 / 3, 0, 0, 50.5, 301 / 3, 50.5])
     assert random.scales == [1.0, 1.0]
 
 
 def test_small_noisy_bins_become_empty() -> None:
     least = np.sqrt(np.log(4))
     counts = np.array([0.99 * least, 1.01 * least + 5, 0, 0])
-    found = histograms.clustered(counts, 2.0, WithoutNoise())
-    assert np.allclose(found[[0, 2, 3]], counts[[0, 2, 3]].mean())
+    estimate = histograms.clustered(counts, 2.0, WithoutNoise())
+    assert np.allclose(estimate[[0, 2, 3]], counts[[0, 2, 3]].mean())
 
 
 def test_the_nearest_ascending_vector() -> None:

@@ -91,9 +91,9 @@ def test_every_event_is_in_at_most_as_many_p_sums_as_are_paid_for() -> None:
     closed = [(step - (step & -step), step) for step in range(1, 17)]
     in_sums = [sum(first < event <= last for first, last in closed) for event in range(1, 17)]
     assert max(in_sums) == levels
-    asked = WithoutNoise()
-    streams.partial_sums(np.zeros(16), 1.0, asked)
-    assert set(asked.scales) == {float(levels)}
+    noise = WithoutNoise()
+    streams.partial_sums(np.zeros(16), 1.0, noise)
+    assert set(noise.scales) == {float(levels)}
 
 
 def test_the_fourier_basis_is_orthonormal() -> None:
@@ -108,24 +108,24 @@ def test_no_person_moves_kept_coefficients_further_than_is_paid_for() -> None:
     """A person with three visits moves four coefficients by at most sqrt(4) 3 in L1."""
     basis = contributions.real_fourier(15, 4)
     farthest = max(np.abs(basis @ (3 * place)).sum() for place in np.eye(15))
-    asked = WithoutNoise()
-    contributions.fourier(COUNTS[:15], 3, 1.0, asked, kept=4)
-    assert asked.asked == [(6.0, 4)]
+    noise = WithoutNoise()
+    contributions.fourier(COUNTS[:15], 3, 1.0, noise, kept=4)
+    assert noise.asked == [(6.0, 4)]
     assert farthest <= 6.0
 
 
 def test_groups_hold_places_that_are_alike() -> None:
     counts = np.array([9.0, 1, 9, 1, 5, 5])
-    asked = WithoutNoise()
-    found = contributions.grouped(counts, counts, 4, 1.0, asked, size=2)
-    assert np.allclose(found, counts)
-    assert asked.asked == [(2.0, 6), (8.0, 3)]
+    noise = WithoutNoise()
+    estimate = contributions.grouped(counts, counts, 4, 1.0, noise, size=2)
+    assert np.allclose(estimate, counts)
+    assert noise.asked == [(2.0, 6), (8.0, 3)]
 
 
 def test_laplace_noise_grows_with_the_most_visits() -> None:
-    asked = WithoutNoise()
-    contributions.laplace(COUNTS, 7, 0.5, asked)
-    assert asked.asked == [(14.0, 16)]
+    noise = WithoutNoise()
+    contributions.laplace(COUNTS, 7, 0.5, noise)
+    assert noise.asked == [(14.0, 16)]
 
 
 def test_refining_spends_epsilon_and_no_more_and_favours_small_counts() -> None:

@@ -40,8 +40,8 @@ def test_the_same_seed_gives_the_same_figures_and_another_gives_others() -> None
 def test_errors_are_means_with_the_standard_error_of_a_mean() -> None:
     values = iter([1.0, 3.0])
     options = Options(epsilon=HALF, trials=2, seed=0)
-    found = line("s", "w", lambda random: {"error": next(values)}, options)
-    assert (found["error"], found["error_se"]) == (2.0, 1.0)
+    summary = line("s", "w", lambda random: {"error": next(values)}, options)
+    assert (summary["error"], summary["error_se"]) == (2.0, 1.0)
 
 
 def test_tables_are_written_between_their_comments(tmp_path: Path) -> None:

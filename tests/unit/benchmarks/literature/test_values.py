@@ -28,8 +28,8 @@ def test_the_sources_objective_is_not_that_of_its_table() -> None:
 
 def test_the_functional_mechanism_without_noise_is_least_squares() -> None:
     random = WithoutNoise()
-    found = regression.functional_mechanism(X[:, None], Y, 1e9, random)
-    assert found == pytest.approx(regression.least_squares(X[:, None], Y))
+    weights = regression.functional_mechanism(X[:, None], Y, 1e9, random)
+    assert weights == pytest.approx(regression.least_squares(X[:, None], Y))
     assert {round(scale * 1e9) for scale in random.scales} == {8}
 
 
@@ -46,23 +46,23 @@ def test_nobody_moves_the_coefficients_further_than_is_paid_for(size: int) -> No
 
 
 def test_a_concave_objective_still_has_a_finite_line() -> None:
-    found = regression.functional_mechanism(X[:, None], Y, 1e-3, np.random.default_rng(0))
-    assert np.isfinite(found).all()
+    weights = regression.functional_mechanism(X[:, None], Y, 1e-3, np.random.default_rng(0))
+    assert np.isfinite(weights).all()
 
 
 def test_means_are_composed_of_sums_and_counts_that_cost_epsilon() -> None:
     """The first two regions of table 5.2 of Srivastava 2016, and one without anybody."""
     sums, counts = np.array([14.4, 27.7, 0.0]), np.array([3.0, 5.0, 0.0])
     random = WithoutNoise()
-    found = averages.perturb_then_compose(sums, counts, 10.0, 2.0, random, sum_share=0.75)
-    assert found == pytest.approx([4.8, 5.54, 5.0])
+    means = averages.perturb_then_compose(sums, counts, 10.0, 2.0, random, sum_share=0.75)
+    assert means == pytest.approx([4.8, 5.54, 5.0])
     assert 10 / random.scales[0] + 1 / random.scales[1] == pytest.approx(2.0)
 
 
 def test_means_perturbed_at_the_end_need_noise_as_wide_as_the_values() -> None:
     random = WithoutNoise()
-    found = averages.compose_then_perturb(np.array([8.0, 0]), np.array([2.0, 0]), 10, 2.0, random)
-    assert found.tolist() == [4.0, 0.0]
+    means = averages.compose_then_perturb(np.array([8.0, 0]), np.array([2.0, 0]), 10, 2.0, random)
+    assert means.tolist() == [4.0, 0.0]
     assert random.scales == [5.0]
 
 

@@ -46,28 +46,28 @@ def test_regions_list_their_neighbours() -> None:
 
 def test_a_geocast_reaches_the_target_and_is_connected() -> None:
     partition = cells()
-    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
-    assert found.reached
-    assert found.success >= 0.9
-    assert found.notified == pytest.approx(partition.people[found.regions].sum())
-    assert partition.outline(found.regions).geom_type == "Polygon"
-    assert found.regions[:1] == partition.regions_at([18.08], [59.32])
+    cast = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    assert cast.reached
+    assert cast.success >= 0.9
+    assert cast.notified == pytest.approx(partition.people[cast.regions].sum())
+    assert partition.outline(cast.regions).geom_type == "Polygon"
+    assert cast.regions[:1] == partition.regions_at([18.08], [59.32])
 
 
 def test_without_its_last_region_the_target_is_missed() -> None:
     partition = cells()
-    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    cast = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
     here = partition._here(18.08, 59.32)
-    parts = accepting(partition, found.regions, here)
-    assert -math.expm1(-sum(parts)) == pytest.approx(found.success)
+    parts = accepting(partition, cast.regions, here)
+    assert -math.expm1(-sum(parts)) == pytest.approx(cast.success)
     assert -math.expm1(-sum(parts[:-1])) < 0.9
 
 
 def test_each_region_added_is_the_best_beside_those_before() -> None:
     partition = cells()
-    found = partition.geocast(18.13, 59.30, reward=5.0, acceptance=MODEL, target=0.8)
+    cast = partition.geocast(18.13, 59.30, reward=5.0, acceptance=MODEL, target=0.8)
     here = partition._here(18.13, 59.30)
-    chosen = found.regions.tolist()
+    chosen = cast.regions.tolist()
     for step in range(1, min(len(chosen), 40)):
         beside = {int(o) for r in chosen[:step] for o in partition.neighbours(r)} - set(
             chosen[:step]
@@ -78,15 +78,15 @@ def test_each_region_added_is_the_best_beside_those_before() -> None:
 
 
 def test_it_says_when_there_are_too_few_people() -> None:
-    found = cells().geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9, share=1e-6)
-    assert not found.reached
-    assert found.success < 0.9
+    cast = cells().geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9, share=1e-6)
+    assert not cast.reached
+    assert cast.success < 0.9
 
 
 def test_a_task_outside_every_region_has_no_geocast() -> None:
-    found = cells().geocast(0.0, 0.0, reward=5.0, acceptance=MODEL, target=0.9)
-    assert found.regions.size == 0
-    assert not found.reached
+    cast = cells().geocast(0.0, 0.0, reward=5.0, acceptance=MODEL, target=0.9)
+    assert cast.regions.size == 0
+    assert not cast.reached
 
 
 def test_it_grows_across_empty_regions_and_stays_connected() -> None:
@@ -97,8 +97,8 @@ def test_it_grows_across_empty_regions_and_stays_connected() -> None:
     partition = Partition(grid, boxes, people)
     (here,) = partition.regions_at([18.08], [59.32])
     people[here + 4] = 50.0
-    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
-    assert found.reached
-    assert found.notified == 50
-    assert found.regions.tolist() == [here, here + 1, here + 2, here + 3, here + 4]
-    assert partition.outline(found.regions).geom_type == "Polygon"
+    cast = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    assert cast.reached
+    assert cast.notified == 50
+    assert cast.regions.tolist() == [here, here + 1, here + 2, here + 3, here + 4]
+    assert partition.outline(cast.regions).geom_type == "Polygon"

@@ -78,14 +78,14 @@ def test_a_radius_lies_within_the_limits_of_its_band() -> None:
     random = np.random.default_rng(3)
     place = random.uniform((17.9, 59.2), (18.3, 59.4), (600, 2))
     radii = planned_radii(surface, AREA, place, travel_metres=8000)
-    found = outside = 0
+    number_inside = outside = 0
     for band in drawing.bands:
         inside = shapely.contains_xy(band.shape, place)
         within = (radii[inside] >= band.from_metres) & (radii[inside] <= band.to_metres)
-        found += int(inside.sum())
+        number_inside += int(inside.sum())
         outside += int((~within).sum())
-    assert found > 150
-    assert outside <= 0.05 * found
+    assert number_inside > 150
+    assert outside <= 0.05 * number_inside
 
 
 def test_bands_and_what_is_out_of_reach_share_out_the_area() -> None:

@@ -90,8 +90,8 @@ def test_a_cell_has_the_noise_of_its_release() -> None:
 
 def test_people_missing_from_sparse_boxes_are_added_evenly() -> None:
     cells = np.array([1.0, 1.0, 2.0])
-    found = reconciled(np.array([80.0, 0.0, 0.0]), cells, np.array([90.0, 4.0, 6.0]), np.ones(3))
-    assert np.allclose(found, [85.0, 5.0, 10.0])
+    result = reconciled(np.array([80.0, 0.0, 0.0]), cells, np.array([90.0, 4.0, 6.0]), np.ones(3))
+    assert np.allclose(result, [85.0, 5.0, 10.0])
 
 
 def test_people_added_by_noise_are_scaled_down_to_the_error_of_the_sum() -> None:
@@ -103,5 +103,5 @@ def test_people_added_by_noise_are_scaled_down_to_the_error_of_the_sum() -> None
 
 def test_a_sum_with_a_large_error_changes_nothing() -> None:
     people = np.array([6.0, 3.0])
-    found = reconciled(people, np.ones(2), np.array([20.0, -5.0]), np.full(2, 50.0))
-    assert np.array_equal(found, people)
+    result = reconciled(people, np.ones(2), np.array([20.0, -5.0]), np.full(2, 50.0))
+    assert np.array_equal(result, people)
