@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpgeo.artefacts.preview import INK, OUTLINE, QUIET, SHEET, draw_map, font, margin_words
+from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, font
+from dpgeo.artefacts.preview import draw_map, margin_words
 from dpgeo.artefacts.statement import promise_of
 from dpgeo.artefacts.view import NOISE, View, unit_words
 from dpgeo.core.released import Released

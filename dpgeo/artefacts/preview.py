@@ -17,6 +17,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, draw_names, font
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.view import NOISE, Colour, View, unit_words
@@ -34,10 +35,6 @@ WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
 HEIGHT = HEAD + MAP_HEIGHT + FOOT
 
 PAPER: Colour = (243, 245, 242)
-SHEET: Colour = (252, 252, 250)
-INK: Colour = (20, 32, 42)
-QUIET: Colour = (68, 82, 94)
-OUTLINE: Colour = (93, 107, 116)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +102,7 @@ def draw_map(released: Released, view: View, width: int, height: int) -> Any:
     elif isinstance(layer, PointLayer):
         _draw_points(pen, layer, look, frame)
     _draw_outline(pen, released.area.shape, frame)
+    draw_names(pen, released, frame.pixels, width, height)
     return drawn
 
 
@@ -214,10 +212,3 @@ def margin_words(view: View) -> str:
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def font(size: int) -> Any:
-    """Return the font that comes with Pillow; `size` is in pixels."""
-    from PIL import ImageFont
-
-    return ImageFont.load_default(size)

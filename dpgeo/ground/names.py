@@ -7,6 +7,7 @@ index is a file of its own, separate from the site's database. Once written, it 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
@@ -45,6 +46,11 @@ RANKS = {
 MOST_SCORED = 500
 """Maximum number of rows scored for whole words, and again for beginnings of words."""
 
+MOST_IN_BOX = 5000
+"""Maximum number of rows that are looked at for those in a box, instead of MOST_SCORED."""
+
+EVERYWHERE = (-180.0, -90.0, 180.0, 90.0)
+
 MOST_NEAR = 4000
 """Maximum number of words that are compared with a word that may contain an error."""
 
@@ -55,6 +61,9 @@ MOST_WORDS = 8
 
 FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
+
+MOST_RANKED = 100_000
+"""Number of the most important places among which the largest places of a box are sought."""
 
 SCHEMA = """
 CREATE TABLE place (
@@ -95,7 +104,7 @@ class Place:
     @property
     def rank(self) -> float:
         """Importance of the place, about 1 to 16."""
-        return RANKS.get(self.kind, 1.0) + len(str(int(self.population))) - 1
+        return RANKS.get(self.kind, 1.0) + math.log10(max(self.population, 1.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,24 +155,27 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
     return len(ranked)
 
 
-def search(path: Path, text: str, most: int = 8) -> list[Found]:
+def search(path: Path, text: str, most: int = 8, box: Sequence[float] | None = None) -> list[Found]:
     """Return places with names that begin with the words of a text, best matches first.
 
-    If there are few results, words with one typing error are searched for as well. Raises
-    FileNotFoundError.
+    With a `box` in degrees, only places that touch it are returned. If there are few results, words
+    with one typing error are searched for as well. Raises FileNotFoundError.
     """
     words = fold(text).split()[:MOST_WORDS]
     if not words:
         return []
     database = _opened(path, path.stat().st_mtime_ns)
-    matches = _matching(database, [[word] for word in words], whole=True)
-    matches |= _matching(database, [[word] for word in words])
+    matches = _matching(database, [[word] for word in words], box, whole=True)
+    matches |= _matching(database, [[word] for word in words], box)
     if len(matches) < FEW:
-        matches |= _matching(database, [[word, *_near_words(database, word)] for word in words])
+        near = [[word, *_near_words(database, word)] for word in words]
+        matches |= _matching(database, near, box)
     key = " ".join(words)
     # Only the best rows are turned into objects, since there may be hundreds of matches.
-    best = sorted(((_score(row, key), row) for row in matches.values()), key=lambda each: -each[0])
-    return [_found(row, score) for score, row in best[:most]]
+    best = sorted(
+        ((score_of(row, key), row) for row in matches.values()), key=lambda each: -each[0]
+    )
+    return [found_in(row, score) for score, row in best[:most]]
 
 
 def outline(path: Path, number: int) -> shapely.Geometry | None:
@@ -200,6 +212,17 @@ def places_within(
         (name, within, shapely.from_wkb(shape) if outlined else shapely.Point(longitude, latitude))
         for name, within, longitude, latitude, shape in rows
     ]
+
+
+def largest(path: Path, box: Sequence[float], kinds: Sequence[str], most: int) -> list[Found]:
+    """Return the most important places of the given kinds that touch a box in degrees."""
+    rows = _opened(path, path.stat().st_mtime_ns).all(
+        "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
+        "outline IS NOT NULL FROM place WHERE id <= ? AND east >= ? AND north >= ? AND west <= ? "
+        "AND south <= ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?",
+        (MOST_RANKED, *_corners(box), json.dumps([*kinds]), most),
+    )
+    return [found_in(row) for row in rows]
 
 
 def _corners(box: Sequence[float]) -> tuple[float, ...]:
@@ -247,7 +270,11 @@ def _near_rows(words: Iterable[str]) -> set[tuple[int, int]]:
 
 
 def _matching(
-    database: _Database, words: Sequence[Sequence[str]], *, whole: bool = False
+    database: _Database,
+    words: Sequence[Sequence[str]],
+    box: Sequence[float] | None,
+    *,
+    whole: bool = False,
 ) -> dict[int, Row]:
     """Return the rows of places that have one of the spellings of each word.
 
@@ -256,16 +283,19 @@ def _matching(
     end = '"' if whole else '"*'
     groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)
     match = " AND ".join(f"({group})" for group in groups)
+    looked_at = MOST_SCORED if box is None else MOST_IN_BOX
     rows = database.all(
         "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
         "outline IS NOT NULL FROM place WHERE id IN "
-        "(SELECT rowid FROM word WHERE word MATCH ? LIMIT ?)",
-        (match, MOST_SCORED),
+        "(SELECT rowid FROM word WHERE word MATCH ? LIMIT ?) "
+        "AND east >= ? AND north >= ? AND west <= ? AND south <= ? ORDER BY id LIMIT ?",
+        (match, looked_at, *_corners(EVERYWHERE if box is None else box), MOST_SCORED),
     )
     return {row[0]: row for row in rows}
 
 
-def _found(row: Row, score: float) -> Found:
+def found_in(row: Row, score: float = 0.0) -> Found:
+    """Return a row as a place that was found."""
     return Found(
         id=row[0],
         name=row[1],
@@ -294,7 +324,7 @@ def _near_words(database: _Database, typed: str) -> list[str]:
     return sorted(near, key=lambda word: abs(len(word) - len(typed)) > 1)[:MOST_SPELLINGS]
 
 
-def _score(row: Row, key: str) -> float:
+def score_of(row: Row, key: str) -> float:
     """Return a score of how well a place matches a search.
 
     The match of the name counts more than the place's rank.

@@ -14,6 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.datasets.dry_land import land_file
+from dpgeo.datasets.names_on_maps import names_on
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
@@ -61,6 +62,21 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
         "bounds": list(bounds),
         "land": _to_geojson(shapely.MultiPolygon(_parts(clipped, "Polygon"))),
     }
+
+
+def basemap_names(area: StudyArea) -> list[dict[str, Any]]:
+    """Return the names to write on a map of an area, most important first.
+
+    They are not part of `basemap`, so that they follow at once when ground is added.
+    """
+    return [
+        {
+            "name": each.name,
+            "kind": each.kind,
+            "at": [round(each.longitude, 4), round(each.latitude, 4)],
+        }
+        for each in names_on(area, surroundings(area))
+    ]
 
 
 def surroundings(area: StudyArea) -> tuple[float, float, float, float]:

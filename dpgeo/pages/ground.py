@@ -6,6 +6,7 @@ All of this data is public.
 from __future__ import annotations
 
 import gzip
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,16 +14,23 @@ from typing import Any
 
 import shapely
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    JsonResponse,
+)
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
+from dpgeo.datasets.names_on_maps import world_search
 from dpgeo.ground import archives, names
 from dpgeo.ground.names import Found
 from dpgeo.ground.outside import OutsideGround
-from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Region, regions
+from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Bounds, Region, regions
 from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.spatial.area import StudyArea
 
@@ -87,11 +95,24 @@ def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> Ht
 
 @require_safe
 def places(request: HttpRequest) -> HttpResponse:
-    """Return the places whose names match `q`, best match first; the query is not logged."""
+    """Return the places whose names match `q`, best match first; the query is not logged.
+
+    With `box` (west, south, east and north in degrees), only places that touch it are returned.
+    """
     text = request.GET.get("q", "")[:MOST_LETTERS]
-    matches: list[tuple[Found, Region]] = []
-    for region in regions(_folder()):
-        matches += [(place, region) for place in _search(region, text)]
+    try:
+        box = _box(request.GET.get("box", ""))
+    except ValueError:
+        return HttpResponseBadRequest("Give box as west,south,east,north in degrees.")
+    own = [each for each in regions(_folder()) if each.names and (not box or each.touches(box))]
+    matches: list[tuple[Found, Region | None]] = [
+        (place, region) for region in own for place in _search(region, text, box)
+    ]
+    matches += [
+        (place, None)
+        for place in world_search().search(text, MOST_FOUND, box)
+        if place.kind == "country" or not any(_holds(region, place) for region in own)
+    ]
     matches.sort(key=lambda each: -each[0].score)
     answer = JsonResponse({"places": [_document(*each) for each in matches[:MOST_FOUND]]})
     answer["Cache-Control"] = A_DAY
@@ -150,16 +171,30 @@ def _ground(source: Region | OutsideGround, tiles: str, *, searchable: bool) -> 
     }
 
 
-def _search(region: Region, text: str) -> Sequence[Found]:
-    if not region.names:
-        return []
+def _box(text: str) -> Bounds | None:
+    """Parse west,south,east,north; return None for an empty text. Raises ValueError."""
+    if not text:
+        return None
+    west, south, east, north = (float(each) for each in text.split(","))
+    if not all(map(math.isfinite, (west, south, east, north))):
+        raise ValueError
+    return west, south, east, north
+
+
+def _holds(region: Region, place: Found) -> bool:
+    """Return whether a place lies in a region, whose own names are better."""
+    west, south, east, north = region.bounds
+    return west <= place.longitude <= east and south <= place.latitude <= north
+
+
+def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
-        return names.search(region.names_file(_folder()), text, MOST_FOUND)
+        return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
     except FileNotFoundError:  # the file was replaced at this moment
         return []
 
 
-def _document(place: Found, region: Region) -> dict[str, Any]:
+def _document(place: Found, region: Region | None) -> dict[str, Any]:
     kind = KINDS.get(place.kind, KINDS["locality"])
     document: dict[str, Any] = {
         "name": place.name,
@@ -168,7 +203,7 @@ def _document(place: Found, region: Region) -> dict[str, Any]:
         "position": [round(place.longitude, 5), round(place.latitude, 5)],
         "box": [round(each, 5) for each in place.box],
     }
-    if place.has_outline:
+    if region and place.has_outline:
         document["outline"] = f"/ground/{region.names}/outlines/{place.id}"
     return document
 

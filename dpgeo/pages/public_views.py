@@ -26,7 +26,7 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.pages import glossary, privacy_diagrams
-from dpgeo.pages.basemap import basemap
+from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.catalogue import (
     area_overview,
     kind_facets,
@@ -176,7 +176,11 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     if shapes is None:
         shapes = basemap(release.dataset.area)
         cache.set(key, shapes, DAY)
-    response = JsonResponse(shapes | {"ground": ground_under(release.dataset.area)})
+    area = release.dataset.area
+    response = JsonResponse(
+        shapes | {"names": basemap_names(area), "ground": ground_under(area)},
+        json_dumps_params={"ensure_ascii": False},
+    )
     public = release.rules.public
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response

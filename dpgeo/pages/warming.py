@@ -8,18 +8,20 @@ from django.urls import reverse
 from django.utils import translation
 
 from dpgeo.datasets.dry_land import land_file
+from dpgeo.datasets.names_on_maps import world_names
 from dpgeo.spatial.land import land_polygons
 
 PAGES = ("catalogue", "release", "release_privacy", "embed", "about_privacy")
 
 
 def warm() -> None:
-    """Load the land polygons, the translations, the URLs and the public pages' templates.
+    """Load land, names of cities, translations, URLs and the public pages' templates.
 
     This takes more than a second of processor time. The database is not queried, because a process
     must be able to start while the database is down.
     """
     land_polygons(land_file())
+    world_names()
     for code, _ in settings.LANGUAGES:
         with translation.override(code):
             reverse("catalogue")

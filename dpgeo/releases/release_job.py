@@ -13,11 +13,14 @@ from django.conf import settings
 
 from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
 from dpgeo.artefacts.files import build_files as build
+from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.erasure import DataChanged
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.names_on_maps import names_for_pictures
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
@@ -111,7 +114,14 @@ def about(release: Release) -> dict[str, str]:
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
         **_points_total(release),
         **declarations_of(release),
+        **_names(dataset),
     }
+
+
+def _names(dataset: Dataset) -> dict[str, str]:
+    """Return the names that pictures of a map show, or {} if no place of its area is known."""
+    found = names_for_pictures(dataset.area)
+    return {NAMES: found} if found else {}
 
 
 def _points_total(release: Release) -> dict[str, str]:

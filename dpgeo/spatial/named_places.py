@@ -267,6 +267,13 @@ class WorldPlaces:
         cosine = np.sin(lat) * np.sin(here) + np.cos(lat) * np.cos(here) * np.cos(lon)
         return cities[int(np.argmax(cosine))].time_zone
 
+    @property
+    def country_boxes(self) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
+        """The name of each country and its bounds in degrees."""
+        for name, line in self._countries.items():
+            west, south, east, north = json.loads(_without_geometry(line))["box"]
+            yield name, (west, south, east, north)
+
     def _country_at(self, longitude: float, latitude: float) -> shapely.Geometry | None:
         for line in self._countries.values():
             west, south, east, north = json.loads(_without_geometry(line))["box"]

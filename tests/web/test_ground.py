@@ -14,9 +14,13 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from dpgeo.ground import archives
+from dpgeo.ground.map_names import WorldNames
+from dpgeo.ground.world_search import WorldSearch
 from dpgeo.spatial.area import StudyArea
 from tests.maps import grid_release
 from tests.unit.ground.files import EXTRACT, TILES
+from tests.unit.spatial.test_named_places import SHAPES
+from tests.unit.spatial.test_named_places import world as invented_world
 from tests.web.published import install, make_dataset
 
 BOX = "9.50,47.12,9.54,47.16"
@@ -104,7 +108,68 @@ def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) ->
     assert 'action="/places/"' in client.get(f"/maps/{near.pk}/").content.decode()
     elsewhere = client.get(f"/maps/{far.pk}/").content.decode()
     assert "OpenStreetMap" not in elsewhere
-    assert 'action="/places/"' not in elsewhere
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the site know an invented world instead of the one that the frontend's build writes."""
+    places = invented_world(tmp_path, SHAPES)
+    (tmp_path / "country-names.tsv").write_text("Oddland\t2.9\t1.9\t2", encoding="utf-8")
+    named = WorldNames(tmp_path / "country-names.tsv", places.cities.values())
+    monkeypatch.setattr("dpgeo.datasets.names_on_maps.world_names", lambda: named)
+    monkeypatch.setattr("dpgeo.pages.templatetags.ground.world_names", lambda: named)
+    monkeypatch.setattr("dpgeo.pages.ground.world_search", lambda: WorldSearch(places))
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("folder", "world")
+def test_maps_without_ground_have_names_of_the_world_and_a_search(client: Client) -> None:
+    cache.clear()
+    area = StudyArea.from_bounds(2.45, 1.45, 2.55, 1.55)
+    near = install(make_dataset(area=area), grid_release(area, 16))
+    document = client.get(f"/maps/{near.pk}/basemap.json").json()
+    assert document["names"] == [{"name": "Oddtown", "kind": "city", "at": [2.5, 1.5]}]
+    page = client.get(f"/maps/{near.pk}/").content.decode()
+    assert 'href="https://www.geonames.org/"' in page
+    assert 'action="/places/"' in page
+    (found,) = client.get("/places/", {"q": "odtown", "box": "2,1,3,2"}).json()["places"]
+    assert (found["name"], found["within"]) == ("Oddtown", "France")
+    assert "outline" not in found
+    everywhere = client.get("/places/", {"q": "oddtown"}).json()["places"]
+    assert [each["within"] for each in everywhere] == ["France", "United States"]
+    for wrong in ("1,2", "a,b,c,d", "nan,0,1,1"):
+        assert client.get("/places/", {"q": "x", "box": wrong}).status_code == 400
+
+
+@pytest.mark.django_db
+def test_a_search_on_a_map_finds_only_what_lies_there(client: Client, folder: Path) -> None:
+    ground("add", TILES, "--name", "here")
+    ask = {"q": "landstrasse", "box": "9.48,47.13,9.54,47.18"}
+    there = client.get("/places/", ask).json()["places"]
+    whole = client.get("/places/", {"q": "landstrasse"}).json()["places"]
+    assert there
+    assert len(there) < len(whole)
+    for west, south, east, north in (each["box"] for each in there):
+        assert west <= 9.54
+        assert east >= 9.48
+        assert south <= 47.18
+        assert north >= 47.13
+
+
+@pytest.mark.django_db
+def test_an_open_map_keeps_its_tiles_while_the_ground_is_updated(
+    client: Client, folder: Path
+) -> None:
+    ground("add", TILES, "--name", "here", "--bbox", BOX)
+    (old,) = folder.glob("*.pmtiles")
+    address = "/ground/{}/14/{}/{}".format(old.stem, *archives.tile_at(9.52, 47.14, 14))
+    before = client.get(address).content
+    ground("add", TILES, "--name", "here")
+    new = {each.stem for each in folder.glob("*.pmtiles")} - {old.stem}
+    assert len(new) == 1
+    assert client.get(address).content == before
+    assert client.get(address.replace(old.stem, new.pop())).status_code == 200
+    assert client.get("/places/", {"q": "balzers"}).json()["places"][0]["name"] == "Balzers"
 
 
 def test_wrong_words_are_refused_with_the_option(folder: Path) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata, resources
 from pathlib import Path
 
 from django.conf import settings
@@ -18,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from dpgeo.datasets.names_on_maps import world_places, world_search
 from dpgeo.ground import names
 from dpgeo.ground.regions import Bounds, Region, regions
 from dpgeo.pages.ground import KINDS
@@ -28,7 +27,6 @@ from dpgeo.spatial.named_places import (
     NamedPlace,
     PlaceSearch,
     Source,
-    WorldPlaces,
     fold,
     usable_outline,
 )
@@ -49,7 +47,10 @@ class SitePlaces:
     def suggest(self, text: str, most: int) -> list[str]:
         """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
-        return list(dict.fromkeys([*own, *self._world.suggest(text, most)]))[:most]
+        found = [*own, *self._world.suggest(text, most)]
+        if not found:  # a typing error, perhaps
+            found = [full_name(place) for place in world_search().search(text, most)]
+        return list(dict.fromkeys(found))[:most]
 
     def find(self, name: str) -> NamedPlace | None:
         """Return the place with this full or short name, or None if no place matches.
@@ -107,15 +108,6 @@ def full_name(place: names.Found) -> str:
     return f"{place.name}, {place.within}" if place.within else place.name
 
 
-@cache
-def world_places() -> WorldPlaces:
-    """Return the countries and cities that every site knows."""
-    built = Path(settings.BASE_DIR) / "frontend" / "dist"
-    zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
-    version = metadata.version("tzdata")
-    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv")
-
-
 def place_search() -> PlaceSearch:
     """Return the search for places that this site uses."""
     return SitePlaces(Path(settings.GROUND_DIR), world_places())
@@ -130,7 +122,11 @@ def box_of(name: str) -> Bounds | None:
         if region.names and region.names_file(folder).exists()
         for place in names.search(region.names_file(folder), name, 1)
     ]
-    return max(matches, key=lambda each: each.score).box if matches else world_places().box(name)
+    if matches:
+        return max(matches, key=lambda each: each.score).box
+    box = world_places().box(name)
+    mistyped = world_search().search(name, 1) if box is None else []
+    return mistyped[0].box if mistyped else box
 
 
 @login_required

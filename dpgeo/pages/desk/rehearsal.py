@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.basemap import basemap
+from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.desk.access import dataset_for
 from dpgeo.pages.desk.figures import mesh_of, outline_of
 from dpgeo.releases.models import Release
@@ -96,8 +96,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
     """Return a dataset's basemap as JSON with the keys basemap, area and bounds."""
     area = dataset_for(request, slug).area
-    answer = JsonResponse(
-        {"basemap": basemap(area), "area": area.to_geojson(), "bounds": area.bounds}
-    )
+    shapes = basemap(area) | {"names": basemap_names(area)}
+    answer = JsonResponse({"basemap": shapes, "area": area.to_geojson(), "bounds": area.bounds})
     answer["Cache-Control"] = "private, max-age=600"
     return answer

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from django import template
 from django.template import Context
+from django.utils.translation import gettext
 
+from dpgeo.datasets.names_on_maps import names_on, world_names
+from dpgeo.ground.map_names import sources_of
 from dpgeo.ground.outside import OutsideGround
+from dpgeo.pages.basemap import surroundings
 from dpgeo.pages.ground import ground_under, outside_under
 from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.spatial.area import StudyArea
@@ -15,14 +19,21 @@ register = template.Library()
 
 @register.simple_tag
 def ground_credits(area: StudyArea) -> list[str]:
-    """Return the credits of the basemap under a study area, without duplicates."""
-    return list(dict.fromkeys(region["attribution"] for region in ground_under(area)))
+    """Return the credits of the basemap under a study area and of its names, without duplicates."""
+    ground = [region["attribution"] for region in ground_under(area)]
+    named = sources_of(names_on(area, surroundings(area)))
+    return list(dict.fromkeys([*(ground or [gettext("Outlines: Natural Earth")]), *named]))
 
 
 @register.simple_tag
 def has_ground_names(area: StudyArea) -> bool:
-    """Return whether the basemap under a study area can be searched by place name."""
-    return any(region["searchable"] for region in ground_under(area))
+    """Return whether places can be found by name on a study area's map.
+
+    Its basemap knows them, or a city of the world lies in its surroundings.
+    """
+    if any(region["searchable"] for region in ground_under(area)):
+        return True
+    return bool(world_names().cities(surroundings(area)))
 
 
 @register.simple_tag(takes_context=True)

@@ -3,6 +3,7 @@ import { mix, type Palette } from "../colour/ramps";
 import { type Basemap, WATERLINES } from "../data/basemap";
 import type { Ground } from "../data/scene";
 import { fit, type Place } from "../geometry/place";
+import { drawNames } from "./names";
 import { drawFrame, frameEdges } from "./neatline";
 import { shapePath } from "./paths";
 
@@ -52,6 +53,7 @@ export function drawPicture(
   pen.setLineDash([7, 3, 1.2, 3]);
   stroke(pen, shapePath(area, place), palette.study, 1);
   pen.setLineDash([]);
+  drawNames(pen, basemap.names ?? [], place, palette);
   drawFrame(pen, width, height, frameEdges(place), palette);
   pen.restore();
 }

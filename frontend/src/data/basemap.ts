@@ -11,7 +11,11 @@ export type Basemap = {
   /** The map cannot be moved beyond these. */
   bounds: Bounds | null;
   ground: readonly Ground[];
+  /** Names of countries, cities and towns, the most important first; missing where a server has none. */
+  names?: readonly PlaceName[];
 };
+
+export type PlaceName = { name: string; kind: "country" | "city" | "town"; at: readonly [longitude: number, latitude: number] };
 
 /** Vector tiles of a region. */
 export type Ground = {

@@ -4,7 +4,7 @@ import type { LayerSpecification, Map as MapLibre, SourceSpecification } from "m
 import { mix, type Palette } from "../colour/ramps";
 import { type Basemap, type Ground, isOutside, WATERLINES } from "../data/basemap";
 import type { ReleaseArray } from "../data/release-array";
-import { GROUND_FONTS, groundLayers } from "./ground-layers";
+import { GROUND_FONTS, groundLayers, nameLayers, placesNamed } from "./ground-layers";
 
 const STUDY_WIDTH = 1.1;
 const STUDY_DASHES = [7, 3, 1.2, 3];
@@ -13,13 +13,14 @@ const STUDY_DASHES = [7, 3, 1.2, 3];
 export function basemapStyle(basemap: Basemap, area: ReleaseArray["area"], palette: Palette) {
   return {
     version: 8 as const,
-    ...(basemap.ground.length ? { "font-faces": GROUND_FONTS } : {}),
+    "font-faces": GROUND_FONTS,
     sources: {
       ...Object.fromEntries(basemap.ground.map((ground, i) => [groundName(i), vectorSource(ground)])),
       land: source(basemap.land),
       inside: source(basemap.inside),
       coast: source(basemap.coast),
       area: source(area),
+      [NAMES]: namesSource(basemap),
     },
     layers: layersOf(basemap.ground, palette),
     transition: { duration: 0 },
@@ -31,13 +32,14 @@ export function firstOver(basemap: Basemap): string {
   return basemap.ground.length ? `${groundName(0)}-roads` : COAST;
 }
 
-/** Shows or hides streets, names and all else that lies between the land and its coast. */
+/** Shows or hides streets, names and all else of the ground; without it, the largest places keep their names. */
 export function showStreets(map: MapLibre, basemap: Basemap, shown: boolean): void {
   const names = new Set(basemap.ground.map((_, i) => groundName(i)));
   for (const layer of map.getStyle().layers) {
     if (!("source" in layer) || !names.has(layer.source as string)) continue;
     map.setLayoutProperty(layer.id, "visibility", shown ? "visible" : "none");
   }
+  map.setFilter(`${NAMES}-places`, placesNamed(shown));
 }
 
 export function recolourBasemap(map: MapLibre, basemap: Basemap, palette: Palette): void {
@@ -49,6 +51,8 @@ export function recolourBasemap(map: MapLibre, basemap: Basemap, palette: Palett
 }
 
 const COAST = "coast";
+/** Names of the largest places, where the ground does not write them itself. */
+const NAMES = "names";
 
 function layersOf(ground: readonly Ground[], palette: Palette): LayerSpecification[] {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -59,6 +63,7 @@ function layersOf(ground: readonly Ground[], palette: Palette): LayerSpecificati
     ...layers.flatMap((each) => each.under),
     ...layers.flatMap((each) => each.over),
     ...over(palette),
+    ...nameLayers(NAMES, palette, dark),
   ];
 }
 
@@ -74,6 +79,16 @@ function vectorSource({ tiles, bounds, zooms }: Ground): SourceSpecification {
     minzoom: zooms[0],
     maxzoom: zooms[1],
   };
+}
+
+function namesSource({ names = [], ground }: Basemap): SourceSpecification {
+  const [countries, others] = [true, false].map((wanted) => names.filter(({ kind }) => (kind === "country") === wanted));
+  const ranked = [...others!.map((each, rank) => ({ ...each, rank })), ...countries!.map((each, rank) => ({ ...each, rank }))];
+  const features = ranked.map(({ name, kind, at, rank }): Feature => {
+    const own = ground.some(({ bounds: [west, south, east, north] }) => at[0] >= west && at[0] <= east && at[1] >= south && at[1] <= north);
+    return { type: "Feature", properties: { name, kind, rank, own }, geometry: { type: "Point", coordinates: [...at] } };
+  });
+  return { type: "geojson", data: { type: "FeatureCollection", features } };
 }
 
 function source(geometry: Geometry): SourceSpecification {

@@ -10,8 +10,10 @@ const CLOSEST = 15.5;
 
 export type FoundPlace = { name: string; kind: string; within: string; box: Bounds };
 
+type Searched = Pick<MapLibre, "fitBounds" | "getMaxBounds">;
+
 /** Shows the box where the page has one. Nothing that is typed leaves this site. */
-export function installFindPlace(frame: HTMLElement, map: Pick<MapLibre, "fitBounds">): void {
+export function installFindPlace(frame: HTMLElement, map: Searched): void {
   const form = frame.querySelector<HTMLFormElement>("form.find");
   if (form) new FindPlace(form, map);
 }
@@ -32,7 +34,7 @@ class FindPlace {
 
   constructor(
     private readonly form: HTMLFormElement,
-    private readonly map: Pick<MapLibre, "fitBounds">,
+    private readonly map: Searched,
   ) {
     this.input = need(form, "input");
     this.options = new Combobox(this.input, t("Places found"), (number) => this.show(this.found[number]));
@@ -52,11 +54,18 @@ class FindPlace {
     const text = this.input.value.trim();
     if (text === this.asked) return this.offer();
     this.asked = text;
-    const response = text ? await fetch(`${this.form.action}?q=${encodeURIComponent(text)}`).catch(() => null) : null;
+    const response = text ? await fetch(this.address(text)).catch(() => null) : null;
     const places = response?.ok ? ((await response.json()) as { places: FoundPlace[] }).places : [];
     if (text !== this.asked) return;
     this.found = places;
     this.offer();
+  }
+
+  /** Only what the map can move to is searched for. */
+  private address(text: string): string {
+    const sides = this.map.getMaxBounds()?.toArray().flat() ?? [];
+    const box = sides.length ? `&box=${sides.map((each) => each.toFixed(2)).join(",")}` : "";
+    return `${this.form.action}?q=${encodeURIComponent(text)}${box}`;
   }
 
   private offer(): void {

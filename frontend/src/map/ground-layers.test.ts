@@ -5,7 +5,7 @@ import type { Palette } from "../colour/ramps";
 import tokens from "../ui/tokens.css?raw";
 
 vi.stubGlobal("location", { href: "http://localhost/" }); // against which fonts are addressed
-const { groundLayers } = await import("./ground-layers");
+const { groundLayers, nameLayers } = await import("./ground-layers");
 
 const THEMES = ["light", "dark"] as const;
 const SHEETS = tokens.split("@media (prefers-color-scheme: dark)");
@@ -31,7 +31,8 @@ function labels(theme: (typeof THEMES)[number]): Label[] {
     waterline: token("map-waterline", theme),
   } as Palette;
   const { over } = groundLayers("ground-0", palette, theme === "dark", "en");
-  return (over as unknown as Label[]).filter(({ type }) => type === "symbol");
+  const all = [...over, ...nameLayers("names", palette, theme === "dark")];
+  return (all as unknown as Label[]).filter(({ type }) => type === "symbol");
 }
 
 describe.each(THEMES)("names in the %s theme", (theme) => {

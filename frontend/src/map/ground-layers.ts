@@ -240,6 +240,38 @@ function names({ text }: Painter, palette: Palette, colours: Colours): LayerSpec
   ];
 }
 
+const COUNTRY: Expression = ["==", ["get", "kind"], "country"];
+
+/** Which places have names: where streets are shown, the ground names its own. */
+export function placesNamed(streets: boolean): Expression {
+  return streets ? ["all", ["!", COUNTRY], ["!", ["get", "own"]]] : ["!", COUNTRY];
+}
+
+/** Names of countries and the largest places, for maps or parts of maps that no vector tiles reach. */
+export function nameLayers(source: string, palette: Palette, dark: boolean): LayerSpecification[] {
+  const colours = dark ? DARK : LIGHT;
+  const layer = (id: string, filter: Expression, layout: object, colour: string) =>
+    ({
+      id: `${source}-${id}`,
+      type: "symbol",
+      source,
+      filter,
+      layout: { "text-field": ["get", "name"], "text-padding": 5, "symbol-sort-key": ["get", "rank"], ...layout },
+      paint: {
+        "text-color": colour,
+        "text-halo-color": colours.halo,
+        "text-halo-width": dark ? DARK_HALO : LIGHT_HALO,
+        "text-halo-blur": 0.3,
+      },
+    }) as LayerSpecification;
+  const size: Expression = ["step", ["get", "rank"], 16.5, 1, 14.5, 5, ["match", ["get", "kind"], "city", 13, 12]];
+  const country = { "text-font": ["Ground Medium"], "text-size": 12, "text-transform": "uppercase", "text-letter-spacing": 0.18 };
+  return [
+    layer("countries", ["all", COUNTRY, ["!", ["get", "own"]]], country, palette.label),
+    layer("places", placesNamed(true), { "text-font": ["Ground Semibold"], "text-size": size }, palette.ink),
+  ];
+}
+
 /** Interpolates between pairs of a zoom and a value. */
 function zoom(...stops: unknown[]): Expression {
   return ["interpolate", ["exponential", 1.4], ["zoom"], ...stops] as Expression;

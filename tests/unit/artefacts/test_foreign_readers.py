@@ -20,7 +20,8 @@ from pmtiles.tile import Compression, TileType
 
 from dpgeo.artefacts import geopackage, geotiff, preview, vector_tiles
 from dpgeo.artefacts.files import LAYER_FORMATS, build_files, file_kind, files_instead
-from dpgeo.artefacts.preview import HEAD, SHEET
+from dpgeo.artefacts.picture_names import SHEET
+from dpgeo.artefacts.preview import HEAD
 from dpgeo.artefacts.view import NOISE, TIDE, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers

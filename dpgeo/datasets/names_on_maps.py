@@ -1,0 +1,61 @@
+"""Names of places for the maps of a study area, from the basemap and from lists of the world."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+
+from django.conf import settings
+
+from dpgeo.ground.map_names import MapName, WorldNames, map_names, sources_of
+from dpgeo.ground.regions import Bounds, regions
+from dpgeo.ground.world_search import WorldSearch
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.named_places import WorldPlaces
+
+MOST_DRAWN = 24
+"""Maximum number of names recorded for pictures of a release."""
+
+
+@cache
+def world_places() -> WorldPlaces:
+    """Return the countries and cities that every site knows."""
+    built = Path(settings.BASE_DIR) / "frontend" / "dist"
+    zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
+    version = metadata.version("tzdata")
+    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv")
+
+
+@cache
+def world_names() -> WorldNames:
+    """Return the names of countries and cities that every site can write on its maps."""
+    built = Path(settings.BASE_DIR) / "frontend" / "dist"
+    return WorldNames(built / "country-names.tsv", world_places().cities.values())
+
+
+@cache
+def world_search() -> WorldSearch:
+    """Return the search among the countries and cities that every site knows."""
+    return WorldSearch(world_places())
+
+
+def names_on(area: StudyArea, around: Bounds) -> list[MapName]:
+    """Return the names to write on maps of a study area and its surroundings."""
+    folder = Path(settings.GROUND_DIR)
+    touching = [each for each in regions(folder) if each.touches(area.bounds)]
+    return map_names(area.bounds, around, folder, touching, world_names())
+
+
+def names_for_pictures(area: StudyArea) -> str:
+    """Return the largest places of a study area as JSON for `Released.about`, or "" for none.
+
+    Pictures are drawn from a release alone, so the names are stored in it. They follow from the
+    study area and the basemap, which are public.
+    """
+    found = [each for each in names_on(area, area.bounds) if each.kind != "country"][:MOST_DRAWN]
+    if not found:
+        return ""
+    places = [[each.name, round(each.longitude, 5), round(each.latitude, 5)] for each in found]
+    return json.dumps({"places": places, "sources": sources_of(found)}, ensure_ascii=False)

@@ -1,0 +1,72 @@
+"""Search by name among the world's countries and cities, which every site knows.
+
+It is the coarse layer beneath the names of installed regions: matched in the same way, by the
+beginnings of words and with one typing error forgiven, but without streets and outlines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+from dpgeo.ground.names import RANKS, Found, Row, found_in, score_of
+from dpgeo.ground.regions import Bounds
+from dpgeo.ground.words import LEAST_FORGIVEN, fold, is_near, spellings
+from dpgeo.spatial.named_places import WorldPlaces
+
+CITY_DEGREES = 0.05
+"""Half the side of the box around a city's position, in degrees."""
+
+
+class WorldSearch:
+    """Search in a list of countries and cities, held in memory."""
+
+    def __init__(self, places: WorldPlaces) -> None:
+        self._places = places
+
+    @cached_property
+    def _rows(self) -> list[tuple[str, Row]]:
+        """The folded words by which each place is found, and its row, the largest first."""
+        return sorted(self._read(), key=lambda each: -each[1][4])
+
+    def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
+        """Return the places whose names begin with the words of a text, best matches first.
+
+        With a `box` in degrees, only places that touch it are returned.
+        """
+        words = fold(text).split()
+        if not words:
+            return []
+        rows = self._rows
+        if box is not None:
+            rows = [each for each in rows if _touches(each[1], box)]
+        begun = [f" {word}" for word in words]
+        found = [row for keys, row in rows if all(word in keys for word in begun)]
+        if not found and len(words[0]) >= LEAST_FORGIVEN:
+            found = [row for keys, row in rows if _is_like(words, keys.split())]
+        key = " ".join(words)
+        best = sorted(((score_of(row, key), row) for row in found), key=lambda each: -each[0])
+        return [found_in(row, score) for score, row in best[:most]]
+
+    def _read(self) -> Iterator[tuple[str, Row]]:
+        for name, box in self._places.country_boxes:
+            middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+            row = (0, name, "country", "", RANKS["country"] + 8, *middle, *box, 0)
+            yield f" {fold(name)}", row
+        for city in self._places.cities.values():
+            x, y = city.longitude, city.latitude
+            box = x - CITY_DEGREES, y - CITY_DEGREES, x + CITY_DEGREES, y + CITY_DEGREES
+            rank = RANKS["city"] + math.log10(max(city.population, 1))
+            keys = " ".join(sorted(spellings(city.name) | {fold(city.country)}))
+            yield f" {keys}", (0, city.name, "city", city.country, rank, x, y, *box, 0)
+
+
+def _is_like(typed: list[str], words: list[str]) -> bool:
+    """Return whether each typed word is the beginning of a word, with at most one error each."""
+    return all(any(is_near(each, word) for word in words) for each in typed)
+
+
+def _touches(row: Row, box: Bounds) -> bool:
+    west, south, east, north = row[7:11]
+    return bool(west <= box[2] and east >= box[0] and south <= box[3] and north >= box[1])

@@ -1,0 +1,42 @@
+"""Search among the countries and cities that every site knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpgeo.ground.world_search import WorldSearch
+from tests.unit.spatial.test_named_places import SHAPES, world
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> WorldSearch:
+    """Return a search in an invented world."""
+    return WorldSearch(world(tmp_path, SHAPES))
+
+
+def names(search: WorldSearch, text: str) -> list[str]:
+    """Return the names and countries that a text finds."""
+    return [f"{each.name}, {each.within}".strip(", ") for each in search.search(text)]
+
+
+def test_beginnings_find_places_without_accents_and_the_larger_come_first(
+    search: WorldSearch,
+) -> None:
+    assert names(search, "odd")[:3] == ["Oddland", "Oddtown, France", "Oddtown, United States"]
+    assert names(search, "oddtown united st") == ["Oddtown, United States"]
+    assert names(search, "reykjav")[0] == "Reykjavík, Iceland"
+    assert names(search, "sao ficta") == ["São Ficta"]
+    assert names(search, "") == names(search, "qqqq") == []
+
+
+def test_a_typing_error_is_forgiven(search: WorldSearch) -> None:
+    assert names(search, "reykjaivk")[0] == "Reykjavík, Iceland"
+    assert names(search, "twinfrod") == ["Twinford, Britain (UK)"] * 2
+
+
+def test_a_box_leaves_out_what_lies_elsewhere(search: WorldSearch) -> None:
+    near = search.search("odd", box=(2.0, 1.0, 3.0, 2.0))
+    assert [each.name for each in near] == ["Oddland", "Oddtown"]
+    assert not near[0].has_outline
