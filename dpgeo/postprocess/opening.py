@@ -3,9 +3,9 @@
 Everything follows from released figures alone. The page, pictures, embedded maps and the preview
 use the same rules, so they show the same figure for the same place:
 
-- A map opens on the finest layer whose boxes that stand out hold at least the share ENOUGH of the
-  total. If there is none, it opens on the layer whose boxes that stand out hold the most. A layer
-  marked with `Layer.opens` takes precedence.
+- A map opens on the finest layer whose coloured boxes hold at least the share ENOUGH of the total.
+  If there is none, it opens on the finest layer that shows nearly as much as the one that shows the
+  most. A layer marked with `Layer.opens` takes precedence.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
   that of the smallest coloured box rounded up to a round length, or the largest round length within
   the typical coloured box if that is shorter.
@@ -27,7 +27,10 @@ from dpgeo.postprocess.layers.features import MEAN
 from dpgeo.postprocess.layers.slices import stacked
 
 ENOUGH = 0.6
-"""A map may open on a layer if the boxes that stand out hold at least this share of the total."""
+"""A map may open on a layer if its coloured boxes hold at least this share of the total."""
+
+NEARLY = 0.75
+"""If no layer shows ENOUGH, a finer layer needs this part of the largest share shown."""
 
 STEPS = 7
 """Largest number of classes, one for each step of a colour ramp
@@ -107,10 +110,11 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
         return shown[0]
     total = float(boxes[0].value.sum())
     shares = {layer.name: _held(layer, total) for layer in boxes}
-    clear = [layer for layer in boxes if shares[layer.name] >= ENOUGH]
-    if clear:
-        return min(clear, key=lambda layer: float(layer.cells.mean()))
-    return max(boxes, key=lambda layer: shares[layer.name])
+    least = min(ENOUGH, NEARLY * max(shares.values()))
+    if not least:
+        return boxes[0]
+    clear = [layer for layer in boxes if shares[layer.name] >= least]
+    return min(clear, key=lambda layer: float(layer.cells.mean()))
 
 
 def standing(layer: Layer) -> NDArray[np.bool_]:
@@ -277,10 +281,10 @@ def _round_widths(width: float) -> list[float]:
 
 
 def _held(layer: BoxLayer, total: float) -> float:
-    """Return the share of `total` held by the boxes that stand out; at most 1."""
+    """Return the share of `total` held by the boxes that a map colours; at most 1."""
     if total <= 0:
         return 0.0
-    return min(1.0, float(layer.value.sum(where=standing(layer))) / total)
+    return min(1.0, float(layer.value.sum(where=coloured(layer))) / total)
 
 
 def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:

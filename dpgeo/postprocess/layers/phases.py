@@ -9,6 +9,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PartitionRelease, PhasedRelease
 from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.clear_groups import coloured_from
 from dpgeo.postprocess.layers.layer import (
     CALIBRATED,
     EXACT_NOISE,
@@ -78,6 +79,7 @@ def _surface(
     value, noise = content.surface[row, column], content.noises[-1]
     sizes = np.bincount(partition, minlength=len(boxes))
     threshold = float(noise.threshold())
+    least = coloured_from(boxes, sizes, counts, noise, max(content.grid.shape))
     return BoxLayer(
         name="estimate",
         title="Estimates of cells",
@@ -92,7 +94,7 @@ def _surface(
         "generated maps it covered 97 to 100 % of all cells, and no theorem says that it must "
         "elsewhere: people may be spread unevenly in a partition.",
         threshold=same(threshold, row.size),
-        coloured_from=_coloured_from(sizes[partition], counts[partition], threshold),
+        coloured_from=least[partition],
         columns={
             "row": row.astype(np.int32),
             "column": column.astype(np.int32),
@@ -100,20 +102,6 @@ def _surface(
             "noisy_count": counts[partition],
         },
     )
-
-
-def _coloured_from(
-    sizes: NDArray[np.int64], counts: NDArray[np.int64], threshold: float
-) -> NDArray[np.float64]:
-    """Return the lowest value (n,) at which a map colours each cell.
-
-    `sizes` and `counts` hold the number of cells and the count of each cell's measured box. If that
-    count reaches the threshold, the result is the threshold divided by the number of cells;
-    otherwise it is the threshold. The number of cells is first rounded up to a power of 4, so that
-    files contain few distinct values.
-    """
-    share = 4.0 ** -np.ceil(np.log2(np.maximum(sizes, 1)) / 2)
-    return np.where(counts >= threshold, threshold * share, threshold)
 
 
 def _calibrated(

@@ -1,0 +1,70 @@
+"""Neighbouring boxes whose counts are told from zero together where none is by itself.
+
+A box is clear if its noisy count reaches a threshold that at most one empty box in a thousand
+reaches. Where boxes are small and people few, hardly any box is clear, although many of them
+together hold people. Their counts have independent noise, so boxes that are not clear are added up
+within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. The noise of a sum of m
+counts has the standard error sd sqrt(m), and a group is clear if its sum reaches
+    ln 500 / sqrt(2) sd sqrt(m),
+which a single Laplace variable exceeds once in a thousand; a sum has lighter tails for its standard
+error. A box belongs to the first group that is clear, and boxes that are clear by themselves are
+left out of all sums: one busy box never makes its neighbours look busy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+
+COARSEST = 8
+"""Groups are at most this part of the map's side, so that a group still tells where people are."""
+
+Array = NDArray[np.float64]
+
+
+def coloured_from(
+    boxes: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    noise: DiscreteLaplace,
+    side: int,
+) -> Array:
+    """Return for each box (n,) the lowest value at which a map colours a cell in it.
+
+    `boxes` (n, 4; rows, then columns), `sizes` (n,) and `counts` (n,) hold each box, its number of
+    cells and its noisy count; `side` is the number of cells along the map. The value is the
+    threshold of the box, or of the group, divided by its number of cells. In a box that is clear
+    neither by itself nor in a group, it is the threshold itself.
+    """
+    alone = float(noise.threshold())
+    least = np.where(counts >= alone, alone * _share(sizes), alone)
+    open_boxes = (counts < alone) & (sizes > 0)
+    extent = np.maximum(boxes[:, 1] - boxes[:, 0], boxes[:, 3] - boxes[:, 2])
+    middle = np.column_stack([boxes[:, 0] + boxes[:, 1], boxes[:, 2] + boxes[:, 3]]) // 2
+    block = 2
+    while block * COARSEST <= side:
+        chosen = np.flatnonzero(open_boxes & (extent <= block))
+        row, column = (middle[chosen] // block).T
+        _, group = np.unique(row * (side + 1) + column, return_inverse=True)
+        number, cells, sums = (
+            np.bincount(group, weights) for weights in (None, sizes[chosen], counts[chosen])
+        )
+        threshold = math.log(500) * np.sqrt(number * noise.variance / 2)
+        clear = (number > 1) & (sums >= threshold)
+        value = threshold * _share(np.maximum(cells, 1))
+        least[chosen] = np.where(clear[group], value[group], least[chosen])
+        open_boxes[chosen[clear[group]]] = False
+        block *= 2
+    return least
+
+
+def _share(cells: NDArray[np.generic]) -> Array:
+    """Return one divided by numbers of cells, first rounded up to powers of 4.
+
+    So files contain few distinct values.
+    """
+    return np.asarray(4.0 ** -np.ceil(np.log2(np.maximum(cells, 1)) / 2), dtype=np.float64)
