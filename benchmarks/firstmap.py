@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.firstmap_walk import Page, Walker
+from benchmarks.firstmap_film import filmed, make_map
+from benchmarks.firstmap_walk import Page, Walker, cookies_of
 from benchmarks.report import report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,6 +46,8 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--area", default="", help="west,south,east,north; else a place by name")
     parser.add_argument("--place", default="", help="else the city nearest to the rows")
     parser.add_argument("--total", default="1", help="the lifetime epsilon, which has no default")
+    parser.add_argument("--film", type=Path, help="go in a browser, and put pictures in here")
+    parser.add_argument("--dark", action="store_true", help="film in dark colours, too")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
 
@@ -63,9 +66,24 @@ def measure(options: argparse.Namespace) -> None:
         os.environ |= environment
         session, csrf = _owner()
         with _site(environment, folder) as port:
-            walker = Walker(port, session, csrf)
-            for line in _walk(walker, options):
+            for line in _lines(port, session, csrf, options):
                 report(line, options.json)
+
+
+def _lines(port: int, session: str, csrf: str, options: argparse.Namespace) -> Iterator[Figures]:
+    """Yield the figures of a first map, made over HTTP or, with `--film`, in a browser."""
+    from dpgeo.releases.models import Release
+
+    if options.film is None:
+        yield from _walk(Walker(port, session, csrf), options)
+        return
+    place = _place(options)
+    # Playwright runs an event loop in this thread, in which Django else refuses its database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with filmed(port, cookies_of(session, csrf), options.film, options.dark) as film:
+        yield from make_map(film, options.file, place, options.total)
+        for release in Release.objects.all():
+            yield _opening(release)
 
 
 def _owner() -> tuple[str, str]:
@@ -83,6 +101,7 @@ def _owner() -> tuple[str, str]:
     from dpgeo.accounts.models import Membership, Organisation, Role, User
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     user = User.objects.create_user("owner")
     organisation = Organisation.objects.create(name="City", slug="city")
     Membership.objects.create(organisation=organisation, user=user, role=Role.ADMINISTRATOR)

@@ -113,12 +113,18 @@ class Page(HTMLParser):
             self._select = None
 
 
+def cookies_of(session: str, csrf: str) -> dict[str, str]:
+    """Return the cookies of somebody who has signed in."""
+    return {"dpgeo_session": session, "dpgeo_csrf": csrf}
+
+
 class Walker:
     """HTTP client with a session that requests pages, and counts pages and decisions."""
 
     def __init__(self, port: int, session: str, csrf: str) -> None:
         self._port = port
-        self._headers = {"Cookie": f"dpgeo_session={session}; dpgeo_csrf={csrf}"}
+        cookies = cookies_of(session, csrf)
+        self._headers = {"Cookie": "; ".join(f"{n}={value}" for n, value in cookies.items())}
         self._csrf = csrf
         self.pages = 0
         self.decisions: list[str] = []
