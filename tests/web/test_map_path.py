@@ -20,6 +20,7 @@ from dpgeo.ground import names
 from dpgeo.ground.regions import Region, region_save
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.quotes import like
+from dpgeo.pages.desk.settings import MapSettings
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import marked_title
 from dpgeo.spatial.area import StudyArea
@@ -160,6 +161,45 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
     assert desk.client.get(address, {"total": "1", "go": "publish"}).status_code == 302
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.total_units == 0
+
+
+def test_the_path_asks_in_how_many_places_a_person_may_count(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    page = desk.page(address)
+    assert "In how many places may one person count?" in page
+    assert re.findall(r'name="places"[^>]*value="(\d+)" checked', page) == ["1"]
+    margins = []
+    for places in ("", "5", "20", "12"):
+        other = {"other_places": places} if places == "12" else {"places": places}
+        answer = desk.client.get(address, {"total": "1", **other})
+        margins.append(answer.context["chosen"].margin)
+        assert answer.context["settings"].bound == int(places or 1)
+    assert margins[0] < margins[1] < margins[3] < margins[2]
+    onwards = desk.client.get(address, {"total": "1", "places": "5", "go": "publish"})["Location"]
+    assert "each person in up to 5 places" in desk.page(onwards)
+    for wrong in ("0", "-3", "many", "1000000000"):
+        refused = desk.client.get(address, {"total": "1", "other_places": wrong, "go": "publish"})
+        assert refused.status_code == 422
+    published(desk, dataset, places="5")
+    assert Release.objects.get().bound == 5
+
+
+@pytest.mark.parametrize("kind", ["districts", "time", "heat", "gatherings", "contours"])
+def test_what_a_place_is_depends_on_the_kind_of_map(desk: Desk, kind: str) -> None:
+    dataset = desk.declare(ready=True)
+    settings = MapSettings(dataset, {"kind": kind, "places": "5"})
+    assert settings.asks_places
+    assert (settings.kind.counted_in == "A place is one square of the map.") == (
+        kind in {"heat", "gatherings", "contours"}
+    )
+
+
+def test_where_rows_are_protected_a_row_counts_once(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, unit="record")
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    assert "In how many places" not in desk.page(address)
+    assert MapSettings(dataset, {"places": "5"}).bound == 1
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:

@@ -35,12 +35,15 @@ from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.settings import SUGGESTED_TOTALS, MapSettings
+from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, MapSettings
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
 
 REHEARSED_SECONDS = 600
+
+ADDRESSED = ("kind", "method", "detail", "total", "ledger", "people", "places")
+"""Settings that the address of a rehearsed map contains, in this order."""
 
 OPENS = "Dpgeo-Opens"
 """Response header with the first layer, unit and colour classes to show, as on public pages."""
@@ -66,7 +69,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
     if settings.kind.missing(dataset):
         return redirect(f"{reverse('desk-kind', args=[slug])}?kind={settings.kind.key}")
     asks = request.GET.get("go") == "publish"
-    problem = total_problem(request, settings) if asks else ""
+    problem = (total_problem(request, settings) or settings.places_problem) if asks else ""
     cards = settings.cards()
     chosen = next(card for card in cards if card.chosen)
     if asks and not problem and chosen.amount and not chosen.problem:
@@ -79,6 +82,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
         "chosen": chosen,
         "problem": problem,
         "totals": totals(settings),
+        "places": places(settings),
         "may_grant": may(person(request), dataset, "set_budget"),
         **protection(settings),
         **pictures(settings),
@@ -109,6 +113,11 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
         )
         for text in SUGGESTED_TOTALS
     ]
+
+
+def places(settings: MapSettings) -> list[tuple[int, bool]]:
+    """Return the offered numbers of places to count a person in, and whether each is chosen."""
+    return [(int(text), text == settings.places_text) for text in SUGGESTED_PLACES]
 
 
 def protection(settings: MapSettings) -> dict[str, Any]:
@@ -145,7 +154,12 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
         # Until a total is chosen, the picture shows the map for the middle one of the suggested
         # totals.
         settings = MapSettings(
-            settings.dataset, {"kind": settings.kind.key, "total": SUGGESTED_TOTALS[1]}
+            settings.dataset,
+            {
+                "kind": settings.kind.key,
+                "total": SUGGESTED_TOTALS[1],
+                "places": str(settings.bound),
+            },
         )
     methods = [
         Method(
@@ -166,7 +180,6 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
     """Return the URL of a rehearsed map; the URL contains all of the map's settings."""
-    names = ("kind", "method", "detail", "total", "ledger", "people")
     values: dict[str, str] = {
         "kind": settings.kind.key,
         "method": settings.method,
@@ -174,9 +187,10 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
         "total": settings.total_text,
         "ledger": settings.shared_text,
         "people": str(settings.people),
+        "places": str(settings.bound),
     }
     values |= changes
-    text = json.dumps([values[name] for name in names])
+    text = json.dumps([values[name] for name in ADDRESSED])
     return reverse(
         "desk-rehearsal",
         args=[settings.dataset.slug, urlsafe_base64_encode(text.encode()), "map.bin"],
@@ -218,9 +232,8 @@ def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
 
 def read_settings(text: str) -> dict[str, str]:
     """Return the settings contained in a URL from `picture_address`. Raises Http404."""
-    names = ("kind", "method", "detail", "total", "ledger", "people")
     try:
         values = json.loads(urlsafe_base64_decode(text[:2000]))
-        return dict(zip(names, map(str, values), strict=True))
+        return dict(zip(ADDRESSED, map(str, values), strict=True))
     except (ValueError, TypeError, RecursionError):
         raise Http404("No such rehearsal.") from None

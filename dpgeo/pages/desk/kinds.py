@@ -37,7 +37,7 @@ class MapKind:
     """A kind of map that an owner can choose.
 
     `methods` are keys of mechanisms, with the recommended one first. A map's title is built from
-    `headline` and the name of the place.
+    `headline` and the name of the place. `counted_in` says what counts as one place of a person.
     """
 
     key: str
@@ -45,6 +45,7 @@ class MapKind:
     words: str
     headline: str
     methods: tuple[str, ...]
+    counted_in: str = _("A place is one square of the map.")
     missing: Callable[[Dataset], Missing | None] = lambda dataset: None
 
 
@@ -123,6 +124,7 @@ MAP_KINDS = (
         words=_("One count for each district, from outlines that are published elsewhere."),
         headline=_("People by district: {place}"),
         methods=("zones",),
+        counted_in=_("A place is one district."),
         missing=lacks_zones,
     ),
     MapKind(
@@ -131,6 +133,7 @@ MAP_KINDS = (
         words=_("A heatmap for each part of the day or day of the week, to play through."),
         headline=_("Where people are, by time: {place}"),
         methods=("time-slices",),
+        counted_in=_("A place is one square at one time of day or week."),
         missing=lacks_times,
     ),
     MapKind(

@@ -61,7 +61,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     settings = MapSettings(dataset, request.GET)
     at_cost = f"{reverse('desk-cost', args=[slug])}?{settings.query()}"
     chosen = next(card for card in settings.cards() if card.chosen)
-    if total_problem(request, settings) or not chosen.amount:
+    if total_problem(request, settings) or settings.places_problem or not chosen.amount:
         return redirect(at_cost)
     form = PublishForm(request.POST or None, initial=initial(dataset, settings))
     if request.method == "POST" and form.is_valid():

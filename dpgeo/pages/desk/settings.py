@@ -29,7 +29,7 @@ from dpgeo.pages.desk.kinds import BY_KEY, MAP_KINDS, MapKind
 from dpgeo.pages.rendering import say
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
-from dpgeo.releases.requests import ReleaseRequest, read_request, usual_totals
+from dpgeo.releases.requests import ReleaseRequest, parse_bound, read_request, usual_totals
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
 """Suggested lifetime totals for all maps of the same people; none is preselected."""
@@ -47,6 +47,13 @@ LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
 """Level of geo-indistinguishability of moved points at each level of detail.
 
 Points are charged to a separate budget, so `SHARES` does not apply to them.
+"""
+
+SUGGESTED_PLACES = ("1", "5", "20")
+"""Suggested numbers of places that one person may count in; the first is the default.
+
+With it every figure is a number of people. On four data sets a larger number made maps hardly
+better, or worse (docs/decisions/2026-11-24-told-together.md).
 """
 
 
@@ -77,6 +84,31 @@ class MapSettings:
         self.other_text: str = str(given.get("other") or "")
         self.people_text: str = str(given.get("people") or "")
         self.shared_text: str = str(given.get("ledger") or "")
+        places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
+        self.places_text: str = str(places).strip()
+        self.other_places: str = "" if self.places_text in SUGGESTED_PLACES else self.places_text
+
+    @property
+    def asks_places(self) -> bool:
+        """Whether a person may count in several places of the map."""
+        return Unit(self.dataset.unit) is Unit.PERSON and not self.is_points
+
+    @cached_property
+    def bound(self) -> int:
+        """The number of places that one person may count in; the default if it is not valid."""
+        return 1 if self.places_problem or not self.asks_places else self._parsed_bound()
+
+    @cached_property
+    def places_problem(self) -> str:
+        """What is wrong with the typed number of places; "" if nothing is wrong."""
+        try:
+            self._parsed_bound()
+        except DpgeoError as refusal:
+            return say(refusal)
+        return ""
+
+    def _parsed_bound(self) -> int:
+        return parse_bound(self.places_text, Unit.PERSON)
 
     @property
     def is_points(self) -> bool:
@@ -182,7 +214,7 @@ class MapSettings:
             mechanism=key,
             parameters=self._parameters(mechanism.params, detail),
             epsilon=epsilon,
-            bound=1,
+            bound=self.bound,
             counting=(Counting.VISITS if by_record else Counting.PEOPLE).value,
             totals=None,
         )
@@ -229,5 +261,6 @@ class MapSettings:
             "total": self.total_text,
             "ledger": self.shared_text,
             "people": self.people_text,
+            "places": self.places_text if self.bound > 1 or self.places_problem else "",
         }
         return urlencode({name: value for name, value in (values | changes).items() if value})

@@ -16,14 +16,23 @@ export function installCost(page: Document): void {
     if (answer?.ok) renew(page, new DOMParser().parseFromString(await answer.text(), "text/html"));
   };
   form.addEventListener("input", ({ target }) => {
-    // A number of one's own and one of those offered exclude each other.
-    const { name } = target as HTMLInputElement;
-    const other = form.querySelector<HTMLInputElement>("[name=other]");
-    if (name === "total" && other) other.value = "";
-    if (name === "other") form.querySelectorAll<HTMLInputElement>("[name=total]").forEach((each) => (each.checked = false));
+    excludeOthers(form, (target as HTMLInputElement).name);
     window.clearTimeout(timer);
     timer = window.setTimeout(() => void refresh(), PAUSE);
   });
+}
+
+/** Offered numbers, and the field for one of the owner's own. */
+const OWN_NUMBER = { total: "other", places: "other_places" };
+
+/** A number of one's own and one of those offered exclude each other. */
+function excludeOthers(form: HTMLFormElement, changed: string): void {
+  for (const [offered, own] of Object.entries(OWN_NUMBER)) {
+    const typed = form.querySelector<HTMLInputElement>(`[name=${own}]`);
+    if (changed === offered && typed) typed.value = "";
+    if (changed !== own) continue;
+    form.querySelectorAll<HTMLInputElement>(`[name=${offered}]`).forEach((each) => (each.checked = false));
+  }
 }
 
 /** Replaces what depends on the choices and leaves the fields, so that the focus stays. */
