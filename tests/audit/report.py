@@ -22,7 +22,8 @@ names the dataset or abstains. Under a claim of epsilon, whatever the release sh
 right with probability at most e^epsilon / (1 + e^epsilon). A bet on every guess, fair under the
 claim, multiplies a capital of 1 by {over:,.0f} with probability at most {chance:g}; if it does, the
 claim is disproved and the audit ends. The search, the rule by which the attacker guesses and the
-guesses that are counted use different draws.
+guesses that are counted use different draws. Where a case is a total alone, the attacker sees that
+number only, and the claim is the part of epsilon that it is measured with.
 
 **The search.** For every claim the datasets are searched first: a person alone, among twenty
 others, in one cell or in ten, on the corner of the study area, where four cells meet, and beside as

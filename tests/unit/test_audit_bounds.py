@@ -14,7 +14,8 @@ from tests.requirements import need
 
 need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
 
-from tests.audit.attack import BATCH, CHANCE, Finding, possible  # noqa: E402
+from dpgeo.privacy.totals import split  # noqa: E402
+from tests.audit.attack import BATCH, CHANCE, LABELS, Finding, possible  # noqa: E402
 from tests.audit.bounds import (  # noqa: E402
     Guesses,
     best_guesses,
@@ -116,6 +117,15 @@ def test_an_attacker_learns_the_rule_of_laplace_noise(factor: float, *, caught: 
 def test_every_mechanism_is_audited_with_power_and_says_why_it_catches_only_larger_faults() -> None:
     check_complete()
     assert factors_of(Fraction(5, 4), Fraction(5, 4)) == tuple(map(Fraction, (1, 1.25, 1.5, 2)))
+
+
+def test_the_claims_of_totals_alone_are_their_spends() -> None:
+    for case in (case for case in CASES if case.total and case.totals):
+        spends, _ = split(case.epsilon, case.totals)
+        assert case.claim == next(
+            spend.epsilon for spend in spends if spend.label == LABELS[case.total]
+        )
+    assert sorted(case.total for case in CASES if case.total) == sorted(LABELS)
 
 
 def test_a_wrong_claim_and_a_missed_fault_fail_the_audit() -> None:
