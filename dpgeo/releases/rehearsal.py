@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgeo.artefacts import geojson, map_array
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
@@ -30,7 +31,6 @@ from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases.requests import ReleaseRequest
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
@@ -57,10 +57,11 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
     """
     with preview_slot(), work_folder() as folder:
         path = folder / "invented.parquet"
-        _write(dataset.area, Unit(dataset.unit), min(people, MOST_INVENTED), path)
+        domain = domain_of(dataset, layers_named(request.params))
+        _write(domain, Unit(dataset.unit), min(people, MOST_INVENTED), path)
         view = DuckDBView(
             path,
-            domain=domain_of(dataset, layers_named(request.params)),
+            domain=domain,
             unit=Unit(dataset.unit),
             counting=request.counting,
             bound=request.bound,
@@ -99,23 +100,32 @@ def _drawn(released: Released, folder: Path) -> Rehearsed:
     return Rehearsed(files, opening_of(shown))
 
 
-def _write(area: StudyArea, unit: Unit, people: int, path: Path) -> None:
+def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:
     """Write the sightings of invented people to `path` as a canonical file.
 
-    `ingest.canonical` defines the format.
+    `ingest.canonical` defines the format. The values of measures rise from west to east and fall
+    again.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    invented = invent_people(area, people)
+    from dpgeo.ingest.canonical import canonical_schema
+
+    invented = invent_people(domain.area, people)
     rows = len(invented.person)
     person = invented.person if unit is Unit.PERSON else np.zeros(rows, dtype=np.int64)
-    table = {
-        "person_high": pa.array(np.zeros(rows, dtype=np.uint64)),
-        "person_low": pa.array(person.astype(np.uint64)),
-        "x": pa.array(invented.x),
-        "y": pa.array(invented.y),
-        "time": pa.array(invented.time),
-        "attributes": pa.nulls(rows, pa.int32()),
-    }
-    pq.write_table(pa.table(table), path)
+    random = np.random.default_rng(1)
+    west, _, east, _ = domain.area.mercator_bounds
+    share = 0.2 + 0.6 * np.sin(np.pi * np.clip((invented.x - west) / (east - west), 0, 1))
+    columns = [
+        np.zeros(rows, dtype=np.uint64),
+        person.astype(np.uint64),
+        invented.x,
+        invented.y,
+        invented.time,
+        pa.nulls(rows, pa.int32()),
+        *(random.binomial(each.steps, share).astype(np.int32) for each in domain.measures),
+        *(random.integers(0, len(each), rows, dtype=np.uint8) for each in domain.categories),
+    ]
+    schema = canonical_schema(len(domain.measures), len(domain.categories))
+    pq.write_table(pa.Table.from_arrays(list(map(pa.array, columns)), schema=schema), path)

@@ -18,6 +18,7 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
 from dpgeo.ground import names
 from dpgeo.ground.regions import Region, region_save
+from dpgeo.pages.desk.kinds import BY_KEY
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.quotes import like
 from dpgeo.pages.desk.settings import MapSettings
@@ -307,9 +308,11 @@ def test_nothing_of_the_file_reaches_the_later_steps(
     assert desk.client.get(picture[1]).content.startswith(b"DPGM")
 
 
-@pytest.mark.parametrize("kind", ["heat", "contours", "gatherings", "time", "points", "districts"])
+@pytest.mark.parametrize("kind", BY_KEY)
 def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> None:
-    dataset = desk.declare()
+    measures = [{"column": "speed", "low": 0, "high": 120}, {"column": "by_bike", "answer": True}]
+    categories = [{"column": "mode", "values": ["walk", "bike"]}]
+    dataset = desk.declare(measures=measures, categories=categories)
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     answer = desk.client.get(address, {"kind": kind})
     if answer.status_code == 302:
