@@ -484,6 +484,7 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
         "time_zone",
         "public_attributes",
         "measures",
+        "categories",
         "bbox",
         "study_area",
         "privacy",
