@@ -14,11 +14,12 @@ from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
-from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts, summed
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -52,10 +53,20 @@ class ArrayView:
     values: ArrayLike = ()
     """The value of each record for every measure, NaN for none."""
 
+    destinations: tuple[ArrayLike, ArrayLike] | None = None
+    """Longitudes and latitudes of where each record's trip ends, NaN for none."""
+
     @property
     def domain(self) -> Domain:
         """The public study area, its declared layers, and the public attributes."""
-        return Domain(self.area, self.declared, "UTC", self.attributes, self.measures)
+        return Domain(
+            self.area,
+            self.declared,
+            "UTC",
+            self.attributes,
+            self.measures,
+            destinations=self.destinations is not None,
+        )
 
     def __post_init__(self) -> None:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
@@ -151,6 +162,47 @@ class ArrayView:
             bound=self.bound,
         )
 
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Return the counts of pairs of regions; records without destinations follow by hours."""
+        lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
+        hours = np.asarray(self.hours, dtype=np.int64)
+        hours = hours if hours.size else np.zeros(lon.size, dtype=np.int64)
+        persons = np.arange(lon.size)
+        if self.persons is not None:
+            persons = np.asarray(self.persons, dtype=np.int64)
+        start = np.flatnonzero(self.area.covers(lon, lat))
+        if pairs.gap_hours:
+            order = start[np.lexsort((lat[start], lon[start], hours[start], persons[start]))]
+            start, end = order[:-1], order[1:]
+            own = persons[start] == persons[end]
+            follows = own & (hours[end] - hours[start] <= pairs.gap_hours)
+            start, to_lon, to_lat = start[follows], lon[end[follows]], lat[end[follows]]
+        else:
+            there = self.destinations or (np.full(lon.size, np.nan),) * 2
+            to_lon, to_lat = (np.asarray(each, dtype=np.float64)[start] for each in there)
+            known = np.isfinite(to_lon)
+            known[known] = self.area.covers(to_lon[known], to_lat[known])
+            start, to_lon, to_lat = start[known], to_lon[known], to_lat[known]
+        origin = _region(pairs.regions, lon[start], lat[start])
+        destination = _region(pairs.regions, to_lon, to_lat)
+        kept = (origin >= 0) & (destination >= 0)
+        kept &= np.full(kept.size, pairs.within) | (origin != destination)
+        number = np.zeros(start.size, dtype=np.int64)
+        if pairs.slices:
+            number = np.asarray(pairs.slices.of_hour, dtype=np.int64)[hours[start] % 168]
+        n = pairs.size_of_regions
+        cells, who = ((number * n + origin) * n + destination)[kept], persons[start][kept]
+        if self.unit is Unit.PERSON and cells.size:
+            ends = (lon[start], lat[start], to_lon, to_lat)
+            content = [each[kept].view(np.int64) for each in ends]
+            key = _hash(self.salt, who, *content, hours[start][kept], cells)
+            if self.counting is Counting.PEOPLE:
+                who, cells = np.unique(np.stack([who, cells]), axis=1)
+                key = _hash(self.salt, who, cells)
+            chosen = _ranks(who, key) < self.bound
+            cells = cells[chosen]
+        return summed(cells, np.ones_like(cells), size=pairs.size, sensitivity=self.bound)
+
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return the totals over all regions: people, and their clipped sightings and visits."""
         whole = replace(self, counting=Counting.VISITS, bound=1 << 30, preferred=None)
@@ -231,6 +283,18 @@ class ArrayView:
         starts = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
         rank = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
         return persons[rank < self.bound], cells[rank < self.bound]
+
+
+def _region(
+    regions: Grid | Zones, lon: NDArray[np.float64], lat: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the region of each position, the first if there are several, -1 for none."""
+    if isinstance(regions, Grid):
+        return regions.locate(*to_mercator(lon, lat))
+    found = np.full(lon.size, -1, dtype=np.int64)
+    row, zone = regions.locator().locate(lon, lat)
+    found[row[::-1]] = zone[::-1]
+    return found
 
 
 def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:

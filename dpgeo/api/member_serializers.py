@@ -153,6 +153,10 @@ class ColumnsSerializer(Document):
     person = serializers.CharField(allow_blank=True)
     time = serializers.CharField(allow_blank=True)
     geometry = serializers.CharField(allow_blank=True)
+    destination_longitude = serializers.CharField(
+        allow_blank=True, help_text="Where trips end, for files whose rows are trips."
+    )
+    destination_latitude = serializers.CharField(allow_blank=True)
     crs = serializers.CharField(help_text="Code of the coordinate reference system.")
     file_format = serializers.CharField(
         allow_blank=True, help_text='What the file is, such as "csv" or "geojson.gz".'

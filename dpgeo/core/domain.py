@@ -2,9 +2,9 @@
 
 A domain has a study area, a time zone, named layers (zones to count in, places to choose from,
 densities known beforehand), the public attributes of reports, measures (columns of numbers of which
-only the limits are public), and categories (columns of which only the list of values is public).
-Mechanisms have parameters for the names of what they use. All of this is public input, chosen from
-maps and lists and never from the data.
+only the limits are public), categories (columns of which only the list of values is public), and
+whether columns say where trips end. Mechanisms have parameters for the names of what they use. All
+of this is public input, chosen from maps and lists and never from the data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 class Domain:
     """The study area, layers by name, time zone and declared columns of a dataset.
 
-    `time_zone` is the zone of local times, or "" if no time column is declared.
+    `time_zone` is the zone of local times, or "" if no time column is declared. `destinations` says
+    whether columns for the destinations of trips are declared.
     """
 
     area: StudyArea
@@ -59,6 +60,7 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
     measures: tuple[Measure, ...] = ()
     categories: tuple[Category, ...] = ()
+    destinations: bool = False
 
     def layer(self, name: str, kind: type[L]) -> L:
         """Return the layer with this name and type. Raises InvalidInput if there is none."""

@@ -227,7 +227,8 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     times = (dataset.columns or {}).get("time")
     zone = dataset.time_zone if times else ""
     declared = dataset.attributes, dataset.measured, dataset.categorised
-    return Domain(area, layers, zone, *declared)
+    destinations = bool((dataset.columns or {}).get("destination_latitude"))
+    return Domain(area, layers, zone, *declared, destinations)
 
 
 @lru_cache(maxsize=16)

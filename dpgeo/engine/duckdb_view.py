@@ -44,14 +44,16 @@ from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure, measure_column
 from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.trips import TripPairs
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
+from dpgeo.engine.trips import TRIPS, located
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import CountedRegions, Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
-from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts, summed
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -374,12 +376,8 @@ class DuckDBView:
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """Return counts of the occupied cells only, with L1 sensitivity `bound`."""
         passes = list(self._counted(grid))
-        cells, index = np.unique(
-            np.concatenate([cells for cells, _ in passes]), return_inverse=True
-        )
-        amounts = np.zeros(cells.size, dtype=np.int64)
-        np.add.at(amounts, index, np.concatenate([amounts for _, amounts in passes]))
-        return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
+        cells, amounts = (np.concatenate(each) for each in zip(*passes, strict=True))
+        return summed(cells, amounts, size=grid.size, sensitivity=self._bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return pairs of a privacy unit and a cell, at most `bound` pairs for each unit.
@@ -456,6 +454,51 @@ class DuckDBView:
             items = _VALUED_RECORDS
         sampled = _HEAP if sampling.heap else _LIST
         return items + _VALUED_KEYS + sampled + _SUM_SAMPLED, sampling.passes
+
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
+
+        The trips are described in `dpgeo.engine.trips`. Raises PrivacyError for trips between rows
+        if records are the privacy unit, since a row would then change two trips; and InvalidInput
+        for a time zone that DuckDB does not know.
+        """
+        if pairs.gap_hours and self._unit is Unit.RECORD:
+            raise PrivacyError("Rows are joined to trips where persons are the privacy unit.")
+        if pairs.slices:
+            self._check_zone(pairs.time_zone)
+        with self._file.scratch() as folder, self._file.connected(folder) as connection:
+            rows, parameters = located(pairs, self._file.path, folder)
+            query, passes = self._trip_query(connection, pairs, parameters)
+            found = []
+            for number in range(passes):
+                parameters |= {"passes": passes, "number": number}
+                used = {name: parameters[name] for name in _named(rows + query)}
+                found.append(connection.execute(rows + query, used).fetchnumpy())
+                if self._progress:
+                    self._progress(number + 1, passes)
+        cells, amounts = (
+            np.concatenate([np.asarray(each[name]).astype(np.int64) for each in found])
+            for name in ("cell", "amount")
+        )
+        return summed(cells, amounts, size=pairs.size, sensitivity=self._bound)
+
+    def _trip_query(
+        self, connection: duckdb.DuckDBPyConnection, pairs: TripPairs, parameters: Parameters
+    ) -> tuple[str, int]:
+        """Return the SQL that follows that for the trips, and the number of passes."""
+        if self._unit == Unit.RECORD:
+            return _COUNT_ROWS, 1
+        sampling = self._sampling or self._choose(connection, parameters["path"])
+        bits = (pairs.size - 1).bit_length()
+        parameters |= {
+            "bound": self._bound,
+            **self._file.salt_words(),
+            "cell_bits": (1 << bits) - 1,
+            "hash_bits": (1 << 64) - (1 << bits),
+        }
+        items = _PEOPLE if self._counting == Counting.PEOPLE else TRIPS
+        sampled = _HEAP if sampling.heap else _LIST
+        return items + _RANDOM + sampled + _COUNT_SAMPLED, sampling.passes
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.

@@ -39,6 +39,7 @@ from dpgeo.ingest.coordinates import (
 )
 from dpgeo.ingest.crs import Pair, has_limits
 from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
+from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
 from dpgeo.ingest.persons import erased_among, hash_persons
 from dpgeo.ingest.report import Reason, Tally
@@ -59,20 +60,25 @@ CANONICAL = pa.schema(
 """Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
 Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
-is declared. `canonical_schema` adds a column for each declared measure and category.
+is declared. `canonical_schema` adds columns for each declared measure and category, and for a
+declared destination.
 """
 
 ROW_GROUP = 262_144
 
 
-def canonical_schema(measures: int = 0, categories: int = 0) -> pa.Schema:
+def canonical_schema(
+    measures: int = 0, categories: int = 0, *, destination: bool = False
+) -> pa.Schema:
     """Return the schema of the canonical file of a dataset with so many measures and categories.
 
     Behind the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
-    null for a row without a number, and one with the code of each category (`core.categories`).
+    null for a row without a number, and one with the code of each category (`core.categories`). If
+    a destination is declared, two more columns hold where the row's trip ends, in Web Mercator
+    metres, null for a row that is no trip.
     """
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
-    return pa.schema([*CANONICAL, *added])
+    return pa.schema([*CANONICAL, *added, *(DESTINATION_FIELDS if destination else ())])
 
 
 def canonical_rows(
@@ -118,9 +124,10 @@ def canonical_rows(
     accepted = pa.array(kept)
     measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
     categories = [codes.filter(accepted) for codes in category_codes(batch, schema)]
+    ends = destinations(batch, schema, kept) if schema.columns.has_destination else []
     return pa.RecordBatch.from_arrays(
-        [*columns, times, attributes, *measures, *categories],
-        schema=canonical_schema(len(measures), len(categories)),
+        [*columns, times, attributes, *measures, *categories, *ends],
+        schema=canonical_schema(len(measures), len(categories), destination=bool(ends)),
     )
 
 
@@ -180,11 +187,12 @@ class CanonicalWriter:
 
 @contextmanager
 def canonical_file(
-    target: Path, measures: int = 0, categories: int = 0
+    target: Path, measures: int = 0, categories: int = 0, *, destination: bool = False
 ) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `measures` and `categories` are the numbers of those that are declared.
+    `measures` and `categories` are the numbers of those that are declared, and `destination` says
+    whether one is.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -193,7 +201,7 @@ def canonical_file(
     os.close(handle)
     temporary = Path(name)
     try:
-        schema = canonical_schema(measures, categories)
+        schema = canonical_schema(measures, categories, destination=destination)
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             canonical = CanonicalWriter(writer, schema)
             yield canonical

@@ -17,7 +17,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.core.number_text import number_text
-from dpgeo.ingest.column_words import COLUMN_WORDS, LINKS, NUMBER_WORDS, words_of
+from dpgeo.ingest.column_words import (
+    COLUMN_WORDS,
+    DESTINATION_WORDS,
+    LINKS,
+    NUMBER_WORDS,
+    words_of,
+)
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.format_guess import guess_pair, guess_time
 from dpgeo.ingest.schema import Columns
@@ -39,6 +45,8 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     system that it declares. A pair of coordinate columns is preferred to a geometry column, since
     people can read and check coordinates.
     """
+    ends = suggest_destination(names)
+    names = [name for name in names if name not in ends.values()]
     columns = {role: _likeliest(names, words.split()) for role, words in COLUMN_WORDS.items()}
     columns["person"] = columns["person"] or _compound(names, set(COLUMN_WORDS["person"].split()))
     columns["geometry"] = geometry or columns["geometry"]
@@ -46,7 +54,23 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
         columns["geometry"] = ""
     elif columns["geometry"]:
         columns["longitude"] = columns["latitude"] = ""
-    return Columns(**columns, crs=suggested_code(crs) if columns["geometry"] else WGS84)
+    crs = suggested_code(crs) if columns["geometry"] else WGS84
+    return Columns(**columns, **ends, crs=crs)
+
+
+def suggest_destination(names: Sequence[str]) -> dict[str, str]:
+    """Return the pair of columns that says where trips end, by role; {} if there is none.
+
+    The file must also have a pair of columns without a word for an end.
+    """
+    marked = [name for name in names if words_of(name) & DESTINATION_WORDS]
+    others = [name for name in names if name not in marked]
+    axes = ("longitude", "latitude")
+    ends = {axis: _likeliest(marked, COLUMN_WORDS[axis].split()) for axis in axes}
+    starts = [_likeliest(others, COLUMN_WORDS[axis].split()) for axis in axes]
+    if not all(ends.values()) or not all(starts) or ends["longitude"] == ends["latitude"]:
+        return {}
+    return {f"destination_{axis}": name for axis, name in ends.items()}
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:

@@ -56,6 +56,16 @@ COLUMN_WORDS = {
 }
 
 
+DESTINATION_WORDS = frozenset(
+    {
+        *("end", "ends", "destination", "dest", "dropoff", "drop", "to", "arrival", "alighting"),
+        *("ziel", "ende", "ankunft", "arrivee", "fin", "destino", "llegada", "arrivo", "fine"),
+        *("bestemming", "aankomst", "mal", "slut", "cel", "cil", "chegada", "fim"),
+    }
+)
+"""Words that mark a column of where a trip ends."""
+
+
 def words_of(name: str) -> set[str]:
     """Return a name and its words, in lower case and without accents."""
     divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)

@@ -88,7 +88,9 @@ def ingest_parts(
     reader = reader_of(parts, form_of(declared).format if declared else None)
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
     done, total, due = 0, 0, time.monotonic()
-    with canonical_file(target, len(schema.measures), len(schema.categories)) as writer:
+    added = len(schema.measures), len(schema.categories)
+    destination = schema.columns.has_destination
+    with canonical_file(target, *added, destination=destination) as writer:
         for batch in batches:
             writer.write(canonical_rows(batch, schema, key, tally, erased))
             done, total = batch.done, batch.total

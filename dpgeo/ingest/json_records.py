@@ -31,6 +31,7 @@ BLOCK_BYTES = 1 << 18
 TRIPS = "trips"
 TRIP_NAMES = [
     "device_id", "vehicle_id", "trip_id", "provider_id", "longitude", "latitude", "time", "point",
+    "destination_longitude", "destination_latitude",
 ]  # fmt: skip
 
 
@@ -205,10 +206,17 @@ def _trip_rows(text: bytes) -> Iterator[Record]:
         return
     common = {name: trip.get(name) for name in TRIP_NAMES[:4]}
     points = list(_route(trip)) or list(_ends(trip))
-    for point in points:
-        yield {**common, **point}
+    for number, point in enumerate(points):
+        yield {**common, **point, **({} if number else _destination(points))}
     if not points:
         yield Reason.GEOMETRY_MISSING
+
+
+def _destination(points: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return where a trip ends, which its first point states; nothing for a trip of one point."""
+    last = points[-1]
+    ends = {f"destination_{axis}": last[axis] for axis in ("longitude", "latitude")}
+    return ends if len(points) > 1 else {}
 
 
 def _route(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -275,6 +275,8 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.CLOCK: (pa.types.is_time, is_text),
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
     Role.GEOMETRY: (is_text,),
+    Role.DESTINATION_LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
+    Role.DESTINATION_LATITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
 }
 
 
@@ -291,6 +293,8 @@ REMEDY: dict[str, Phrase] = {
     Role.CLOCK: Phrase("write it as a time or as text, such as 14:05"),
     Role.TIME: Phrase("write it as a timestamp, as ISO 8601 text or as seconds since 1970"),
     Role.GEOMETRY: Phrase("write it as points in well-known binary (WKB) or text (WKT)"),
+    Role.DESTINATION_LONGITUDE: Phrase("write it as a number of degrees"),
+    Role.DESTINATION_LATITUDE: Phrase("write it as a number of degrees"),
 }
 
 

@@ -32,6 +32,8 @@ class Role(StrEnum):
     TIME = "time"
     CLOCK = "clock"
     GEOMETRY = "geometry"
+    DESTINATION_LONGITUDE = "destination_longitude"
+    DESTINATION_LATITUDE = "destination_latitude"
 
 
 Wanted = Mapping[str, str]
@@ -64,6 +66,8 @@ ROLE_NAMES = {
     Role.TIME: Phrase("time"),
     Role.CLOCK: Phrase("time of day"),
     Role.GEOMETRY: Phrase("geometry"),
+    Role.DESTINATION_LONGITUDE: Phrase("longitude of the destination"),
+    Role.DESTINATION_LATITUDE: Phrase("latitude of the destination"),
 }
 
 
@@ -87,7 +91,11 @@ def field_of(key: str) -> str:
     return "measures" if key.startswith(MEASURE) else "public_attributes"
 
 
-ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK}
+DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
+"""Roles of the pair of columns that says where the trip of a row ends."""
+
+
+ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, *DESTINATION}
 """Members of `Columns` that are written even if they are empty."""
 
 
@@ -102,10 +110,11 @@ class Columns:
     combinations.
 
     If times are written in two columns, `time` is the column of the date and `clock` that of the
-    time of day. The other members say how the values are written (`time_formats`,
-    `position_formats`), how the file is laid out (`layout`) and what its format is (`file_format`,
-    see `forms`). "" means the usual choice for each of these, except that for the format it means
-    that none is declared yet.
+    time of day. The two columns of the destination say where a trip ends that begins at the row's
+    position; they are in the same coordinate system, and are optional. The other members say how
+    the values are written (`time_formats`, `position_formats`), how the file is laid out (`layout`)
+    and what its format is (`file_format`, see `forms`). "" means the usual choice for each of
+    these, except that for the format it means that none is declared yet.
     """
 
     longitude: str = ""
@@ -122,6 +131,8 @@ class Columns:
     sheet: str = ""
     file_format: str = ""
     clock: str = ""
+    destination_longitude: str = ""
+    destination_latitude: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))
@@ -152,6 +163,11 @@ class Columns:
         """Return column names by role, and any unusual choices for how the columns are read."""
         values = asdict(self)
         return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
+
+    @property
+    def has_destination(self) -> bool:
+        """Return whether columns are declared that say where a row's trip ends."""
+        return bool(self.destination_longitude and self.destination_latitude)
 
     @property
     def layout(self) -> Layout:
@@ -234,6 +250,13 @@ class Schema:
             if not getattr(columns, role):
                 raise InvalidInput(
                     "Name the column that holds the {role}.",
+                    role=role_name(role),
+                    field=f"columns.{role}",
+                )
+        for role, other in (DESTINATION, DESTINATION[::-1]):
+            if getattr(columns, other) and not getattr(columns, role):
+                raise InvalidInput(
+                    "Name the column that holds the {role}, too, or neither of the two.",
                     role=role_name(role),
                     field=f"columns.{role}",
                 )

@@ -18,7 +18,7 @@ from dpgeo.ingest.batch import Batch, Reader
 from dpgeo.ingest.canonical import canonical_rows
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.report import Reason, Report, Tally
-from dpgeo.ingest.schema import Columns, Role, Schema, Wanted
+from dpgeo.ingest.schema import DESTINATION, Columns, Role, Schema, Wanted
 from dpgeo.ingest.text import is_text, lenient_text
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
@@ -116,11 +116,9 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
     """Return a batch whose columns have the roles that the tried declaration gives them."""
     fields = dict(batch.fields)
-    if (tried.longitude, tried.latitude) != (read.longitude, read.latitude):
-        fields[Role.LONGITUDE], fields[Role.LATITUDE] = (
-            fields[Role.LATITUDE],
-            fields[Role.LONGITUDE],
-        )
+    for pair in ((Role.LONGITUDE, Role.LATITUDE), DESTINATION):
+        if any(getattr(tried, role) != getattr(read, role) for role in pair):
+            fields[pair[0]], fields[pair[1]] = fields[pair[1]], fields[pair[0]]
     if not tried.time:
         fields.pop(Role.TIME, None)
     if not tried.clock:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import DESTINATION, Role
 
 LARGEST_EXACT_FLOAT = 2**53
 
@@ -70,7 +70,8 @@ def as_text(value: object, role: str) -> bytes | None:
     """Convert one value to text, cut just beyond the greatest accepted length.
 
     A float that identifies a person must be whole and exact. In a public attribute, a boolean
-    becomes "true" or "false", and any other unsupported value counts as missing. Raises Unusable.
+    becomes "true" or "false", and any other unsupported value counts as missing, there and in a
+    destination. Raises Unusable.
     """
     if value is None:
         return None
@@ -79,7 +80,7 @@ def as_text(value: object, role: str) -> bytes | None:
     if isinstance(value, bytes):
         return value[: MAX_FIELD_BYTES + 1]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        if isinstance(role, Role):
+        if isinstance(role, Role) and role not in DESTINATION:
             raise Unusable(Reason.NOT_PLAIN)
         return str(value).lower().encode() if isinstance(value, bool) else None
     if role is Role.PERSON and isinstance(value, float):

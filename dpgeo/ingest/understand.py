@@ -201,7 +201,13 @@ def swapped(columns: Columns) -> Columns:
     if columns.position_format in PAIRS:
         other = (PAIRS - {columns.position_format}).pop()
         return replace(columns, position_format=other)
-    return replace(columns, longitude=columns.latitude, latitude=columns.longitude)
+    return replace(
+        columns,
+        longitude=columns.latitude,
+        latitude=columns.longitude,
+        destination_longitude=columns.destination_latitude,
+        destination_latitude=columns.destination_longitude,
+    )
 
 
 def _alternatives(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,24 @@ class PrivateSparseCounts(Opaque):
             ranks[inside], self.__values[inside], size=runs.size, sensitivity=self._sensitivity
         )
 
+    def mapped(
+        self, function: Callable[[NDArray[np.int64]], NDArray[np.int64]], size: int
+    ) -> PrivateSparseCounts:
+        """Add up the counts by a public function of the cells that returns numbers below `size`.
+
+        A cell with a negative number is dropped. Every count goes to at most one number, so the L1
+        sensitivity does not grow.
+        """
+        numbers = np.asarray(function(self.__cells), dtype=np.int64)
+        kept = numbers >= 0
+        return summed(numbers[kept], self.__values[kept], size=size, sensitivity=self._sensitivity)
+
+    def dense(self) -> PrivateCounts:
+        """Return the counts of all cells (size,), the empty ones included."""
+        counts = np.zeros(self._size, dtype=np.int64)
+        counts[self.__cells] = self.__values
+        return PrivateCounts(counts, sensitivity=self._sensitivity)
+
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
         """Return the number (k,) of records nearest to each public centre.
 
@@ -121,3 +140,13 @@ class PrivateSparseCounts(Opaque):
 
     def __repr__(self) -> str:
         return f"PrivateSparseCounts(size={self._size}, sensitivity={self._sensitivity})"
+
+
+def summed(
+    cells: NDArray[np.int64], amounts: NDArray[np.int64], *, size: int, sensitivity: int
+) -> PrivateSparseCounts:
+    """Return counts from amounts (n,) of cells (n,) in any order, added up where a cell recurs."""
+    occupied, index = np.unique(cells, return_inverse=True)
+    totals = np.zeros(occupied.size, dtype=np.int64)
+    np.add.at(totals, index, amounts)
+    return PrivateSparseCounts(occupied, totals, size=size, sensitivity=sensitivity)

@@ -8,6 +8,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
@@ -79,6 +80,14 @@ class PrivateView(Protocol):
         together. If distinct people are counted, a person has one value in each of at most `bound`
         regions: the mean of their own values there, rounded to a step. Which are kept depends on
         no value, except among records that are otherwise equal.
+        """
+
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
+
+        If distinct people are counted, a person counts once in each of at most `bound` pairs (of a
+        slice); otherwise, at most `bound` trips of a person are counted. Which trips a person made
+        follows from the person's own rows alone.
         """
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:

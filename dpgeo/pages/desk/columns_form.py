@@ -85,6 +85,12 @@ class ColumnsForm(DeskForm):
         label=_("Time of day"),
         help_text=_("Only where it stands in a column of its own, beside the date."),
     )
+    destination_longitude = forms.ChoiceField(
+        required=False,
+        label=_("Longitude of the destination"),
+        help_text=_("Only where rows are trips: where they end, for maps of flows."),
+    )
+    destination_latitude = forms.ChoiceField(required=False, label=_("Latitude of the destination"))
     crs = forms.CharField(
         required=False,
         max_length=20,

@@ -31,7 +31,10 @@ from dpgeo.jobs.models import JobState
 from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 
-ROLES = ("person", "latitude", "longitude", "time", "geometry")
+ROLES = (
+    *("person", "latitude", "longitude", "time", "geometry"),
+    *("destination_longitude", "destination_latitude"),
+)
 DECLARED = (*ROLES, "crs")
 
 OPTIONS = {

@@ -1,0 +1,43 @@
+"""Trips: which movements between public regions a map of flows counts.
+
+A trip leads from the region of a row's position to the region of its destination, which either
+stands in the same row or is the position of the same person's next row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpgeo.core.time_slices import TimeSlices
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class TripPairs:
+    """Pairs of an origin and a destination among disjoint public regions, in slices of time.
+
+    Pairs are numbered slice by slice, and in each by origin, then destination. If `gap_hours` is 0,
+    a row with a destination is a trip. Otherwise, two rows of a person that follow each other in
+    time, at most that many hours apart, make a trip from the first to the second. Trips that stay
+    in a region are left out unless `within`. A trip is in the slice in which it begins, in the
+    local time of `time_zone`; without `slices`, times are not used.
+    """
+
+    regions: Grid | Zones
+    gap_hours: int = 0
+    within: bool = False
+    slices: TimeSlices | None = None
+    time_zone: str = ""
+
+    @property
+    def size_of_regions(self) -> int:
+        """Number of regions; on a grid, also cells outside the study area."""
+        return len(self.regions) if isinstance(self.regions, Zones) else self.regions.size
+
+    @property
+    def size(self) -> int:
+        """Number of pairs in all slices."""
+        return (len(self.slices) if self.slices else 1) * self.size_of_regions**2
