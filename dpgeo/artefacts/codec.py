@@ -37,7 +37,7 @@ MAX_HEADER_BYTES = 32 * 1024**2
 
 _SUFFIX = ".npy"
 
-_PLAIN = (str, int)
+_PLAIN = (str, int, bool)
 
 _MALFORMED = (
     ValueError,  # Also raised for invalid JSON, Unicode and study areas.

@@ -11,7 +11,7 @@ from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.measures import Measure
-from dpgeo.core.released import AveragesRelease, Content, PointsRelease, Released
+from dpgeo.core.released import AveragesRelease, Content, FlowsRelease, PointsRelease, Released
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
@@ -103,6 +103,34 @@ def _averages_not_protected(content: AveragesRelease, facts: list[str]) -> list[
 def _measure_facts(measure: Measure) -> dict[str, Any]:
     unit = f" {measure.unit}" if measure.unit else ""
     return {"title": measure.title, "low": measure.low, "high": measure.high, "unit": unit}
+
+
+TRIPS_OF_ROWS = (
+    "Trips: each row with a destination is a trip from its position to there. Trips that begin or "
+    "end outside all regions{within} are left out."
+)
+
+TRIPS_BETWEEN_ROWS = (
+    "Trips: two rows of a person that follow each other in time, at most {hours} hours apart, are "
+    "a trip from the first to the second. Trips that begin or end outside all regions{within} are "
+    "left out."
+)
+
+FLOWS_LISTED = (
+    "A flow is listed where its noisy count reaches {least:,}, which one flow in all would be "
+    "expected to reach if nobody travelled. Pairs of regions, departures and arrivals were "
+    "measured from the same bounded trips, and each costs a part of epsilon."
+)
+
+
+@steps.register
+def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
+    within = "" if content.within else ", or that stay in one,"
+    words = TRIPS_BETWEEN_ROWS if content.gap_hours else TRIPS_OF_ROWS
+    return [
+        words.format(within=within, hours=content.gap_hours),
+        FLOWS_LISTED.format(least=content.threshold),
+    ]
 
 
 @not_protected.register

@@ -46,8 +46,9 @@ CONTOURS = Kind(
     cells=True,
     for_planning=True,
 )
+FLOWS = Kind(key="flows", title=translatable("Flows"), plural=translatable("Flows"))
 AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
 
 KINDS: Mapping[str, Kind] = {
-    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES)
+    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS)
 }

@@ -225,6 +225,38 @@ class GridAverages(AveragesRelease):
     grid: Grid
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FlowsRelease(Content):
+    """Noisy counts of trips between regions, and of departures and arrivals of each region.
+
+    The n regions are disjoint `zones`: declared ones, or the squares of a grid. There are s slices
+    of local time, named as in `SlicesRelease`, or one without a name. `pairs`, int64 (m,), are the
+    noisy counts of pairs of regions, numbered slice by slice, then by origin, then by destination.
+    If `listed` is empty and `sparse` is false, they are those of all s * n * n pairs; otherwise
+    `listed`, int64 (m,), ascending, holds the numbers of the pairs whose noisy counts reached
+    `threshold`. Unless `within`, trips inside a region were left out, and their pairs are 0 or not
+    listed. `leaving` and `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in
+    each region. If `gap_hours` is above 0, two rows of a person made a trip if they followed each
+    other by at most that many hours.
+    """
+
+    zones: Zones
+    squares: bool
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    time_zone: str
+    gap_hours: int
+    within: bool
+    sparse: bool
+    threshold: int
+    listed: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    leaving: NDArray[np.int64]
+    arriving: NDArray[np.int64]
+    noise: DiscreteLaplace
+    sum_noise: DiscreteLaplace
+
+
 NO_TIME = -(1 << 63)
 """Stands for the missing time of a report: the smallest int64."""
 
@@ -314,6 +346,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ZoneAverages,
     GridAverages,
     ContourRelease,
+    FlowsRelease,
     PointsRelease,
 )
 

@@ -17,6 +17,7 @@ from dpgeo.mechanisms import (
     averages,
     contours,
     dpcube,
+    flows,
     planar_laplace,
     prilocation,
     private_clusters,
@@ -45,6 +46,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         prilocation.MECHANISM,
         zones.MECHANISM,
         averages.MECHANISM,
+        flows.MECHANISM,
         contours.MECHANISM,
         planar_laplace.MECHANISM,
     )

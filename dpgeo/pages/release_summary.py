@@ -21,6 +21,7 @@ from dpgeo.core.nouns import REPORT, ROW, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.pages.flow_rows import Flows, flows_of
 from dpgeo.pages.largest_rows import Row, rows_of
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
@@ -178,6 +179,8 @@ class Summary:
     """How counts are scaled to one of the bought totals; None if they are not scaled."""
     bands: tuple[Band, ...]
     """Contour bands, lowest first."""
+    flows: Flows | None
+    """The flows as tables, or None for releases without flows."""
     moved: Moved | None
     """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]
@@ -294,7 +297,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 9
+FIELDS = 10
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -324,6 +327,7 @@ def summarise(released: Released) -> Summary:
         if layer.kind == "measured" and layer.value is not None and layer.features.counts
     ]
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
+    flows = flows_of(released.content, drawn_layers)
     if slices:
         counts = [stacked(slices)]
     mechanism = MECHANISMS.get(released.mechanism)
@@ -356,6 +360,7 @@ def summarise(released: Released) -> Summary:
         ),
         opening=opening_of(drawn_layers),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
+        flows=flows,
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released) if counts else None,
         totals=tuple(
@@ -364,7 +369,7 @@ def summarise(released: Released) -> Summary:
         ),
         scaling=scaling_of(released, drawn_layers),
         bands=_bands(drawn_layers),
-        slices=_slice_totals(slices),
+        slices=_flow_times(flows) if flows else _slice_totals(slices),
         ranking=_ranking(counts[0]) if counts else (),
         profiles=_profiles(counts[0]) if counts and not slices else (),
     )
@@ -376,6 +381,10 @@ def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
         (layer.title, each.value, each.margin) for layer, each in zip(slices, totals, strict=True)
     ]
     return _bars(named)
+
+
+def _flow_times(flows: Flows) -> tuple[Bar, ...]:
+    return _bars([(each.title, each.value, each.margin) for each in flows.times])
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:

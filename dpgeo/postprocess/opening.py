@@ -252,9 +252,18 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
     slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.time_slice]
     if slices:
         return dict.fromkeys([each.name for each in slices], layer_edges(stacked(slices), metres))
+    flows = [layer for layer in shown if layer.time_slice and not isinstance(layer, BoxLayer)]
     means = {layer.name: mean_edges(layer) for layer in shown if MEAN in layer.columns}
     counts = {layer.name: layer_edges(layer, metres) for layer in shown if layer.value is not None}
-    return means | counts
+    return means | counts | _common_edges(flows)
+
+
+def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
+    """Return classes for flows by time that are the same in every slice."""
+    values = [np.asarray(layer.value, dtype=np.float64)[coloured(layer)] for layer in slices]
+    every = np.concatenate(values) if values else np.empty(0)
+    edges = class_edges(every, np.ones(every.size))
+    return {layer.name: edges if len(layer) else () for layer in slices}
 
 
 def mean_edges(layer: Layer) -> tuple[float, ...]:

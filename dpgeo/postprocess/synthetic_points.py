@@ -64,7 +64,7 @@ def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, .
     """Return the layers among `shown` whose counts are turned into points.
 
     These are all time slices if there are any, else one layer, preferably an inferred one. The
-    result is empty for a release that already contains points.
+    result is empty for a release that already contains points, or that counts trips.
     """
     if released.content.product != "Summary statistics":
         return ()
@@ -74,6 +74,7 @@ def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, .
         if isinstance(layer, BoxLayer | ShapeLayer)
         and layer.value is not None
         and layer.features.counts
+        and not layer.features.trips
     ]
     slices = [layer for layer in counts if layer.time_slice]
     inferred = [layer for layer in counts if layer.kind == "inferred"]

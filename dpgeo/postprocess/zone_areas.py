@@ -23,13 +23,8 @@ from dpgeo.postprocess.areas import (
 )
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import as_array
+from dpgeo.spatial.overlaps import overlapping_pairs
 from dpgeo.spatial.zones import Zones
-
-SLIVER = 1e-6
-"""Zones that overlap by less than this share of the smaller zone count as disjoint.
-
-Published borders are imprecise, so adjacent zones often overlap slightly.
-"""
 
 MOST_CLIPPED = 400_000
 """Largest number of corners that one request may clip, over all its region and zone pairs."""
@@ -98,14 +93,7 @@ class ZoneAreas(Areas):
     @cached_property
     def _overlaps(self) -> Ints:
         """The pairs (m, 2) of zones that overlap."""
-        shapes = self._shapes
-        first, second = self._tree.query(shapes, predicate="intersects")
-        pair = first < second
-        first, second = first[pair], second[pair]
-        shared = shapely.area(shapely.intersection(shapes[first], shapes[second]))
-        smaller = np.minimum(shapely.area(shapes[first]), shapely.area(shapes[second]))
-        pairs = np.column_stack([first, second])[shared > SLIVER * smaller]
-        return np.asarray(pairs, dtype=np.int64)
+        return overlapping_pairs(self._shapes, self._tree)
 
     def _overlaps_among(self, number: Ints) -> Ints:
         """Return the overlapping pairs (m, 2) among the zones in `number`, as indices into

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -46,6 +47,13 @@ STOPS = Places(
 )
 """Places in a hierarchy of three levels; a few stops lie outside the area."""
 
+PARTS = Zones(
+    keys=("north", "south"),
+    names=("North", "South"),
+    shapes=shapely.box([-0.01, -0.01], [0.05, -0.01], [0.2, 0.2], [0.2, 0.05]),
+)
+"""Two zones that do not overlap."""
+
 CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
 """The expected number of people in each ward."""
 
@@ -57,10 +65,16 @@ SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
 
 DOMAIN = Domain(
     AREA,
-    {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)},
+    {
+        "wards": WARDS.within(AREA),
+        "stops": STOPS.within(AREA),
+        "crowd": CROWD.within(AREA),
+        "parts": PARTS.within(AREA),
+    },
     "UTC",
     (APP,),
     (SPEED,),
+    destinations=True,
 )
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
@@ -85,7 +99,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     if parameter.kind is bool:
         return [True, False]
     if parameter.layer:
-        known = [name for name, kind in LAYERS.items() if kind == parameter.layer]
+        declared = LAYERS | {"parts": LayerKind.ZONES}
+        known = [name for name, kind in declared.items() if kind == parameter.layer]
         return ["", *known] if parameter.optional else list(known)
     if parameter.measure:
         return ["", *(measure.column for measure in DOMAIN.measures)]
@@ -113,14 +128,17 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
     """Return the parsed parameters in a list, which is empty if their combination is refused."""
     try:
-        return [settle_layers(parse_parameters(cls, given), LAYERS)]
+        named = {"parts": LayerKind.ZONES} if "parts" in given.values() else {}
+        return [settle_layers(parse_parameters(cls, given), LAYERS | named)]
     except InvalidInput:
         assert len(given) > 1, f"{given} lies within its own limits."
         return []
 
 
-SIDE, PEOPLE = 32, 60
-"""Small values of the parameters that determine how large a release is."""
+SIDE, PAIRED_SIDE, PEOPLE = 32, 5, 60
+"""Small values of the parameters that determine how large a release is; the second is for pairs of
+cells.
+"""
 
 
 def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
@@ -129,6 +147,8 @@ def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
     This is `cells` or, without it, every integer parameter with a larger default.
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
+    if cls is MECHANISMS["flows"].params:
+        return {"cells": PAIRED_SIDE}
     if "cells" in whole:
         return {"cells": side}
     return {
@@ -145,8 +165,10 @@ def small(cls: type[Any]) -> dict[str, object]:
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Return whether the mechanism can run: it has no price, or these parameters have a price."""
+    """Return whether the mechanism can run: its quote is not refused for these parameters."""
     try:
+        if mechanism.price is None:
+            mechanism.forecast(params, Fraction(1), BOUND, DOMAIN)
         return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
     except InvalidInput:
         return False
@@ -216,6 +238,7 @@ def _city(people: int, counting: Counting, seed: int) -> ArrayView:
         combination=generator.integers(0, combinations(DOMAIN.attributes), persons.size),
         measures=DOMAIN.measures,
         values=np.where(generator.random(persons.size) < 0.1, np.nan, 400 * longitude),
+        destinations=(longitude[::-1], latitude[::-1]),
     )
 
 
@@ -229,4 +252,5 @@ def nobody() -> ArrayView:
         declared=DOMAIN.layers,
         attributes=DOMAIN.attributes,
         measures=DOMAIN.measures,
+        destinations=((), ()),
     )

@@ -134,7 +134,11 @@ OF_ONE_KIND = (
 )
 """Packages of dpgeo that may have modules for a single kind of release."""
 
-OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}
+OWN_PARTS = {
+    "dpgeo.artefacts.own_wording",
+    "dpgeo.pages.flow_rows",
+    "dpgeo.pages.moved_points",
+}
 """Modules outside those packages that are registered for a single kind of release."""
 
 

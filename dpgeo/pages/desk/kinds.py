@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -90,6 +91,27 @@ def lacks_measures(dataset: Dataset) -> Missing | None:
     )
 
 
+def lacks_trips(dataset: Dataset) -> Missing | None:
+    """Return what to tell the owner if rows say nothing about trips; None if they do.
+
+    They do if they have a destination, or if they say whose they are and when they were.
+    """
+    columns = dataset.columns or {}
+    if columns.get("destination_latitude"):
+        return None
+    if columns.get("time") and dataset.unit == Unit.PERSON:
+        return None
+    upload = dataset.uploads.first()
+    return Missing(
+        gettext(
+            "It needs columns that say where a row's trip ends, or else a column with the time and "
+            "one with the person."
+        ),
+        reverse("desk-upload", args=[upload.pk]) if upload else "",
+        gettext("Look at the columns"),
+    )
+
+
 def lacks_points(dataset: Dataset) -> Missing | None:
     """Return what to tell the owner if there is no budget for points; None if there is one."""
     if points_ledger(dataset.ledger) is not None:
@@ -135,6 +157,14 @@ MAP_KINDS = (
         methods=("time-slices",),
         counted_in=_("A place is one square at one time of day or week."),
         missing=lacks_times,
+    ),
+    MapKind(
+        key="flows",
+        title=_("Where people go"),
+        words=_("How many trips lead from each district or square to each other one."),
+        headline=_("From where to where: {place}"),
+        methods=("flows",),
+        missing=lacks_trips,
     ),
     MapKind(
         key="averages",

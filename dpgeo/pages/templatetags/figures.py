@@ -152,6 +152,8 @@ def total_title(summary: Summary) -> str:
     """Return the heading for the sum of all counts."""
     if summary.figures and summary.figures.listed:
         title = gettext("{counted} in the squares listed")
+    elif summary.flows:
+        return gettext("Trips on this map")
     elif summary.figures and summary.figures.counted is Counted.SIGHTINGS:
         title = gettext("{counted}")
     else:
@@ -164,6 +166,10 @@ def total_title(summary: Summary) -> str:
 def total_words(summary: Summary) -> str:
     """Return a sentence that relates the sum of all counts to a number of people."""
     figures, rows = summary.figures, gettext(summary.rows)
+    if summary.flows and summary.counts_people:
+        return gettext("A person counts once in each pair of regions.")
+    if summary.flows:
+        return gettext("Each trip counts once, where it begins.")
     if figures is None or figures.counted is Counted.PEOPLE:
         return gettext("Each person counts once.") if figures else ""
     if figures.people is None:

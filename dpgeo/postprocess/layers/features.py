@@ -16,7 +16,8 @@ class Features:
     then. `one` is the heading of the column with the features' names, and `largest` the heading of
     the list of the largest. `standing` is a sentence on how many features stand out from the noise.
     `between` is a sentence on the number of people in a sum, used if a person may be counted in
-    several features. `once` says whether a person is counted at most once in a feature.
+    several features. `once` says whether a person is counted at most once in a feature, and `trips`
+    whether trips are counted instead of people or rows at a place.
     """
 
     look: str
@@ -26,6 +27,7 @@ class Features:
     standing: str = ""
     between: str = ""
     once: bool = True
+    trips: bool = False
 
 
 CELLS = Features(
@@ -63,6 +65,32 @@ CLUSTERS = Features(
 CONTOURS = Features(look="contours")
 
 AVERAGES = Features(look="averages")
+
+DEPARTURES = Features(
+    look="departures",
+    counts=True,
+    one=translatable("Region"),
+    largest=translatable("Where most trips begin"),
+    standing=translatable("{standing} of {size} regions show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: up to {bound} trips of each are counted."
+    ),
+    once=False,
+    trips=True,
+)
+
+ARRIVALS = Features(
+    look="arrivals",
+    counts=True,
+    one=translatable("Region"),
+    largest=translatable("Where most trips end"),
+    standing=translatable("{standing} of {size} regions show clearly."),
+    between=DEPARTURES.between,
+    once=False,
+    trips=True,
+)
+
+FLOWS = Features(look="flows")
 
 MEAN = "mean"
 """Name of the column with the means of a layer of averages, in the unit of the measure."""

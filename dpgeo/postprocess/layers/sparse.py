@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import SparseRelease
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
@@ -32,7 +33,7 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
         boxes=unit_boxes(row, column),
         cells=same(1, row.size),
         value=content.counts,
-        margin=_selected_margin(content),
+        margin=selected_margin(content.counts, content.threshold, content.noise),
         margin_label=EXACT_NOISE,
         note="Only cells whose noisy count reached the threshold are listed; all others stayed "
         "below it. The margin allows for that choice: at least 95 of 100 listed cells are within "
@@ -44,8 +45,10 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
     return [cells]
 
 
-def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
-    """Return the half-widths (n,) of the listed cells' 95 % intervals.
+def selected_margin(
+    noisy: NDArray[np.int64], threshold: int, noise: DiscreteLaplace
+) -> NDArray[np.float64]:
+    """Return the half-widths (n,) of the 95 % intervals of cells listed from a threshold on.
 
     Let c be a cell's true count, X its noise, z = c + X its noisy count, T the threshold, and a =
     exp(-rate). The cell is listed if z >= T. Each end of the interval fails with probability at
@@ -55,11 +58,10 @@ def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
     holds for c > T as well, and the half-width k = ln 40/rate suffices. Otherwise the cell may be
     empty, and the half-width is z, or the margin of the noise if that is larger.
     """
-    rate = float(content.noise.rate)
-    reach = math.log(40) / rate
-    counts = content.counts.astype(np.float64)
-    far = counts - content.threshold >= reach
-    return np.where(far, math.ceil(reach), np.maximum(counts, content.noise.margin()))
+    reach = math.log(40) / float(noise.rate)
+    counts = noisy.astype(np.float64)
+    far = counts - threshold >= reach
+    return np.where(far, math.ceil(reach), np.maximum(counts, noise.margin()))
 
 
 @make_areas.register

@@ -103,6 +103,9 @@ export interface MapLayer {
   /** The feature at a position; `metres` is a pixel's width on the ground, for small targets. */
   at(position: Degrees, metres: number): Spot | null;
 
+  /** Chooses what lies at a position, in layers that show one region at a time; says whether anything changed. */
+  choose?(position: Degrees): boolean;
+
   /** The feature that an arrow key leads to from another, or near a position at first. */
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null;
 }

@@ -9,6 +9,9 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   zones: () => import("./zones/zones"),
   averages: () => import("./averages/averages"),
   clusters: () => import("./clusters/clusters"),
+  departures: () => import("./zones/zones"),
+  arrivals: () => import("./zones/zones"),
+  flows: () => import("./flows/flows"),
   contours: () => import("./contours/contours"),
   points: () => import("./points/points"),
 };

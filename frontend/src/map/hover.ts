@@ -16,6 +16,9 @@ const ARROWS: Record<string, Arrow> = {
   ArrowRight: [0, 1],
 };
 
+/** Event of the frame after a reader chose something of the layer. */
+export const CHOSEN = "dpgeo:chosen";
+
 /** Width in CSS pixels of the mark around a feature without extent. */
 const MARK = 14;
 
@@ -31,7 +34,7 @@ export class Hover {
 
   constructor(
     private readonly map: MapLibre,
-    frame: HTMLElement,
+    private readonly frame: HTMLElement,
     private layer: MapLayer,
     /** The layer that is visible at a distance in pixels from the left edge. */
     private readonly seenAt: (x: number) => MapLayer = () => this.layer,
@@ -43,7 +46,10 @@ export class Hover {
     frame.append(this.outline, this.shape, this.flag, this.speech);
     this.hide();
     map.on("mousemove", (event) => this.point(event));
-    map.on("click", (event) => this.point(event));
+    map.on("click", (event) => {
+      this.point(event);
+      this.choose({ longitude: event.lngLat.lng, latitude: event.lngLat.lat });
+    });
     map.on("mouseout", () => this.hide());
     map.on("move", () => this.place());
     map.getCanvas().addEventListener("keydown", (event) => this.key(event));
@@ -81,6 +87,7 @@ export class Hover {
     if (event.key === "Escape") return this.hide();
     if (event.key === "+" || event.key === "=") this.map.zoomIn();
     if (event.key === "-") this.map.zoomOut();
+    if (event.key === "Enter" && this.spot) return this.choose(this.spot.middle);
     const arrow = ARROWS[event.key];
     if (this.off || !arrow || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
@@ -91,6 +98,11 @@ export class Hover {
     this.show(spot);
     this.follow(spot.middle);
     this.announce(spot);
+  }
+
+  /** Tells the page where the reader chose something of the layer. */
+  private choose(position: Degrees): void {
+    if (!this.off && this.layer.choose?.(position)) this.frame.dispatchEvent(new Event(CHOSEN));
   }
 
   private follow({ longitude, latitude }: Degrees): void {

@@ -2,6 +2,7 @@
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { groundPerPixel, placeOf, type View } from "../geometry/place";
+import { CHOSEN } from "../map/hover";
 import type { DrawnMap } from "../map/map";
 import { drawLegend, factsOf } from "../map/legend";
 import { showNotice } from "../map/notice";
@@ -12,6 +13,7 @@ import { messageOf } from "../ui/errors";
 import { t } from "../ui/translate";
 import type { AreaTool } from "./area-tool";
 import type { Comparison, Other } from "./compare";
+import { FlowPanel } from "./flow-panel";
 import { drawKeepsake } from "./keepsake";
 import { installOptions, limitOptions } from "./options";
 import { formatLink, type Link } from "./permalink";
@@ -28,6 +30,7 @@ export class Page {
   private map: DrawnMap | null = null;
   private comparison: Comparison | null = null;
   private areas: AreaTool | null = null;
+  private flows: FlowPanel | null = null;
   private readonly notes: readonly Note[];
 
   constructor(
@@ -52,10 +55,20 @@ export class Page {
     const change = (part: Partial<Link>): void => void this.change(part);
     this.pinNotes();
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
+    this.showFlows(change);
     timeSlider(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
     const panel = document.querySelector<HTMLElement>("#share");
     if (panel) installSharing(panel, frame, () => this.picture());
     onThemeChange(() => change({}));
+  }
+
+  /** Connects the panel of flows, where the page has one, with what is chosen on the map. */
+  private showFlows(change: (part: Partial<Link>) => void): void {
+    const panel = document.querySelector<HTMLElement>("#flows");
+    if (!panel) return;
+    this.flows = new FlowPanel(panel, () => change({}));
+    this.flows.show(this.shown.layer);
+    this.frame.addEventListener(CHOSEN, () => change({}));
   }
 
   private async showInteractive(module: MapModule): Promise<void> {
@@ -98,6 +111,7 @@ export class Page {
     await this.restyle();
     const { layer } = this.shown;
     this.stage!.show(layer);
+    this.flows?.show(layer);
     this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
     this.showGround();
     limitOptions(layer);

@@ -1,17 +1,18 @@
 /** Time slices: layers that differ in their time alone, and the slider between them. */
-import type { BoxLayer, ReleaseArray } from "../data/release-array";
+import type { BoxLayer, Layer, ReleaseArray } from "../data/release-array";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
 /** The slices of a release in order of time; empty where it has none. */
-export function slicesOf(release: ReleaseArray): BoxLayer[] {
-  return release.layers.filter((layer): layer is BoxLayer => layer.slice === true && "noise" in layer);
+export function slicesOf(release: ReleaseArray): Layer[] {
+  return release.layers.filter((layer) => layer.slice === true);
 }
 
 /** The slice with the largest count, whose classes serve for all slices. */
-export function busiest(slices: BoxLayer[]): BoxLayer | null {
+export function busiest(slices: Layer[]): BoxLayer | null {
   let [fullest, most]: [BoxLayer | null, number] = [null, -Infinity];
   for (const slice of slices) {
+    if (!("noise" in slice)) continue;
     for (const stored of slice.stored) {
       if (slice.step * stored > most) [fullest, most] = [slice, slice.step * stored];
     }
@@ -23,7 +24,7 @@ export function busiest(slices: BoxLayer[]): BoxLayer | null {
 const PACE = 900;
 
 /** Connects the slider between slices, and the button that plays them, where the page has them. */
-export function timeSlider(slices: BoxLayer[], chosen: string, choose: (layer: string) => void): void {
+export function timeSlider(slices: Layer[], chosen: string, choose: (layer: string) => void): void {
   const control = document.querySelector<HTMLElement>("#time-slices");
   if (!control || slices.length === 0) return;
   control.hidden = false;

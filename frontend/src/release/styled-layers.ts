@@ -1,7 +1,7 @@
 /** The layers of a release, each loaded once and styled as the link says. */
 import { readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
-import type { BoxLayer } from "../data/release-array";
+import type { BoxLayer, Layer } from "../data/release-array";
 import type { Basis, MapLayer, Style } from "../layers/map-layer";
 import { layerByZoom, type Opening, openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
@@ -11,7 +11,7 @@ import { busiest, slicesOf } from "./slices";
 export type StyledLayer = { layer: MapLayer; style: Style };
 
 export class StyledLayers {
-  readonly slices: BoxLayer[];
+  readonly slices: Layer[];
   private readonly opening: Opening;
   private readonly busiest: BoxLayer | null;
   private readonly loaded = new Map<string, MapLayer>();

@@ -19,6 +19,7 @@ from dpgeo.core.released import (
     ClustersRelease,
     Content,
     ContourRelease,
+    FlowsRelease,
     GridAverages,
     GridRelease,
     LocationsRelease,
@@ -259,6 +260,42 @@ def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Rele
     return _released("averages", {"cells": cells, "zones": ""}, content, trace, area, 3)
 
 
+def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Released:
+    """Return flows between three zones, before and after noon; if `sparse`, only those listed."""
+    zones = Zones(
+        keys=("n", "m", "s"),
+        names=("North, Upper", "Middle", "Söder"),
+        shapes=shapely.box(4, [52.2, 52.1, 52.0], 5, [53, 52.2, 52.1]),
+    )
+    noise = DiscreteLaplace(Fraction("0.3"), 3)
+    counts = np.array([0, 410, -7, 96, 0, 12, 33, 250, 0, 0, 60, 4, 508, 0, -19, 3, 71, 0])
+    number = np.flatnonzero(counts >= 26)
+    content = FlowsRelease(
+        zones=zones.within(area),
+        squares=False,
+        keys=("00-12", "12-24"),
+        titles=("00:00 to 12:00", "12:00 to 24:00"),
+        time_zone="Europe/Amsterdam",
+        gap_hours=6 if sparse else 0,
+        within=False,
+        sparse=sparse,
+        threshold=26,
+        listed=number.astype(np.int64) if sparse else np.empty(0, dtype=np.int64),
+        pairs=(counts[number] if sparse else counts).astype(np.int64),
+        leaving=np.array([[399, 121, 290], [50, 495, 81]], dtype=np.int64),
+        arriving=np.array([[140, 660, 9], [512, 120, -31]], dtype=np.int64),
+        noise=noise,
+        sum_noise=DiscreteLaplace(Fraction("0.1"), 3),
+    )
+    shares = (("pairs of regions", "0.3"), ("departures", "0.1"), ("arrivals", "0.1"))
+    trace = tuple(
+        Measured(label=label, epsilon=Fraction(share), noise=DiscreteLaplace(Fraction(share), 3))
+        for label, share in shares
+    )
+    parameters: dict[str, int | bool | str] = {"zones": "wards", "slices": "12 hours"}
+    return _released("flows", parameters, content, trace, area, 3)
+
+
 def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     """Return noisy cells around one hill, with the contour lines that follow from them."""
     grid = Grid.over(area, cells)
@@ -347,6 +384,8 @@ def examples() -> tuple[Released, ...]:
         zones_release(),
         zone_averages_release(),
         grid_averages_release(),
+        flows_release(),
+        flows_release(sparse=True),
     )
 
 

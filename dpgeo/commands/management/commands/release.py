@@ -147,8 +147,8 @@ def describe_noise(forecast: Forecast) -> str:
         )
     return (
         f"Expected noise: plus or minus {forecast.margin:,} (95 %) in each of at most "
-        f"{forecast.regions:,} {forecast.region}s, the smallest {forecast.ground_metres:,.0f} m "
-        f"wide; counts from {forecast.stands_out_from:,} stand out"
+        f"{forecast.regions:,} {forecast.region_plural}, the smallest "
+        f"{forecast.ground_metres:,.0f} m wide; counts from {forecast.stands_out_from:,} stand out"
     )
 
 

@@ -1,0 +1,304 @@
+"""Flows: how many trips lead from each zone or square to each other one.
+
+Idea. Count the trips of every pair of an origin and a destination, and beside them the trips that
+leave and that reach each region, which are larger numbers and so relatively more exact.
+
+Privacy argument. The regions are public and disjoint, and so are the slices of time. A trip is
+derived from one row, or from two rows of one person that follow each other (`engine.trips`), so
+that a privacy unit's trips depend on its own rows alone. The view keeps at most l trips of a unit
+over all pairs and slices together (or, where people are counted, l distinct pairs). A kept trip
+adds 1 to one pair, 1 to one origin and 1 to one destination. So each of the three arrays has the L1
+sensitivity l, and measuring them with 60, 20 and 20 per cent of epsilon is epsilon-differentially
+private by composition. All three are sums of one sample. Beyond MOST_PAIRS pairs, only those whose
+noisy count reaches a public threshold are drawn, with the same distribution as if all were drawn
+(`privacy.sparse_threshold`). Trips inside a region are left out before anything is counted, unless
+asked for, so that setting those pairs to 0 is post-processing. So are the least squares, the list
+of flows that stand out, and what is told as "other".
+
+Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has: few, large
+regions show most. Listed are the pairs that reach a threshold which, were all pairs empty, one pair
+in all would be expected to reach. A person who travels the same way every day uses up the bound on
+one pair if trips are counted, and counts once if people are.
+
+References. Dwork, McSherry, Nissim and Smith 2006; Cormode, Procopiuc, Srivastava and Tran 2012
+(thresholds); weighted least squares as in Hay, Rastogi, Miklau and Suciu 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.kinds import FLOWS
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import FlowsRelease
+from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
+from dpgeo.core.trips import TripPairs
+from dpgeo.phrases import Phrase
+from dpgeo.postprocess.flow_regions import square_zones
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.overlaps import overlapping_pairs
+from dpgeo.spatial.zones import Zones
+
+Ints = NDArray[np.int64]
+
+PAIRS, LEAVING, ARRIVING = "pairs of regions", "departures", "arrivals"
+
+SHARES = {PAIRS: Fraction(3, 5), LEAVING: Fraction(1, 5), ARRIVING: Fraction(1, 5)}
+"""The shares of epsilon of the three measurements."""
+
+MOST_PAIRS = 4_000_000
+"""With more pairs than this, only those above the threshold are drawn."""
+
+AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
+
+ALL_TIMES = "all times together"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of flows."""
+
+    zones: str = param(
+        "",
+        "The declared layer of zones between which trips are counted; empty for squares.",
+        layer=LayerKind.ZONES,
+        optional=True,
+    )
+    cells: int = param(
+        16,
+        "Squares along each side, where no zones are named.",
+        low=2,
+        high=64,
+        beyond="Finer squares have too few trips for each pair.",
+    )
+    trips: str = param(
+        AS_DECLARED,
+        "What a trip is: a row with columns for its destination, or a person's way from one row to "
+        "the next. As declared: by destination if there are such columns.",
+        choices=[AS_DECLARED, DESTINATIONS, FOLLOWING],
+    )
+    gap_hours: int = param(
+        6,
+        "For consecutive rows: the most hours between two rows that make a trip.",
+        low=1,
+        high=168,
+        beyond="Rows further apart say little about a trip.",
+    )
+    slices: str = param(
+        ALL_TIMES,
+        "Whether flows are counted for each part of the day or day of the week on its own, by when "
+        "a trip begins.",
+        choices=[ALL_TIMES, *TIME_SLICES],
+    )
+    within: bool = param(False, "Also count trips that begin and end in the same region.")
+
+    @property
+    def time_slices(self) -> TimeSlices | None:
+        """The time slices named by the parameter `slices`, None for all times together."""
+        return TIME_SLICES.get(self.slices)
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Declare the three measurements."""
+    return [Spend(label=label, epsilon=epsilon * share) for label, share in SHARES.items()]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
+    """Measure pairs, departures and arrivals of one sample of trips."""
+    pairs, number = _counted(params, view.domain)
+    slices, n = params.time_slices, int(number.max()) + 1
+    size = len(slices) if slices else 1
+    trips = view.trips(pairs).mapped(_renumber(number, n), size * n * n)
+    noise = meter.noise(PAIRS, trips.sensitivity)
+    possible = size * n * (n if params.within else n - 1)
+    threshold = listing_threshold(noise, possible)
+    sparse = possible > MOST_PAIRS
+    listed, counts = _measure(trips, threshold, meter, sparse=sparse)
+    listed, counts = _apart(listed, counts, n, within=params.within, sparse=sparse)
+    sums = [
+        meter.measure(label, trips.mapped(_end(n, arriving=last), size * n).dense())
+        for label, last in ((LEAVING, False), (ARRIVING, True))
+    ]
+    return FlowsRelease(
+        zones=_as_zones(pairs.regions, number),
+        squares=isinstance(pairs.regions, Grid),
+        keys=slices.keys if slices else ("",),
+        titles=slices.titles if slices else ("",),
+        time_zone=pairs.time_zone if slices else "",
+        gap_hours=pairs.gap_hours,
+        within=params.within,
+        sparse=sparse,
+        threshold=threshold,
+        listed=listed,
+        pairs=counts,
+        leaving=sums[0].reshape(size, n),
+        arriving=sums[1].reshape(size, n),
+        noise=noise,
+        sum_noise=DiscreteLaplace(noise.epsilon * SHARES[LEAVING] / SHARES[PAIRS], view.bound),
+    )
+
+
+def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
+    """Return the least T >= 1 that at most one of `pairs` empty pairs is expected to reach.
+
+    P(noise >= T) = a^T/(1+a), so T is the least integer with pairs a^T/(1+a) <= 1.
+    """
+    return noise.threshold(1 / max(pairs, 1))
+
+
+def _measure(
+    trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
+) -> tuple[Ints, Ints]:
+    """Return the numbers of the drawn pairs, or none if these are all, and their noisy counts."""
+    if sparse:
+        return meter.measure_sparse(PAIRS, trips, threshold)
+    return np.empty(0, dtype=np.int64), meter.measure(PAIRS, trips.dense())
+
+
+def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) -> tuple[Ints, Ints]:
+    """Take out the pairs of a region with itself, which are publicly empty, unless `within`."""
+    if within:
+        return listed, counts
+    if sparse:
+        apart = listed % n != listed // n % n
+        return listed[apart], counts[apart]
+    number = np.arange(counts.size)
+    return listed, np.where(number % n != number // n % n, counts, 0)
+
+
+def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
+    """Return the pairs to count, and the number of each region among those in the study area.
+
+    A square outside the study area has the number -1. Raises InvalidInput if the regions overlap,
+    or if the dataset has no trips of the chosen kind.
+    """
+    regions = _regions(params, domain)
+    by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
+    if by_row and not domain.destinations:
+        raise InvalidInput(
+            "This dataset has no columns for the destinations of trips; choose consecutive rows, "
+            "or name the columns in a new dataset.",
+            field="trips",
+        )
+    if params.slices != ALL_TIMES and not domain.time_zone:
+        raise InvalidInput(
+            "This dataset has no time column. Choose all times together, or declare a dataset "
+            "whose file has one.",
+            field="slices",
+        )
+    if not by_row and not domain.time_zone:
+        raise InvalidInput(
+            "This dataset has no time column, by which a person's rows would be put in order; "
+            "declare a dataset whose file has one, or columns for the destinations of trips.",
+            field="trips",
+        )
+    pairs = TripPairs(
+        regions,
+        gap_hours=0 if by_row else params.gap_hours,
+        within=params.within,
+        slices=params.time_slices,
+        time_zone=domain.time_zone,
+    )
+    if isinstance(regions, Zones):
+        return pairs, np.arange(len(regions))
+    inside = regions.inside(domain.area).ravel()
+    return pairs, np.where(inside, np.cumsum(inside) - 1, -1).astype(np.int64)
+
+
+def _regions(params: Params, domain: Domain) -> Grid | Zones:
+    if not params.zones:
+        return Grid.over(domain.area, params.cells)
+    zones = domain.layer(params.zones, Zones)
+    overlaps = overlapping_pairs(zones.shapes)
+    if len(overlaps):
+        first, second = overlaps[0].tolist()
+        raise InvalidInput(
+            "The zones {first} and {second} overlap, so that a trip could begin in both; choose "
+            "zones that do not, or squares.",
+            first=zones.names[first],
+            second=zones.names[second],
+            field="zones",
+        )
+    return zones
+
+
+def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
+    """Return the public function from pairs of all regions to pairs of the numbered ones."""
+    every = number.size
+
+    def renumbered(pair: Ints) -> Ints:
+        origin, destination = number[pair // every % every], number[pair % every]
+        to = (pair // every**2 * n + origin) * n + destination
+        return np.where((origin < 0) | (destination < 0), -1, to)
+
+    return renumbered
+
+
+def _end(n: int, *, arriving: bool) -> Callable[[Ints], Ints]:
+    """Return the public function from pairs to the slice and region in which they begin or end."""
+
+    def region(pair: Ints) -> Ints:
+        return pair // n**2 * n + (pair % n if arriving else pair // n % n)
+
+    return region
+
+
+def _as_zones(regions: Grid | Zones, number: Ints) -> Zones:
+    return regions if isinstance(regions, Zones) else square_zones(regions, number >= 0)
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Forecast the noise of a pair's count. Raises InvalidInput."""
+    pairs, number = _counted(params, domain)
+    n = int(number.max()) + 1
+    possible = (len(pairs.slices) if pairs.slices else 1) * n * (n if params.within else n - 1)
+    noise = DiscreteLaplace(epsilon * SHARES[PAIRS], bound)
+    sums = DiscreteLaplace(epsilon * SHARES[LEAVING], bound)
+    metres = (
+        pairs.regions.smallest_side_metres
+        if isinstance(pairs.regions, Zones)
+        else pairs.regions.ground_cell_metres
+    )
+    return Forecast(
+        region="pair of regions",
+        plural="pairs of regions",
+        regions=possible,
+        noise=noise,
+        ground_metres=metres,
+        facts=(
+            Phrase(
+                "There are {regions:,} regions. A flow is shown from {least:,} trips on; were "
+                "nobody travelling at all, one false flow in all would be expected. Departures and "
+                "arrivals of a region are give or take {margin:,}.",
+                regions=n,
+                least=listing_threshold(noise, possible),
+                margin=sums.margin(),
+            ),
+        ),
+    )
+
+
+MECHANISM = Mechanism(
+    key="flows",
+    title="Flows",
+    summary="How many trips lead from each zone or square to each other one, with departures and "
+    "arrivals.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=FLOWS,
+)

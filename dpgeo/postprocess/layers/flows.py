@@ -1,0 +1,293 @@
+"""Layers of flows: departures and arrivals of regions, and the flows that stand out as lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, FlowsRelease
+from dpgeo.phrases import listed as listed_words
+from dpgeo.phrases import translatable
+from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.empirical_bayes import posterior
+from dpgeo.postprocess.flow_estimate import least_squares
+from dpgeo.postprocess.layers.features import ARRIVALS, DEPARTURES, FLOWS, Features
+from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, same
+from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.sparse import selected_margin
+from dpgeo.postprocess.noise_sums import margin_of_sum
+from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.postprocess.zone_areas import ZoneAreas
+from dpgeo.spatial.area import StudyArea
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FLOWS_NAME, LEAVING_NAME, ARRIVING_NAME = "flows", "departures", "arrivals"
+
+FLOW_NOTE = (
+    "Only flows whose noisy count reached {least:,} are listed: if nobody travelled at all, one "
+    "false flow in all would be expected. The margin allows for that choice: at least 95 of 100 "
+    "listed flows are within it. Listed counts are on average a little too high; column likely "
+    "takes that back, and column least_squares is the estimate from pairs, departures and arrivals "
+    "together."
+)
+
+SPARSE_NOTE = (
+    "Only flows whose noisy count reached {least:,} were drawn and are listed: if nobody travelled "
+    "at all, one false flow in all would be expected. The margin allows for that choice: at least "
+    "95 of 100 listed flows are within it. Listed counts are on average a little too high."
+)
+
+SUM_NOTE = (
+    "The margin is the exact 95 % quantile of the noise. Column other holds the trips of the "
+    "region that are in no listed flow, as estimated, with a nominal margin."
+)
+
+LOCAL_TIME = " Trips count where they begin, in local time ({time_zone})."
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The flows of one slice of time: noisy pairs, and what follows from them.
+
+    `pair`, int64 (m,), are the numbers of the drawn pairs, origin * n + destination, ascending, and
+    `count` (m,) their noisy counts. `leaving` and `arriving` are (n,).
+    """
+
+    content: FlowsRelease
+    pair: Ints
+    count: Ints
+    leaving: Ints
+    arriving: Ints
+
+    @property
+    def n(self) -> int:
+        """Number of regions."""
+        return len(self.content.zones)
+
+    @cached_property
+    def listed(self) -> Ints:
+        """Places (k,) in `pair` of the flows between different regions that are listed."""
+        apart = self.pair // self.n != self.pair % self.n
+        return np.flatnonzero(apart & (self.count >= self.content.threshold))
+
+    @cached_property
+    def estimates(self) -> Floats | None:
+        """Return the least squares (n, n), or None if not all pairs were drawn."""
+        content = self.content
+        if content.sparse:
+            return None
+        ratio = content.sum_noise.variance / content.noise.variance
+        return least_squares(
+            self.count.reshape(self.n, self.n).astype(np.float64),
+            self.leaving.astype(np.float64),
+            self.arriving.astype(np.float64),
+            (ratio, ratio),
+            within=content.within,
+        )
+
+    @cached_property
+    def likely(self) -> Floats:
+        """Return posterior means (m,) of the drawn pairs' counts.
+
+        The guess for a pair is that destinations do not depend on origins, from noisy departures
+        and arrivals.
+        """
+        scale = float(1 / self.content.noise.rate)
+        leaving, arriving = (np.maximum(each, 0.0) for each in (self.leaving, self.arriving))
+        total = max(float(leaving.sum() + arriving.sum()) / 2, 1.0)
+        guess = leaving[self.pair // self.n] * arriving[self.pair % self.n] / total
+        return posterior(self.count / scale, guess / scale).mean * scale
+
+    def other(self, *, arriving: bool) -> tuple[Floats, Floats]:
+        """Return each region's trips (n,) that are in no listed flow, and their margins (n,)."""
+        ends = self.pair % self.n if arriving else self.pair // self.n
+        sums = (self.arriving if arriving else self.leaving).astype(np.float64)
+        if self.estimates is not None:
+            sums = self.estimates.sum(axis=0 if arriving else 1)
+        places, content = self.listed, self.content
+        number = np.bincount(ends[places], minlength=self.n)
+        told = np.bincount(ends[places], self.count[places], minlength=self.n)
+        margins = {
+            k: margin_of_sum({content.sum_noise: 1, content.noise: k}) for k in set(number.tolist())
+        }
+        return sums - told, np.array([margins[k] for k in number.tolist()], dtype=np.float64)
+
+
+def slices_of(content: FlowsRelease) -> list[Slice]:
+    """Return the flows of each slice of time."""
+    n = len(content.zones)
+    if content.sparse:
+        ends = np.searchsorted(content.listed, np.arange(len(content.keys) + 1) * n * n)
+        parts = [
+            (content.listed[start:end] - number * n * n, content.pairs[start:end])
+            for number, (start, end) in enumerate(pairwise(ends.tolist()))
+        ]
+    else:
+        every = np.arange(n * n, dtype=np.int64)
+        parts = [(every, counts) for counts in content.pairs.reshape(-1, n * n)]
+    return [
+        Slice(content, pair, count, leaving, arriving)
+        for (pair, count), leaving, arriving in zip(
+            parts, content.leaving, content.arriving, strict=True
+        )
+    ]
+
+
+@make_layers.register
+def _flow_layers(content: FlowsRelease, area: StudyArea) -> list[Layer]:
+    slices = slices_of(content)
+    flows = [_lines(part, number) for number, part in enumerate(slices)]
+    fullest = max(range(len(flows)), key=lambda at: int(slices[at].arriving.sum()))
+    return [
+        _sums(content, slices, arriving=False),
+        _sums(content, slices, arriving=True),
+        *(replace(layer, opens=at == fullest) for at, layer in enumerate(flows)),
+    ]
+
+
+def layer_name(key: str) -> str:
+    """Return the name of the layer with a slice's flows."""
+    return f"{FLOWS_NAME}-{key}" if key else FLOWS_NAME
+
+
+def _time_words(content: FlowsRelease) -> str:
+    return LOCAL_TIME.format(time_zone=content.time_zone) if content.time_zone else ""
+
+
+def _lines(part: Slice, number: int) -> ShapeLayer:
+    """Return the listed flows of a slice as lines between points in the two regions."""
+    content, zones, listed = part.content, part.content.zones, part.listed
+    origin, destination = part.pair[listed] // part.n, part.pair[listed] % part.n
+    count = part.count[listed]
+    points = shapely.get_coordinates(shapely.point_on_surface(zones.shapes))
+    lines = shapely.linestrings(np.stack([points[origin], points[destination]], axis=1))
+    keys, names = (np.array(each, dtype=object) for each in (zones.keys, zones.names))
+    estimates = {}
+    if part.estimates is not None:
+        estimates = {
+            "least_squares": part.estimates[origin, destination],
+            "likely": part.likely[listed],
+        }
+    note = (SPARSE_NOTE if content.sparse else FLOW_NOTE).format(least=content.threshold)
+    title = content.titles[number]
+    return ShapeLayer(
+        name=layer_name(content.keys[number]),
+        title=title or translatable("Flows"),
+        kind="measured",
+        shapes=lines,
+        value=count,
+        margin=selected_margin(count, content.threshold, content.noise),
+        margin_label=EXACT_NOISE,
+        note=note + _time_words(content),
+        threshold=same(float(content.threshold), count.size),
+        least_listed=content.threshold,
+        time_slice=len(content.keys) > 1,
+        features=FLOWS,
+        columns={
+            "origin": keys[origin],
+            "origin_name": names[origin],
+            "destination": keys[destination],
+            "destination_name": names[destination],
+            **estimates,
+        },
+    )
+
+
+def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> ShapeLayer:
+    """Return the departures or arrivals of each region, over all slices."""
+    zones, n = content.zones, len(content.zones)
+    counts = (content.arriving if arriving else content.leaving).sum(axis=0)
+    terms = {content.sum_noise: len(slices)}
+    others = [part.other(arriving=arriving) for part in slices]
+    other = np.sum([value for value, _ in others], axis=0)
+    other_margin = np.sqrt(np.sum([margin**2 for _, margin in others], axis=0))
+    within = {}
+    if content.within and not content.sparse:
+        every = np.arange(n) * (n + 1)
+        within = {"within": np.sum([part.count[every] for part in slices], axis=0)}
+    by_slice = {
+        f"count_{key}": values
+        for key, values in zip(
+            content.keys, content.arriving if arriving else content.leaving, strict=True
+        )
+        if key
+    }
+    features: Features = ARRIVALS if arriving else DEPARTURES
+    return ShapeLayer(
+        name=ARRIVING_NAME if arriving else LEAVING_NAME,
+        title=translatable("Arrivals") if arriving else translatable("Departures"),
+        kind="measured",
+        shapes=shapely.orient_polygons(zones.shapes),
+        value=counts,
+        margin=same(float(margin_of_sum(terms)), n),
+        margin_label=EXACT_NOISE,
+        note=SUM_NOTE + _time_words(content),
+        threshold=same(float(_threshold(content.sum_noise, len(slices))), n),
+        features=features,
+        columns={
+            "key": np.array(zones.keys, dtype=object),
+            "name": np.array(zones.names, dtype=object),
+            "non_negative": non_negative(counts, np.ones(n)),
+            **by_slice,
+            **within,
+            "other": other,
+            "other_margin": other_margin,
+        },
+    )
+
+
+def _threshold(noise: DiscreteLaplace, terms: int) -> int:
+    """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
+
+    For several terms, the tail is bounded as that of their Laplace variables at the best tilt.
+    """
+    if terms == 1:
+        return noise.threshold()
+    rate = float(noise.rate)
+    tilts = np.linspace(0.01, 0.99, 99)
+    # P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where E exp(u X) = 1/(1 - (u/rate)^2).
+    reach = (terms * -np.log1p(-(tilts**2)) + np.log(1000)) / (tilts * rate)
+    return int(np.ceil(reach.min()))
+
+
+@make_areas.register
+def _areas(content: FlowsRelease, area: StudyArea, mechanism: str) -> Areas:
+    if len(content.keys) > 1:
+        raise Conflict("These flows are divided by time; name one of the layers of flows.")
+    return ZoneAreas(content.zones, content.leaving[0], content.sum_noise, area)
+
+
+@slice_of.register
+def _slice(content: FlowsRelease, layer: str) -> Content:
+    names = [layer_name(key) for key in content.keys]
+    if layer not in names:
+        raise InvalidInput(
+            "There is no slice {layer!r}; choose from {known}.",
+            layer=layer,
+            known=listed_words(names),
+            field="layer",
+        )
+    return content_of(content, names.index(layer))
+
+
+def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
+    """Return the flows of one slice of time as a release of their own."""
+    part, one = slices_of(content)[number], slice(number, number + 1)
+    return replace(
+        content,
+        keys=content.keys[one],
+        titles=content.titles[one],
+        listed=part.pair if content.sparse else content.listed,
+        pairs=part.count,
+        leaving=content.leaving[one],
+        arriving=content.arriving[one],
+    )

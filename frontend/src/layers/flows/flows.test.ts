@@ -1,0 +1,76 @@
+import type { Feature, LineString, Polygon } from "geojson";
+import { describe, expect, it } from "vitest";
+import { arcOutline, arcWidth } from "./arcs";
+import { type Choice, choiceOf, type FlowProperties, MOST_ARCS, type RegionProperties } from "./choice";
+
+const NAMES = ["A", "B", "C"];
+
+function region(at: number, estimate: number): Feature<Polygon, RegionProperties> {
+  const ring = [[at, 0], [at + 1, 0], [at + 1, 1], [at, 1], [at, 0]];
+  const properties = { key: NAMES[at] ?? `r${at}`, name: NAMES[at] ?? `r${at}`, estimate, margin: 9, threshold: 20, other: 3, other_margin: 12 };
+  return { type: "Feature", properties, geometry: { type: "Polygon", coordinates: [ring] } };
+}
+
+function flow(origin: string, destination: string, estimate: number): Feature<LineString, FlowProperties> {
+  const geometry: LineString = { type: "LineString", coordinates: [[0, 0], [1, 1]] };
+  return { type: "Feature", properties: { origin, destination, estimate, margin: 5 }, geometry };
+}
+
+function choice(): Choice {
+  const flows = [flow("A", "B", 40), flow("C", "B", 90), flow("B", "A", 30)];
+  return choiceOf(flows, [80, 60, 95].map((value, at) => region(at, value)), [35, 140, 1].map((value, at) => region(at, value)));
+}
+
+describe("a choice of flows", () => {
+  it("opens on the region with most arrivals, its largest flow first", () => {
+    const opened = choice();
+    expect(opened.region?.key).toBe("B");
+    expect(opened.shown.map((each) => [opened.partner(each).key, each.value])).toEqual([["C", 90], ["A", 40]]);
+  });
+
+  it("turns to departures when the same region is taken again, and back", () => {
+    const taken = choice();
+    const { region } = taken;
+    taken.take(region);
+    expect(taken.direction).toBe("departures");
+    expect(taken.shown.map((each) => taken.partner(each).key)).toEqual(["A"]);
+    taken.take(region);
+    expect(taken.direction).toBe("arrivals");
+  });
+
+  it("shows the largest of all without a region, and never more arcs than may be seen at a time", () => {
+    const regions = Array.from({ length: 50 }, (_, at) => region(at, 100));
+    const keys = regions.map(({ properties }) => properties.key);
+    const many = choiceOf(keys.slice(1).map((key, at) => flow(key, keys[0]!, 100 + at)), regions, regions);
+    many.take(null);
+    expect(many.shown).toHaveLength(49);
+    expect(many.arcs).toHaveLength(MOST_ARCS);
+    expect(many.arcs[0]!.value).toBe(148);
+  });
+
+  it("holds no region where no flow is listed", () => {
+    expect(choiceOf([], [region(0, 5)], [region(0, 5)]).region).toBeNull();
+  });
+});
+
+describe("an arc", () => {
+  const [from, to] = [{ x: 0, y: 0 }, { x: 100, y: 0 }];
+
+  it("is broad where trips begin and thin where they end", () => {
+    const outline = arcOutline(from, to, 10);
+    const distance = (a: number, b: number): number => Math.hypot(outline[a]!.x - outline[b]!.x, outline[a]!.y - outline[b]!.y);
+    expect(distance(0, outline.length - 1)).toBeCloseTo(10);
+    expect(distance(outline.length / 2 - 1, outline.length / 2)).toBeCloseTo(1.2);
+  });
+
+  it("is bent to the right, so that there and back differ", () => {
+    const middle = (outline: { y: number }[]): number => outline[12]!.y;
+    expect(middle(arcOutline(from, to, 1))).toBeLessThan(-10);
+    expect(middle(arcOutline(to, from, 1))).toBeGreaterThan(10);
+  });
+
+  it("has a width in proportion to its count, but is never too thin to see", () => {
+    expect(arcWidth(50, 100)).toBe(arcWidth(100, 100) / 2);
+    expect(arcWidth(1, 1e6)).toBe(3);
+  });
+});
