@@ -33,10 +33,11 @@ LARGEST_BUFFERED = 4 << 20
 """Largest body in bytes that is received completely before a pool thread handles the request."""
 
 ABOUT_UPLOADS = re.compile(
-    r"(/[a-z]{2})?/(desk|api/v1)/(uploads/|datasets/[^/]+/(uploads?\b|practice/|map/rehearsal/))"
+    r"(/[a-z]{2})?/(desk|api/v1)/"
+    r"(uploads/|datasets/[^/]+/(uploads?\b|practice/|(ready-)?layers\b|map/rehearsal/))"
     r"|/admin/datasets/upload/add/"
 )
-"""URLs whose requests may preview a file or rehearse a map, which can take a minute."""
+"""URLs whose requests may read a file or layer, or rehearse a map, which can take a minute."""
 
 IN_MEMORY = 64 << 10
 """Number of bytes of a received body that are kept in memory; larger bodies go to a temporary file.

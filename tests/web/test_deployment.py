@@ -325,6 +325,14 @@ def test_worker_and_proxies_know_every_address_that_takes_files(
     assert ABOUT_UPLOADS.match(address)
 
 
+@pytest.mark.parametrize(
+    "name", ["desk-layers", "desk-layer-ready", "api:layers", "desk-practice", "desk-upload-new"]
+)
+def test_what_waits_for_a_slot_keeps_no_thread_that_answers_visitors(name: str) -> None:
+    assert ABOUT_UPLOADS.match(reverse(name, kwargs={"slug": "trips"}))
+    assert not ABOUT_UPLOADS.match(reverse("api:dataset", kwargs={"slug": "trips"}))
+
+
 def dockerfile(instruction: str) -> list[str]:
     """Return the arguments of the last such instruction in the Dockerfile."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
