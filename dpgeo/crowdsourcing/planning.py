@@ -231,8 +231,11 @@ def _reward(value: Any) -> float:
 
 
 def _name(task: Any, number: int) -> str:
+    """Return a task's name, or its number; what UTF-8 cannot write becomes a question mark."""
     name = task.get("name") if isinstance(task, dict) else None
-    return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
+    if not isinstance(name, (str, int)) or name == "":
+        return str(number)
+    return str(name)[:LONGEST_NAME].encode(errors="replace").decode()
 
 
 def _rows(
@@ -305,8 +308,12 @@ def _totals(plan: Plan) -> PlanTotals:
 
 
 def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
-    """Round numbers (n,) for JSON; values that are not finite become None."""
-    rounded = np.round(values, decimals).astype(object)
+    """Round numbers (n,) for JSON; values that are not finite become None.
+
+    Numbers beyond 10^15 are not rounded, because that may overflow; they have no decimals.
+    """
+    with np.errstate(over="ignore"):
+        rounded = np.where(np.abs(values) < 1e15, np.round(values, decimals), values).astype(object)
     rounded[~np.isfinite(values)] = None
     return list(rounded.tolist())
 

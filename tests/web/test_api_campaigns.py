@@ -72,6 +72,20 @@ def test_anybody_plans_on_published_maps_and_nothing_is_stored(release: Release)
     assert Campaign.objects.count() == 0
 
 
+def test_names_and_numbers_that_no_answer_can_hold_are_still_answered(release: Release) -> None:
+    odd = [
+        {**HILL, "name": "a\ud800b"},
+        {**HILL, "name": 10**400},
+        {**HILL, "latitude": 1e308, "longitude": -1e308},
+        {**HILL, "reward": 1e308},
+    ]
+    tasks = plan(release, tasks=odd, allocations=["uniform", "optimised", "optimal"])["tasks"]
+    assert tasks[0]["name"] == "a?b"
+    assert tasks[1]["name"] == "1" + 199 * "0"
+    assert (tasks[2]["latitude"], tasks[2]["longitude"]) == (1e308, -1e308)
+    assert tasks[2]["plans"]["uniform"]["reason"]
+
+
 def test_each_bad_task_is_reported_and_the_rest_planned(release: Release) -> None:
     bad: list[Any] = [
         AWAY,
