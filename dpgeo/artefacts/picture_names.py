@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -33,8 +34,10 @@ ROOM = 8
 PER_NAME = 60_000
 """Number of pixels of the map for each name; more names would hide what lies under them."""
 
-LAST_LETTER = "\u024f"
-"""Last character of the Latin letters that the font can draw."""
+FONT = Path(__file__).parent / "fonts" / "archivo-medium.ttf"
+
+LAST_LETTER, FURTHER = "\u017f", frozenset("\u0218\u0219\u021a\u021b")
+"""Last of the Latin letters that the font can all draw, and Romanian ones after it."""
 
 Box = tuple[float, float, float, float]
 
@@ -51,7 +54,7 @@ def draw_names(
     `pixels` converts longitudes and latitudes to pixel coordinates (n, 2).
     """
     stored = json.loads(released.about.get(NAMES, "{}"))
-    places = [each for each in stored.get("places", []) if max(each[0]) <= LAST_LETTER]
+    places = [each for each in stored.get("places", []) if _can_draw(each[0])]
     if not places:
         return
     _, longitude, latitude = zip(*places, strict=True)
@@ -71,10 +74,14 @@ def draw_names(
 
 
 def font(size: int) -> Any:
-    """Return the font that comes with Pillow; `size` is in pixels."""
+    """Return the pages' typeface for Latin letters; `size` is in pixels."""
     from PIL import ImageFont
 
-    return ImageFont.load_default(size)
+    return ImageFont.truetype(FONT, size)
+
+
+def _can_draw(name: str) -> bool:
+    return all(letter <= LAST_LETTER or letter in FURTHER for letter in name)
 
 
 def _write(

@@ -1,4 +1,4 @@
-"""Zones that need no file: H3 hexagons or European grid squares over an area.
+"""Zones that need no file: H3 hexagons or squares of a national grid over an area.
 
 Both are public systems. Their cells were defined before any data were read, so they reveal nothing
 about the data.
@@ -14,15 +14,10 @@ import shapely
 
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.national_grids import SQUARE_METRES, NationalGrid
 from dpgeo.spatial.zones import MOST_ZONES
 
 Document = dict[str, Any]
-
-EUROPE = (-35.58, 24.60, 44.83, 84.73)
-"""West, south, east and north limits, in degrees, of the region for which EPSG:3035 is used."""
-
-SQUARE_METRES = (100_000, 10_000, 1_000, 100)
-"""Sides of the squares of the European grid, in metres."""
 
 H3_RESOLUTIONS = range(4, 12)
 """H3 resolutions offered: hexagons from about 1,770 km² down to 0.002 km²."""
@@ -60,33 +55,27 @@ def h3_hexagons(area: StudyArea, resolution: int) -> Document:
     return _zones(keys, [shapely.Polygon(each) for each in corners], area)
 
 
-def square_sides(area: StudyArea) -> list[int]:
-    """Return the sides, in metres, of squares suitable for an area, the largest first.
+def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
+    """Return the sides, in metres, of squares of a grid suitable for an area, the largest first.
 
-    The list is empty for an area that is not wholly in EUROPE.
+    The list is empty for an area that is not wholly in the grid.
     """
-    west, south, east, north = area.bounds
-    if west < EUROPE[0] or south < EUROPE[1] or east > EUROPE[2] or north > EUROPE[3]:
+    if not grid.fits(area):
         return []
     metres = area.ground_square_kilometres * 1e6
     return [side for side in SQUARE_METRES if FEWEST <= metres / side**2 <= MOST_ZONES / 2]
 
 
-def side_name(side: int) -> str:
-    """Return the side of a square, in metres, as keys of the grid write it: "1km" or "100m"."""
-    return f"{side // 1000}km" if side >= 1000 else f"{side}m"
+def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
+    """Return the squares of a grid that touch an area as GeoJSON; keys are the grid's own names.
 
-
-def european_squares(area: StudyArea, side: int) -> Document:
-    """Return the squares of the European grid (ETRS89-LAEA) that touch an area as GeoJSON.
-
-    `side` is in metres. Keys are the grid's own, such as 1kmE4295N2662: kilometres east and north
-    of its origin. Raises ValueError if there are too many.
+    `side` is in metres. Raises ValueError if there are too many.
     """
     from pyproj import Transformer
 
-    there = Transformer.from_crs(4326, 3035, always_xy=True)
-    back = Transformer.from_crs(3035, 4326, always_xy=True)
+    epsg = grid.epsg_of(area)
+    there = Transformer.from_crs(4326, epsg, always_xy=True)
+    back = Transformer.from_crs(epsg, 4326, always_xy=True)
     dense = shapely.segmentize(area.shape, 0.05)
     x, y = there.transform(*shapely.get_coordinates(dense).T)
     if np.ptp(x) * np.ptp(y) > 20 * MOST_ZONES * side**2:
@@ -100,10 +89,12 @@ def european_squares(area: StudyArea, side: int) -> Document:
     shapes = shapely.polygons(degrees)
     shapely.prepare(area.shape)
     touched = shapely.intersects(area.shape, shapes)
-    unit, name = min(side, 1000), side_name(side)
+    middles = degrees[touched, :4].mean(axis=1).tolist()
     keys = [
-        f"{name}E{each * side // unit}N{other * side // unit}"
-        for each, other in zip(column[touched].tolist(), row[touched].tolist(), strict=True)
+        grid.key_of(side, each * side, other * side, *middle)
+        for each, other, middle in zip(
+            column[touched].tolist(), row[touched].tolist(), middles, strict=True
+        )
     ]
     return _zones(keys, list(shapes[touched]), area)
 

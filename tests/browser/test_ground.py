@@ -149,6 +149,51 @@ def test_a_place_is_found_and_shown(open_page: Open, released: Release) -> None:
     assert "No place is known" in page.text_content("form.find [role=status]")
 
 
+def test_the_planner_finds_places_on_its_map(open_page: Open, released: Release) -> None:
+    page = open_page(f"/plan/?release={released.pk}")
+    page.get_by_role("combobox", name="Find a place or a street").fill("stadtel")
+    page.wait_for_selector("#find-place-options li:has-text('Städtle')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form.find [role=status]:has-text('The map shows Städtle')")
+
+
+SCRIPTS = {
+    "Latin": "Győr, Łódź",
+    "Greek": "Αθήνα",
+    "Cyrillic": "Москва",
+    "CJK": "東京",
+    "Arabic": "القاهرة",
+    "Hebrew": "ירושלים",
+    "Thai": "กรุงเทพ",
+    "Devanagari": "दिल्ली",
+}
+"""Names in the scripts that maps must be able to write."""
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_names_of_every_script_are_written_with_fonts_of_this_site_or_machine(
+    open_page: Open, settings: Any, tmp_path: Path, script: str
+) -> None:
+    settings.GROUND_DIR = tmp_path
+    cache.clear()
+    release = install(make_dataset(area=VADUZ), grid_release(VADUZ, 16))
+
+    def picture(names: list[Any]) -> Any:
+        def prepare(page: Any) -> None:
+            def answer(route: Any) -> None:
+                document = route.fetch().json()
+                route.fulfill(json={**document, "names": names})
+
+            page.route("**/basemap.json", answer)
+
+        return screenshot(open_page(f"/maps/{release.pk}/", prepare=prepare), "#map .canvas")
+
+    name = {"name": SCRIPTS[script], "kind": "city", "at": [9.52, 47.14]}
+    written, bare = (picture(names).astype(int) for names in ([name], []))
+    # The fixture also checks that nothing was asked of another server.
+    assert (np.abs(written - bare).max(axis=2) > 60).sum() > 150
+
+
 def test_the_credit_leads_to_the_licence(open_page: Open, released: Release) -> None:
     page = open_page(f"/maps/{released.pk}/", size=(390, 800))
     credit = page.locator(".attrib a")

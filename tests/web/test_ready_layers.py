@@ -63,7 +63,8 @@ def test_zones_by_level_are_two_clicks_away(desk: Desk, dataset: Dataset) -> Non
         ("points:here:towns", "places", 10),
         ("points:here:stations", "places", 3),
         ("areas:here:park", "zones", 2),
-        ("squares::1000", "zones", 160),
+        ("squares:europe:1000", "zones", 160),
+        ("squares:switzerland:1000", "zones", 160),
         ("hexagons::8", "zones", 200),
     ],
 )
@@ -84,6 +85,12 @@ def test_each_offer_makes_a_layer(
 
 
 def test_nothing_else_is_taken(desk: Desk, dataset: Dataset) -> None:
-    for value in ("", "squares::1", "areas:here:country", "areas:../x:park"):
+    for value in (
+        "",
+        "squares:europe:1",
+        "squares:mars:1000",
+        "areas:here:country",
+        "areas:../x:park",
+    ):
         assert "Choose one of the layers" in take(desk, dataset, value).content.decode()
     assert not dataset.layers.exists()

@@ -25,13 +25,8 @@ from dpgeo.pages.desk.places import ground_source
 from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import Source
-from dpgeo.spatial.ready_zones import (
-    european_squares,
-    h3_hexagons,
-    h3_resolutions,
-    side_name,
-    square_sides,
-)
+from dpgeo.spatial.national_grids import GRIDS, NationalGrid, side_name
+from dpgeo.spatial.ready_zones import grid_squares, h3_hexagons, h3_resolutions, square_sides
 
 AREAS = {
     "county": _("Counties"),
@@ -55,12 +50,12 @@ LEAST_INSIDE = 0.001
 Anything less is only the edge of a neighbouring area.
 """
 
-INSPIRE = Source(
-    name="INSPIRE geographical grid, ETRS89-LAEA (EPSG:3035)",
-    url="https://inspire.ec.europa.eu/id/document/tg/gg",
-    date="2014-04-17",
-)
-"""The date is that of version 3.1 of the guidelines that define the grid and its codes."""
+GRID_NAMES = {
+    "europe": _("the European grid"),
+    "britain": _("the British National Grid"),
+    "switzerland": _("the Swiss grid"),
+    "us": _("the US National Grid"),
+}
 
 H3 = Source(name="H3 hexagons", url="https://www.uber.com/blog/h3/", date="2018-06-27")
 """The date is that of H3's publication; the cells have not changed since then."""
@@ -77,7 +72,11 @@ def offered(area: StudyArea) -> list[tuple[str, str]]:
         for key, (words, kinds) in POINTS.items():
             if sum(counts.get((kind, False), 0) for kind in kinds) >= FEWEST:
                 named.append((f"points:{region.name}:{key}", gettext(words)))
-    squares = [(f"squares::{side}", _squares_title(side)) for side in square_sides(area)]
+    squares = [
+        (f"squares:{grid.code}:{side}", _squares_title(grid, side))
+        for grid in GRIDS.values()
+        for side in square_sides(area, grid)
+    ]
     hexagons = [(f"hexagons::{each}", _hexagons_title(each)) for each in h3_resolutions(area)]
     return [*named, *squares, *hexagons]
 
@@ -91,9 +90,11 @@ def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
         raise InvalidInput("Choose one of the layers that are offered.", field="ready")
     what, region_name, which = value.split(":")
     if what == "squares":
-        side = int(which)
-        document = european_squares(area, side)
-        return _facts(f"squares-{side_name(side)}", _squares_title(side), document, INSPIRE)
+        grid, side = GRIDS[region_name], int(which)
+        source = Source(name=grid.name, url=grid.url, date=grid.date)
+        document = grid_squares(area, grid, side)
+        name = f"squares-{grid.code}-{side_name(side)}"
+        return _facts(name, _squares_title(grid, side), document, source)
     if what == "hexagons":
         document = h3_hexagons(area, int(which))
         return _facts(f"h3-{which}", _hexagons_title(int(which)), document, H3)
@@ -175,12 +176,13 @@ def _file(region: Region) -> Path:
     return region.names_file(Path(settings.GROUND_DIR))
 
 
-def _squares_title(side: int) -> str:
+def _squares_title(grid: NationalGrid, side: int) -> str:
+    names = gettext(GRID_NAMES[grid.code])
     if side >= 1000:
-        return gettext("Squares of {length} km of the European grid").format(
-            length=figure(side // 1000)
+        return gettext("Squares of {length} km of {grid}").format(
+            length=figure(side // 1000), grid=names
         )
-    return gettext("Squares of {length} m of the European grid").format(length=figure(side))
+    return gettext("Squares of {length} m of {grid}").format(length=figure(side), grid=names)
 
 
 def _hexagons_title(resolution: int) -> str:

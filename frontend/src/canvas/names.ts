@@ -16,7 +16,7 @@ const SMALL = 480;
 const ROOM = 4;
 const FRAME = 10;
 
-/** Writes the most important names that do not overlap; the first names win. */
+/** Writes the most important names that do not overlap; the first names win, and countries come last. */
 export function drawNames(
   pen: CanvasRenderingContext2D,
   names: readonly PlaceName[],
@@ -37,7 +37,8 @@ export function drawNames(
     style(kind);
     return pen.measureText(name).width;
   };
-  for (const { name, kind, x, y } of placeNames(names, place, width, size)) {
+  const ordered = [false, true].flatMap((last) => names.filter(({ kind }) => (kind === "country") === last));
+  for (const { name, kind, x, y } of placeNames(ordered, place, width, size)) {
     style(kind);
     pen.fillStyle = kind === "country" ? palette.label : palette.ink;
     pen.strokeText(name, x, y);

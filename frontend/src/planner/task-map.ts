@@ -1,4 +1,5 @@
 /** The map of the planner: the release's layer, and the tasks over it. */
+import type { Map as MapLibre } from "maplibre-gl";
 import { drawStaticMap } from "../canvas/static-map";
 import { hasWebGL } from "../canvas/webgl";
 import { onThemeChange, readPalette } from "../colour/ramps";
@@ -8,6 +9,7 @@ import type { Layer } from "../data/release-array";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
 import { openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
+import { installFindPlace } from "../map/find-place";
 import { Hover } from "../map/hover";
 import { drawLegend, factsOf } from "../map/legend";
 import type { DrawnMap } from "../map/map";
@@ -120,8 +122,9 @@ export class TaskMap {
   }
 
   /** Returns whether clicks place tasks, which a button on the map switches. */
-  private installTools(map: { zoomIn(): unknown; zoomOut(): unknown }): () => boolean {
+  private installTools(map: MapLibre): () => boolean {
     installZoomButtons(this.frame, map);
+    installFindPlace(this.frame, map);
     const button = need<HTMLButtonElement>(this.frame, ".tools [data-tool=place]");
     const placing = (): boolean => button.getAttribute("aria-pressed") === "true";
     button.addEventListener("click", () => button.setAttribute("aria-pressed", String(!placing())));
