@@ -9,6 +9,7 @@ from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from tests.audit.attack import Case, possible
 from tests.audit.datasets import TORN
+from tests.statistical.test_empirical_epsilon import BOUND
 
 GRID, TREE = Fraction(11, 10), Fraction(5, 4)
 
@@ -29,6 +30,17 @@ CASES = (
         chosen={"zones": "tiles"},
     ),
     Case(name="time-slices", key="time-slices", wanted=GRID, most=24_000),
+    Case(
+        name="flows",
+        key="flows",
+        wanted=TREE,
+        catch=Fraction(2),
+        most=20_000,
+        bound=BOUND - 1,  # the trips of a person with BOUND records
+        chosen={"within": True, "gap_hours": 168},
+        note="A trip shows in three numbers, which are measured with three, one and one fifths of "
+        "epsilon.",
+    ),
     Case(name="contours", key="contours", wanted=GRID, most=24_000, seconds=300),
     Case(name="quadtree", key="quadtree", wanted=TREE, most=10_000),
     Case(name="adaptive-grid", key="adaptive-grid", wanted=TREE, most=10_000),

@@ -145,6 +145,9 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
+        if value.size == difference.known.size**2:  # pairs of cells
+            pairs = value.reshape(difference.known.size, -1)
+            numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease):
