@@ -58,9 +58,7 @@ from dpgeo.datasets.decisions import (
     ERASED,
     MERGED,
     READMITTED,
-    REJECTED,
     TOTAL,
-    WITHDRAWN,
     Decision,
     decisions,
 )
@@ -72,7 +70,7 @@ from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import draws_settle
-from dpgeo.releases.states import ReleaseState
+from dpgeo.releases.states import ENDED, STATES, ReleaseState
 
 HELD = "held after a restore: what was spent since the backup is not known"
 
@@ -247,20 +245,24 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
 
 
 def _end_releases(journal: Sequence[Decision]) -> int:
-    """Repeat withdrawals and rejections made after the backup; return the number of releases."""
-    ended = [each.facts["release"] for each in journal if each.kind in (WITHDRAWN, REJECTED)]
+    """Repeat withdrawals, rejections and the like made after the backup.
+
+    Returns the number of releases.
+    """
+    ended = {each.facts["release"]: each.kind for each in journal if each.kind in ENDED}
     now = timezone.now()
     releases = Release.objects.filter(pk__in=ended)
-    withdrawn = releases.filter(state=ReleaseState.PUBLISHED).update(
-        state=ReleaseState.WITHDRAWN, withdrawn_at=now
-    )
+    published = [*releases.filter(state=ReleaseState.PUBLISHED).values_list("pk", flat=True)]
+    for key in published:
+        state = ReleaseState(ended[key])
+        releases.filter(pk=key).update(state=state, **{STATES[state].since: now})
     # A draft may have been published and withdrawn since, so it must not be published again.
     drafts = releases.filter(state=ReleaseState.DRAFT)
     drafts.update(publish_when_done=False)
     rejected = drafts.exclude(blob_name="").update(
         state=ReleaseState.REJECTED, rejected_at=now, rejection=REJECTION
     )
-    return withdrawn + rejected
+    return len(published) + rejected
 
 
 def _erase(journal: Sequence[Decision]) -> int:

@@ -27,15 +27,8 @@ from dpgeo.datasets.storage import private_storage
 
 JOURNAL = "journal"
 
-ERASED, READMITTED, WITHDRAWN, REJECTED, TOTAL, MERGED = (
-    "erased",
-    "readmitted",
-    "withdrawn",
-    "rejected",
-    "total",
-    "merged",
-)
-"""The kinds of decisions."""
+ERASED, READMITTED, TOTAL, MERGED = "erased", "readmitted", "total", "merged"
+"""The kinds of decisions, besides the states in which a release ends."""
 
 
 @dataclass(frozen=True, slots=True)

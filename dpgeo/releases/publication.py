@@ -16,34 +16,24 @@ from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict
-from dpgeo.datasets.decisions import REJECTED, WITHDRAWN, decision_record
+from dpgeo.datasets.decisions import decision_record
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
-from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, states_from
-
-RECORDED = {
-    "publish": EventKind.PUBLISHED,
-    "reject": EventKind.REJECTED,
-    "withdraw": EventKind.WITHDRAWN,
-}
-"""The kinds of events of the actions that move a release to another state."""
-
-
-REMEMBERED = {"reject": REJECTED, "withdraw": WITHDRAWN}
-"""Actions that a restored database must not forget."""
+from dpgeo.releases.states import ACTIONS, ENDED, STATES, ReleaseState, states_from
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
     """Move a drawn release to the target state of the action `name`; set the fields in `facts`.
 
-    The audit list records the action and the user `by` who takes it, but none of the `facts`.
+    The audit list records the action and the user `by` who takes it, but none of the `facts`. If
+    the release ends, a restored database must not forget this, so a file records it as well.
     This is a single conditional update, so that only one of two simultaneous decisions takes
     effect. It also requires that the notes have not changed since `release` was read. Raises
     Conflict if the release is not drawn, or its state does not allow the action.
     """
     action = ACTIONS[name]
-    if action.to is None:
+    if action.to is None or action.event is None:
         raise ValueError(name)
     facts |= {"state": action.to, STATES[action.to].since: timezone.now()}
     fitting = Release.objects.filter(
@@ -52,9 +42,10 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
     with transaction.atomic():
         if not fitting.exclude(blob_name="").update(**facts):
             raise Conflict(action.untimely)
-        release_record(release, RECORDED[name], by)
-        if name in REMEMBERED:
-            decision_record(REMEMBERED[name], release=release.pk)
+        detail = "" if action.event.value == action.to.value else action.to.value
+        release_record(release, action.event, by, detail)
+        if action.to in ENDED:
+            decision_record(action.to.value, release=release.pk)
     release.refresh_from_db()
 
 

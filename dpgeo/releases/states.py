@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from django.db import models
 from django.utils.translation import gettext_noop as _
 
+from dpgeo.audit.models import EventKind
 from dpgeo.jobs.models import Job, JobState
 
 
@@ -136,7 +137,8 @@ class Action:
     (`accounts.selectors.may`). `after` is the state in which the release's job must be;
     None allows any. `drawn` is True if there must be a draw, False if there must be none,
     and None if either is possible. `to` is the new state of the release, None if the state
-    does not change. `inputs` are the arguments of its service besides the release and the
+    does not change; `event` is then None, too, and otherwise the kind of event by which the audit
+    list records the action. `inputs` are the arguments of its service besides the release and the
     user; `seen` are optional arguments that state what the user has read, such as the
     checksum of the notes; they are empty if there was nothing to read. The other fields are
     messages: `denied` for users without the permission, `untimely` for a release in another
@@ -150,6 +152,7 @@ class Action:
     after: JobState | None = None
     drawn: bool | None = None
     to: ReleaseState | None = None
+    event: EventKind | None = None
     untimely: str = ""
     inputs: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
@@ -162,6 +165,7 @@ ACTIONS: Mapping[str, Action] = {
         seen=("notes_sha256",),
         after=JobState.DONE,
         to=ReleaseState.PUBLISHED,
+        event=EventKind.PUBLISHED,
         denied=_("Publishing needs the approver's role; ask an approver."),
         untimely=_("Only a finished draft can be published."),
         done=_("Published. Everybody can see it."),
@@ -172,6 +176,7 @@ ACTIONS: Mapping[str, Action] = {
         needs="publish",
         after=JobState.DONE,
         to=ReleaseState.REJECTED,
+        event=EventKind.REJECTED,
         denied=_("Rejecting needs the approver's role; ask an approver."),
         untimely=_("Only a draft can be rejected; what is published can be withdrawn."),
         done=_("Rejected. It is not published, and what it cost stays spent."),
@@ -180,6 +185,7 @@ ACTIONS: Mapping[str, Action] = {
         label=_("withdraw"),
         needs="publish",
         to=ReleaseState.WITHDRAWN,
+        event=EventKind.WITHDRAWN,
         denied=_("Withdrawing needs the approver's role; ask an approver."),
         untimely=_("Only a published release can be withdrawn."),
         done=_("Withdrawn. What it cost stays spent."),
