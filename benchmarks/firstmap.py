@@ -78,7 +78,8 @@ def _lines(port: int, session: str, csrf: str, options: argparse.Namespace) -> I
         yield from _walk(Walker(port, session, csrf), options)
         return
     place = _place(options)
-    # Playwright runs an event loop in this thread, in which Django else refuses its database.
+    # Playwright runs an event loop in this thread, in which Django otherwise refuses to use its
+    # database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with filmed(port, cookies_of(session, csrf), options.film, options.dark) as film:
         yield from make_map(film, options.file, place, options.total)

@@ -204,7 +204,7 @@ def _timed(
     most: float,
     box: tuple[float, float, float, float] | None = None,
 ) -> dict[str, str | float]:
-    """Return the times of searches by the clock, and the longest in time of the processor.
+    """Return the elapsed times of searches, and the longest processor time of one.
 
     With a `box` in degrees, only places in it are searched for, as on a map.
     """

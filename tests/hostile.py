@@ -38,7 +38,7 @@ WORDS = (
 def seeds(what: str, cases: int) -> Iterator[int]:
     """Yield the seeds of `cases` cases, the same in each run, and then fresh ones for MINUTES.
 
-    Writes to standard error how many cases of `what` there were, where there were fresh ones.
+    If there were fresh ones, their number is written to standard error.
     """
     end, number = time.monotonic() + 60 * MINUTES, cases
     yield from range(cases)

@@ -288,7 +288,7 @@ class AnswerSerializer(Document):
         return known(region.answer.estimate + region.answer.margin)
 
     def get_people_low(self, region: RegionAnswer) -> int | None:
-        """Return the fewest people in the interval, or None in the cases of the help text."""
+        """Return the fewest people in the interval, or None where the field's help text says so."""
         return region.answer.people[0] if region.answer.people else None
 
     def get_people_high(self, region: RegionAnswer) -> int | None:

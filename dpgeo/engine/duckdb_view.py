@@ -485,7 +485,7 @@ class DuckDBView:
     def _trip_query(
         self, connection: duckdb.DuckDBPyConnection, pairs: TripPairs, parameters: Parameters
     ) -> tuple[str, int]:
-        """Return the SQL that follows that for the trips, and the number of passes."""
+        """Return the SQL to append to that for trips, and the number of passes."""
         if self._unit == Unit.RECORD:
             return _COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])

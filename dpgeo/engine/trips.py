@@ -83,7 +83,7 @@ TRIPS = """, items AS (
 def located(pairs: TripPairs, path: Path, folder: Path) -> tuple[str, Parameters]:
     """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and its parameters.
 
-    The parameters of the pass are missing. `folder` is a temporary one.
+    The parameters of the pass are not included. `folder` is a temporary folder.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours

@@ -43,7 +43,7 @@ SMALLEST_COUNTRY, LARGEST_COUNTRY = 1 / 2000, 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapName:
-    """A name at a position in degrees, and whom it is from ("" for the public domain).
+    """A name at a position in degrees, and the source to credit ("" for the public domain).
 
     `kind` is "country", "city" or "town".
     """
@@ -69,7 +69,7 @@ class WorldNames:
 
     @cached_property
     def _at(self) -> NDArray[np.float64]:
-        """The positions (n, 2) of the cities in degrees."""
+        """Positions (n, 2) of the cities in degrees."""
         places = [(city.longitude, city.latitude) for city in self._cities]
         return np.array(places, dtype=np.float64).reshape(-1, 2)
 
@@ -134,7 +134,7 @@ def map_names(
 
 
 def sources_of(found: Iterable[MapName]) -> list[str]:
-    """Return whom the names are from, without duplicates."""
+    """Return the sources to credit for the names, without duplicates."""
     return list(dict.fromkeys(each.source for each in found if each.source))
 
 

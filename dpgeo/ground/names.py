@@ -295,7 +295,7 @@ def _matching(
 
 
 def found_in(row: Row, score: float = 0.0) -> Found:
-    """Return a row as a place that was found."""
+    """Return a row of the index as the result of a search."""
     return Found(
         id=row[0],
         name=row[1],

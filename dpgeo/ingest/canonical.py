@@ -70,9 +70,10 @@ ROW_GROUP = 262_144
 def canonical_schema(
     measures: int = 0, categories: int = 0, *, destination: bool = False
 ) -> pa.Schema:
-    """Return the schema of the canonical file of a dataset with so many measures and categories.
+    """Return the schema of the canonical file of a dataset with these numbers of measures and
+    categories.
 
-    Behind the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
+    After the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
     null for a row without a number, and one with the code of each category (`core.categories`). If
     a destination is declared, two more columns hold where the row's trip ends, in Web Mercator
     metres, null for a row that is no trip.

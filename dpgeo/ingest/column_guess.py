@@ -61,7 +61,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 def suggest_destination(names: Sequence[str]) -> dict[str, str]:
     """Return the pair of columns that says where trips end, by role; {} if there is none.
 
-    The file must also have a pair of columns without a word for an end.
+    The file must also have a pair of position columns whose names do not refer to an end.
     """
     marked = [name for name in names if words_of(name) & DESTINATION_WORDS]
     others = [name for name in names if name not in marked]

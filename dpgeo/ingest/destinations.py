@@ -28,7 +28,7 @@ DESTINATION_FIELDS = tuple(
 
 def destinations(batch: Batch, schema: Schema, kept: NDArray[np.bool_]) -> list[Any]:
     """Return x and y, float64 (m,) each, of the kept rows' destinations; null for no trip."""
-    # Another sieve than that of the rows, so that no row is refused and none is reported.
+    # Use another sieve than that of the rows, so that no row is refused or reported.
     sieve = Sieve(batch.rows, Tally())
     crs, form = schema.columns.crs, schema.columns.position_format
     form = "" if form in PAIRS else form

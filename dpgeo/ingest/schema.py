@@ -166,7 +166,7 @@ class Columns:
 
     @property
     def has_destination(self) -> bool:
-        """Return whether columns are declared that say where a row's trip ends."""
+        """Return whether columns for the destination of a row's trip are declared."""
         return bool(self.destination_longitude and self.destination_latitude)
 
     @property

@@ -236,7 +236,7 @@ def _regions(params: Params, domain: Domain) -> Grid | Zones:
 
 
 def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
-    """Return the public function from pairs of all regions to pairs of the numbered ones."""
+    """Return the public function that maps pairs of all regions to pairs of the numbered ones."""
     every = number.size
 
     def renumbered(pair: Ints) -> Ints:
@@ -248,7 +248,9 @@ def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
 
 
 def _end(n: int, *, arriving: bool) -> Callable[[Ints], Ints]:
-    """Return the public function from pairs to the slice and region in which they begin or end."""
+    """Return the public function that maps pairs to the slice and region in which they begin or
+    end.
+    """
 
     def region(pair: Ints) -> Ints:
         return pair // n**2 * n + (pair % n if arriving else pair // n % n)

@@ -182,7 +182,7 @@ def _box(text: str) -> Bounds | None:
 
 
 def _holds(region: Region, place: Found) -> bool:
-    """Return whether a place lies in a region, whose own names are better."""
+    """Return whether a place lies in an installed region, which has better names of its own."""
     west, south, east, north = region.bounds
     return west <= place.longitude <= east and south <= place.latitude <= north
 

@@ -1,4 +1,4 @@
-"""Neighbouring boxes whose counts are told from zero together where none is by itself.
+"""Groups of neighbouring boxes whose counts stand out from the noise only when added up.
 
 A box is clear if its noisy count reaches a threshold that at most one empty box in a thousand
 reaches. Where boxes are small and people few, hardly any box is clear, although many of them
@@ -63,7 +63,8 @@ def coloured_from(
 
 
 def _share(cells: NDArray[np.generic]) -> Array:
-    """Return one divided by numbers of cells, first rounded up to powers of 4.
+    """Return the inverse of numbers of cells, which are first rounded up to powers of 4. So files
+    contain few distinct values.
 
     So files contain few distinct values.
     """

@@ -145,7 +145,9 @@ class PrivateSparseCounts(Opaque):
 def summed(
     cells: NDArray[np.int64], amounts: NDArray[np.int64], *, size: int, sensitivity: int
 ) -> PrivateSparseCounts:
-    """Return counts from amounts (n,) of cells (n,) in any order, added up where a cell recurs."""
+    """Return counts from amounts (n,) of cells (n,) in any order, added up for cells that occur
+    several times.
+    """
     occupied, index = np.unique(cells, return_inverse=True)
     totals = np.zeros(occupied.size, dtype=np.int64)
     np.add.at(totals, index, amounts)

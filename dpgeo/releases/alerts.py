@@ -71,7 +71,7 @@ def check_alerts(**_: Any) -> list[checks.CheckMessage]:
 
 
 def alerts_send() -> int:
-    """Send a message about each trouble that has grown since the last one; return how many.
+    """Send a message about each problem that got worse since its last message; return how many.
 
     Several reapers send one message. If it cannot be sent, the next round tries again.
     """

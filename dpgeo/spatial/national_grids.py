@@ -26,8 +26,8 @@ BANDS = "CDEFGHJKLMNPQRSTUVWX"
 class NationalGrid:
     """A grid of squares in the plane of an EPSG code, valid within bounds in degrees.
 
-    `key_of` names the square with a side, east and north of its lower left corner in metres, and
-    the longitude and latitude in degrees of its middle.
+    `key_of` returns the name of a square, given its side, the easting and northing of its lower
+    left corner in metres, and the longitude and latitude of its middle in degrees.
     """
 
     code: str

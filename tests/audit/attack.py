@@ -78,7 +78,7 @@ class Case:
 
     @property
     def claim(self) -> Fraction:
-        """Epsilon that what the attacker sees must not exceed."""
+        """Claimed upper bound on the epsilon of what the attacker sees."""
         if not self.total or self.totals is None:
             return self.epsilon
         return self.epsilon * Fraction(self.totals.percent, 100) * WEIGHTS[LABELS[self.total]]
@@ -189,7 +189,7 @@ def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
 
 
 def watched(case: Case, draw: Draw, difference: Difference, runs: int) -> Seen:
-    """Draw `runs` releases and return what the attacker of a case sees in them."""
+    """Draw `runs` releases and return what the case's attacker sees in them."""
     if not case.total:
         return watch(draw, difference, runs)
     totals = [getattr(draw().totals, case.total) for _ in range(runs)]

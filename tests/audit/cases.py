@@ -26,7 +26,7 @@ CASES = (
         wanted=GRID,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # so that the whole of epsilon shows in one place
+        bound=1,  # so that the whole of epsilon is spent in one place
         chosen={"zones": "tiles"},
     ),
     Case(name="time-slices", key="time-slices", wanted=GRID, most=24_000),
@@ -36,7 +36,7 @@ CASES = (
         wanted=TREE,
         catch=Fraction(2),
         most=20_000,
-        bound=BOUND - 1,  # the trips of a person with BOUND records
+        bound=BOUND - 1,  # a person with BOUND records makes one trip fewer
         chosen={"within": True, "gap_hours": 168},
         note="A trip shows in three numbers, which are measured with three, one and one fifths of "
         "epsilon.",

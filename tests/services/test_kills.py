@@ -89,7 +89,7 @@ def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
 def kill_at(installation: Installation, point: str, gate: Path) -> tuple[str, dict[str, Any]]:
     """Kill a worker at a point while it makes a release of a new dataset.
 
-    Returns the release and what the worker left of it.
+    Returns the release and its state after the kill.
     """
     dataset = installation.ask("prepare", rows=500)["dataset"]
     with installation.halting("worker", point, gate) as worker:

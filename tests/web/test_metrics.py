@@ -210,7 +210,9 @@ def test_a_webhook_that_answers_nonsense_stops_no_reaper(
         space.append(Reading(0, low=True, writable=True))
         call_command("reap", "--once", stdout=StringIO())
         thread.join()
-    assert Alert.objects.get(name="space").level == 0  # so that the next round tries again
+    assert (
+        Alert.objects.get(name="space").level == 0
+    )  # unchanged, so that the next round tries again
 
 
 def test_want_of_space_is_told_again_only_after_it_ended_and_hours_passed(

@@ -48,7 +48,7 @@ class SitePlaces:
         """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         found = [*own, *self._world.suggest(text, most)]
-        if not found:  # a typing error, perhaps
+        if not found:  # perhaps because of a typing error
             found = [full_name(place) for place in world_search().search(text, most)]
         return list(dict.fromkeys(found))[:most]
 

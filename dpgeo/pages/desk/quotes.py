@@ -110,7 +110,7 @@ def like(release: Release) -> dict[str, Any]:
         "bounding": release.bounding,
         "totals": bool(release.totals),
     }
-    if release.notion == Notion.PURE_DP:  # else the field keeps its own beginning, not ""
+    if release.notion == Notion.PURE_DP:  # otherwise, the field keeps its own initial value, not ""
         values["epsilon"] = format_epsilon(release.epsilon)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 

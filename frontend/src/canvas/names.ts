@@ -7,7 +7,7 @@ type Box = { left: number; right: number; top: number; bottom: number };
 
 export type Written = { name: string; x: number; y: number; kind: PlaceName["kind"] };
 
-/** Pixels of the map for each name: more names would hide what lies under them. */
+/** Pixels of map for each name; with more names, too little of the map would be visible. */
 const PER_NAME = 16_000;
 const MOST = 24;
 /** Below this width maps are thumbnails, with smaller letters. */
@@ -47,7 +47,7 @@ export function drawNames(
   pen.restore();
 }
 
-/** The names that find room, and where they are written; `widthOf` measures a name. */
+/** Chooses the names that fit, and their positions; `widthOf` measures a name. */
 export function placeNames(
   names: readonly PlaceName[],
   place: Place,

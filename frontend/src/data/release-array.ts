@@ -14,7 +14,7 @@ import { t } from "../ui/translate";
 /** Noise of a count: its 95 % margin, and the threshold that an empty count seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
 
-/** `slice` marks one of several layers that differ in their time alone. */
+/** `slice` marks one of several layers that show the same at different times. */
 type Named = {
   name: string;
   title: string;

@@ -69,7 +69,7 @@ export class AreaMap {
     canvas.addEventListener("focus", () => this.draw());
     canvas.addEventListener("blur", () => this.draw());
     canvas.addEventListener("wheel", (event) => {
-      // Without a key the wheel scrolls the page, as everywhere on it.
+      // Unless a key is held, the wheel scrolls the page, as it does elsewhere.
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       this.zoom(2 ** (event.deltaY / 200), pixelAt(event));

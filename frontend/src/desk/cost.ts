@@ -35,7 +35,7 @@ function excludeOthers(form: HTMLFormElement, changed: string): void {
   }
 }
 
-/** Replaces what depends on the choices and leaves the fields, so that the focus stays. */
+/** Replaces the parts that depend on the choices, but not the fields, so that the focus stays. */
 function renew(page: Document, answer: Document): void {
   for (const part of page.querySelectorAll<HTMLElement>("[data-live]")) {
     const next = answer.querySelector(`[data-live="${part.dataset.live}"]`);

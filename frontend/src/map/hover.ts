@@ -16,7 +16,7 @@ const ARROWS: Record<string, Arrow> = {
   ArrowRight: [0, 1],
 };
 
-/** Event of the frame after a reader chose something of the layer. */
+/** Event sent by the frame when a reader has chosen something in the layer. */
 export const CHOSEN = "dpgeo:chosen";
 
 /** Width in CSS pixels of the mark around a feature without extent. */

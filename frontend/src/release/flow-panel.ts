@@ -5,7 +5,7 @@ import { element, need } from "../ui/dom";
 import { formatMargin, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
 
-/** Rows of the list; the rest is told in one. */
+/** Rows of the list; all other flows are summed in one more row. */
 const ROWS = 12;
 
 /** A layer of flows, whose region can be chosen in the panel too. */
@@ -31,7 +31,7 @@ export class FlowPanel {
     }
   }
 
-  /** Shows what is chosen in a layer; nothing for a layer without flows. */
+  /** Shows what is chosen in a layer; hides the panel for a layer without flows. */
   show(layer: MapLayer): void {
     const isFlows = "flows" in layer && "take" in layer;
     this.panel.hidden = !isFlows;

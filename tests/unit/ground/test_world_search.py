@@ -17,7 +17,7 @@ def search(tmp_path: Path) -> WorldSearch:
 
 
 def names(search: WorldSearch, text: str) -> list[str]:
-    """Return the names and countries that a text finds."""
+    """Return the names and countries of the places that a search finds."""
     return [f"{each.name}, {each.within}".strip(", ") for each in search.search(text)]
 
 

@@ -1,4 +1,4 @@
-"""Boxes that are told from zero only together with their neighbours."""
+"""Groups of boxes that stand out from the noise only when added up."""
 
 from __future__ import annotations
 
@@ -61,5 +61,6 @@ def test_noise_alone_is_seldom_clear() -> None:
         counts = random.geometric(1 - a, len(boxes)) - random.geometric(1 - a, len(boxes))
         found = least(boxes, counts)
         groups += len(np.unique(found[(found < ALONE)]))
-    # 1,344 groups a map; once in a thousand each would be 1.3, boxes of several groups count once.
+    # There are 1,344 groups on a map, so 1.3 are expected to stand out by chance; boxes in several
+    # groups count once.
     assert groups / drawn < 1.4

@@ -74,7 +74,7 @@ class Command(BaseCommand):
                 done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
-            if sweeps_work:  # the last, since a mail server or webhook may be slow
+            if sweeps_work:  # Do this last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")

@@ -1,17 +1,17 @@
 /** Tapered arcs of flows: broad where trips begin, thin where they end, bent to the right. */
 export type Point = { x: number; y: number };
 
-/** How far the middle of an arc lies beside the straight line, as a share of its length. */
+/** Distance of an arc's middle from the straight line, as a share of the line's length. */
 const BEND = 0.16;
 
-/** Width of the thin end, as a share of that of the broad end. */
+/** Width of the thin end, as a share of the broad end's width. */
 const TIP = 0.12;
 
 const STEPS = 24;
 
 /**
- * The outline of an arc in a plane whose y grows northwards; `width` is that of the broad end, in
- * the units of the plane. There and back differ, for each is bent to the right of its own way.
+ * The outline of an arc in a plane whose y grows northwards; `width` is that of the broad end, in the
+ * units of the plane. The arcs of both directions differ, because each bends to its own right.
  */
 export function arcOutline(from: Point, to: Point, width: number): Point[] {
   const [dx, dy] = [to.x - from.x, to.y - from.y];

@@ -1,9 +1,9 @@
-/** Regions and flows of a release, and which of them a reader looks at. */
+/** Regions and flows of a release, and the ones that the reader has chosen. */
 import type { Feature, Geometry } from "geojson";
 import type { Degrees } from "../../geometry/mercator";
 import { centreOf } from "../../geometry/shapes";
 
-/** A count with its margin, and from where on it stands out. */
+/** A count with its margin and the value from which it stands out. */
 export type Count = { value: number; margin: number; threshold: number; other: number; otherMargin: number };
 
 export type Region = {
@@ -35,14 +35,14 @@ export class Choice {
     this.region = busiest(regions, flows);
   }
 
-  /** Takes a region; the same one again turns from arrivals to departures and back. */
+  /** Chooses a region; choosing it again switches between arrivals and departures. */
   take(region: Region | null): void {
     const again = region !== null && region === this.region;
     this.direction = again && this.direction === "arrivals" ? "departures" : "arrivals";
     this.region = region;
   }
 
-  /** The listed flows of the choice, largest first. */
+  /** The chosen flows that are listed, largest first. */
   get shown(): Flow[] {
     const { region } = this;
     const own = region ? this.flows.filter((flow) => this.end(flow) === region) : [...this.flows];

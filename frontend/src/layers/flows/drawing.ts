@@ -8,7 +8,7 @@ import type { Place } from "../../geometry/place";
 import { arcOutline, arcWidth } from "./arcs";
 import type { Choice } from "./choice";
 
-/** Steps of regions beside those of the ramp: of no class, and the chosen one. */
+/** Values that take the place of a ramp step: for regions without a class, and for the chosen region. */
 export const HATCHED = -1;
 export const CHOSEN = -2;
 

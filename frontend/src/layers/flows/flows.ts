@@ -44,7 +44,7 @@ const LINE = "flow-line";
 const RING = "flow-ring";
 const PATTERN = "flow-hatch";
 
-/** The choice of regions and times outlives a change of layer, so that slices show the same region. */
+/** The choice is kept when the layer changes, so that all time slices show the same region. */
 const chosen = new WeakMap<ReleaseArray, { key: string | null; direction: Direction }>();
 
 export const load: LoadLayer = async (layer, release, scene) => {
@@ -187,7 +187,7 @@ export class Flows implements MapLayer {
     chosen.set(this.release, { key: region?.key ?? null, direction });
   }
 
-  /** Takes over the region that was chosen in another slice of time. */
+  /** Restores the region that was chosen in another time slice. */
   private recall(): void {
     const kept = chosen.get(this.release);
     if (!kept) return;
@@ -224,7 +224,7 @@ export class Flows implements MapLayer {
   }
 }
 
-/** What a flag says of a region: its sum, or its flow from or to the chosen one. */
+/** The text shown for a region: its sum, or its flow from or to the chosen one. */
 function spotOf(flows: Choice, region: Region): Spot {
   const own = flows.region === region || !flows.region;
   const flow = own ? null : (flows.shown.find((each) => flows.partner(each) === region) ?? null);
