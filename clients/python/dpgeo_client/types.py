@@ -92,6 +92,8 @@ class Columns(TypedDict):
     person: str
     time: str
     geometry: str
+    destination_longitude: str
+    destination_latitude: str
     crs: str
     file_format: str
 

@@ -38,8 +38,7 @@ class MapKind:
     """A kind of map that an owner can choose.
 
     `methods` are keys of mechanisms, with the recommended one first. A map's title is built from
-    `headline` and the name of the place. `counted_in` is the noun for the places in which a person
-    is counted.
+    `headline` and the name of the place. `counted_in` is a sentence that says what one place is.
     """
 
     key: str
