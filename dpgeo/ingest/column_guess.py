@@ -264,10 +264,6 @@ def _time_hints(name: str, texts: Sequence[str]) -> list[Phrase]:
     return [sentence]
 
 
-def _is_number(text: str) -> bool:
-    return math.isfinite(_number(text))
-
-
 def _number(text: str) -> float:
     try:
         return float(number_text(text))
