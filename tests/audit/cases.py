@@ -89,6 +89,7 @@ CASES = (
             key="uniform-grid",
             wanted=GRID,
             most=24_000,
+            learned=16_000,
             epsilon=epsilon,
             totals=HALF_FOR_TOTALS,
             total=total,
