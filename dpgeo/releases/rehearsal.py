@@ -127,5 +127,10 @@ def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:
         *(random.binomial(each.steps, share).astype(np.int32) for each in domain.measures),
         *(random.integers(0, len(each), rows, dtype=np.uint8) for each in domain.categories),
     ]
-    schema = canonical_schema(len(domain.measures), len(domain.categories))
+    if domain.destinations:  # where somebody else, or the same person, was seen
+        end = random.permutation(rows)
+        columns += [invented.x[end], invented.y[end]]
+    schema = canonical_schema(
+        len(domain.measures), len(domain.categories), destination=domain.destinations
+    )
     pq.write_table(pa.Table.from_arrays(list(map(pa.array, columns)), schema=schema), path)

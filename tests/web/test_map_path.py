@@ -316,7 +316,7 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     answer = desk.client.get(address, {"kind": kind})
     if answer.status_code == 302:
-        assert kind in {"time", "points", "districts"}
+        assert kind in {"time", "points", "districts", "flows"}
         return
     picture = answer.context["picture"]
     drawn = desk.client.get(picture)
@@ -325,6 +325,14 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     assert desk.client.get(picture.replace("map.bin", "none.bin")).status_code == 404
     stranger = desk.signed_in("nobody", role=None)
     assert stranger.get(picture).status_code == 404
+
+
+def test_flows_to_destinations_are_rehearsed(desk: Desk) -> None:
+    dataset = desk.declare()
+    columns = {"time": "t", "destination_longitude": "to_lon", "destination_latitude": "to_lat"}
+    Dataset.objects.filter(pk=dataset.pk).update(columns=columns)
+    page = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", {"kind": "flows"})
+    assert desk.client.get(page.context["picture"]).status_code == 200
 
 
 def test_sample_data_can_be_practised_with(desk: Desk) -> None:
