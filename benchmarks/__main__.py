@@ -9,6 +9,7 @@ from types import ModuleType
 
 from benchmarks import (
     accuracy,
+    averages,
     bounding,
     costs,
     coverage,
@@ -30,6 +31,7 @@ from dpgeo.core.errors import DpgeoError
 
 SUBCOMMANDS = (
     accuracy,
+    averages,
     bounding,
     costs,
     coverage,

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
-from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trips import TripPairs
-from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
+from dpgeo.privacy.bounding import Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
@@ -52,19 +53,23 @@ class ArrayView:
     measures: tuple[Measure, ...] = ()
     values: ArrayLike = ()
     """The value of each record for every measure, NaN for none."""
+    categories: tuple[Category, ...] = ()
+    codes: ArrayLike = ()
+    """The code of each record for every category."""
 
     destinations: tuple[ArrayLike, ArrayLike] | None = None
     """Longitudes and latitudes of where each record's trip ends, NaN for none."""
 
     @property
     def domain(self) -> Domain:
-        """The public study area, its declared layers, and the public attributes."""
+        """The public study area, its declared layers and columns."""
         return Domain(
             self.area,
             self.declared,
             "UTC",
             self.attributes,
             self.measures,
+            self.categories,
             destinations=self.destinations is not None,
         )
 
@@ -77,9 +82,10 @@ class ArrayView:
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
-    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Return the counts of slices and cells, with L1 sensitivity `bound` over all of them."""
-        counts = np.bincount(self._cells(sliced), minlength=sliced.size).reshape(sliced.shape)
+    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
+        """Return the counts of slices and regions, with L1 sensitivity `bound` over all of them."""
+        size = int(np.prod(sliced.shape))
+        counts = np.bincount(self._cells(sliced), minlength=size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def positions(
@@ -123,18 +129,14 @@ class ArrayView:
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
 
-    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return the numbers and sums of steps, with at most `bound` records of each unit."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         values = np.asarray(self.values, dtype=np.float64)
         counted = np.flatnonzero(self.area.covers(lon, lat) & np.isfinite(values))
         lon, lat, steps = lon[counted], lat[counted], measure.to_steps(values[counted])
-        place = np.arange(lon.size)
-        if isinstance(regions, Zones):
-            place, cells = regions.locator().locate(lon, lat)
-        else:
-            cells = regions.locate(*to_mercator(lon, lat))
+        place, cells = self._located(regions, lon, lat, counted)
         persons = counted[place]
         if self.unit is Unit.PERSON and counted.size:
             persons = np.asarray(self.persons, dtype=np.int64)[persons]
@@ -203,7 +205,7 @@ class ArrayView:
             cells = cells[chosen]
         return summed(cells, np.ones_like(cells), size=pairs.size, sensitivity=self.bound)
 
-    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
+    def totals(self, regions: ValuedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return the totals over all regions: people, and their clipped sightings and visits."""
         whole = replace(self, counting=Counting.VISITS, bound=1 << 30, preferred=None)
         persons, cells = whole._kept(regions)
@@ -231,34 +233,56 @@ class ArrayView:
         """Return the view in which people keep their places in the most popular regions."""
         return replace(self, preferred=popularity)
 
-    def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
+    def _cells(self, regions: ValuedRegions) -> NDArray[np.int64]:
         """Return the counted cells or zones, one for each counted record.
 
         If people are counted, there is one for each person and cell or zone.
         """
         return self._kept(regions)[1]
 
-    def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _kept(self, regions: ValuedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the persons and their counted cells or zones, as two arrays of equal length."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
         lon, lat = lon[inside], lat[inside]
-        if isinstance(regions, Zones):
-            place, cells = regions.locator().locate(lon, lat)
-        elif isinstance(regions, SlicedGrid):
-            cells = regions.grid.locate(*to_mercator(lon, lat))
-            hours = np.asarray(self.hours, dtype=np.int64)[inside]
-            of_hour = np.asarray(regions.slices.of_hour, dtype=np.int64)
-            place, cells = np.arange(lon.size), cells + regions.grid.size * of_hour[hours]
-        else:
-            place, cells = np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
+        place, cells = self._located(regions, lon, lat, np.flatnonzero(inside))
         persons = np.arange(lon.size)
-        if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Zones)):
+        if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Zones | SlicedZones)):
             if self.unit is Unit.PERSON:
                 persons = np.asarray(self.persons, dtype=np.int64)[inside]
             return self._bounded(persons[place], cells, lon[place], lat[place], regions)
         return persons[place], cells
+
+    def _located(
+        self,
+        regions: ValuedRegions,
+        lon: NDArray[np.float64],
+        lat: NDArray[np.float64],
+        rows: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the records in regions, as indices of `lon`, and the region of each.
+
+        `rows` holds the number of each of these records in the view's arrays.
+        """
+        if isinstance(regions, Zones):
+            return regions.locator().locate(lon, lat)
+        if isinstance(regions, SlicedGrid | SlicedZones):
+            whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
+            place, cells = self._located(whole, lon, lat, rows)
+            size = len(whole) if isinstance(whole, Zones) else whole.size
+            return place, cells + size * self._slice(regions.slices, rows[place])
+        return np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
+
+    def _slice(self, slices: Slicing, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        index = np.zeros(rows.size, dtype=np.int64)
+        if slices.times:
+            hours = np.asarray(self.hours, dtype=np.int64)[rows]
+            index = np.asarray(slices.times.of_hour, dtype=np.int64)[hours]
+        if slices.category:
+            codes = np.asarray(self.codes, dtype=np.int64)[rows]
+            index = index + codes * (len(slices.times) if slices.times else 1)
+        return index
 
     def _bounded(
         self,
@@ -266,7 +290,7 @@ class ArrayView:
         cells: NDArray[np.int64],
         x: NDArray[np.float64],
         y: NDArray[np.float64],
-        regions: CountedRegions,
+        regions: ValuedRegions,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.counting is Counting.PEOPLE:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
@@ -276,7 +300,7 @@ class ArrayView:
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
-        if self.preferred:
+        if self.preferred and not isinstance(regions, SlicedZones):
             ranks = self.preferred.table(regions).of_cells(cells, regions)
         order = np.lexsort((key, ranks, persons))
         persons, cells = persons[order], cells[order]

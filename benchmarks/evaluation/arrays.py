@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
-from dpgeo.core.time_slices import SlicedGrid
-from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
+from dpgeo.core.slices import SlicedGrid, SlicedZones
+from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
@@ -53,7 +53,7 @@ class CountsView:
         np.add.at(totals, self._cells(grid), self.counts.ravel())
         return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
 
-    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
         """Raise TypeError, because the counts have no times."""
         raise TypeError("There are counts of cells here, and no times.")
 
@@ -82,7 +82,7 @@ class CountsView:
         np.add.at(totals, zone[first], self.counts.ravel()[place[first]])
         return PrivateCounts(totals, sensitivity=1)
 
-    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Raise TypeError: counts have no values."""
         raise TypeError("There are counts of cells here, and no values.")
 

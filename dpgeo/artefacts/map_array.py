@@ -81,7 +81,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
         "counting": released.counting.value,
         "nouns": {"one": nouns.one, "sum": nouns.sum},
         "inside": None if inside is None else data.add(inside.ravel().astype(np.uint8)),
-        "layers": [_layer(layer, data) for layer in shown],
+        "layers": [_layer(layer, data) for layer in shown if layer.on_map],
     }
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(len(MAGIC) + 8 + len(text)) % _ALIGNMENT)
@@ -102,8 +102,9 @@ def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
 
 def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": layer.name, "title": layer.title, "kind": layer.kind}
-    if layer.time_slice:
-        entry["slice"] = True
+    if layer.sliced:
+        value, time = layer.of
+        entry |= {"slice": True, "of_value": value, "of_time": time}
     if layer.unit:
         entry["unit"] = layer.unit
     if isinstance(layer, BoxLayer):

@@ -11,7 +11,15 @@ from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.measures import Measure
-from dpgeo.core.released import AveragesRelease, Content, FlowsRelease, PointsRelease, Released
+from dpgeo.core.released import (
+    AveragesRelease,
+    Content,
+    FlowsRelease,
+    PointsRelease,
+    Released,
+    SlicesRelease,
+)
+from dpgeo.core.slices import SliceNames
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
@@ -76,6 +84,16 @@ LIMITS = (
 )
 """Sentence on the limits of a measure; those of answers of yes or no are 0 and 1 everywhere."""
 
+DIVIDED = (
+    "The map is divided by {category}: the publisher listed the values, and every other one counts "
+    "as other. Which value a row has is private, and the bound holds over all slices together."
+)
+
+LISTED = (
+    "What the list of values of {category} gives away by itself: the publisher typed it and may "
+    "have seen rows before; whether it follows the data the software cannot know."
+)
+
 EACH_PERSON = (
     "Of each person and region, one value counts: the mean of their own values there, rounded to a "
     "step."
@@ -89,12 +107,29 @@ def _average_steps(content: AveragesRelease, released: Released) -> list[str]:
     return [
         words.format(**facts, steps=content.measure.steps + 1),
         *([EACH_PERSON] if released.counting is Counting.PEOPLE else []),
+        *_about_category(content.slices, DIVIDED),
     ]
+
+
+@steps.register
+def _slice_steps(content: SlicesRelease, released: Released) -> list[str]:
+    return _about_category(content.names, DIVIDED)
+
+
+@not_protected.register
+def _slices_not_protected(content: SlicesRelease, facts: list[str]) -> list[str]:
+    """Return the sentences `facts`, and one on the values that the publisher listed."""
+    return [*facts, *_about_category(content.names, LISTED)]
+
+
+def _about_category(names: SliceNames, sentence: str) -> list[str]:
+    return [sentence.format(category=names.category)] if names.values else []
 
 
 @not_protected.register
 def _averages_not_protected(content: AveragesRelease, facts: list[str]) -> list[str]:
     """Return the sentences `facts`, and one on the limits that the publisher chose."""
+    facts = [*facts, *_about_category(content.slices, LISTED)]
     if content.measure.is_answer:
         return facts
     return [*facts, LIMITS.format(**_measure_facts(content.measure))]

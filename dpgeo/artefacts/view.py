@@ -262,7 +262,7 @@ def unit_words(released: Released, view: View) -> str:
             counted = nouns.one.capitalize()
         of = "in a" if view.layer.is_cells and 1 / CLOSE <= cells <= CLOSE else "per"
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
-        time = f", {view.layer.title}" if view.layer.time_slice else ""
+        time = f", {view.layer.title}" if view.layer.sliced else ""
         return f"{counted} {of} {length} square{time}"
     if view.column == MEAN:
         return view.layer.title

@@ -67,9 +67,9 @@ def category_column(index: int) -> str:
 
 
 def find_category(categories: Sequence[Category], column: str) -> Category:
-    """Return the category of a column. Raises InvalidInput."""
+    """Return the category of a column, or the first category for "". Raises InvalidInput."""
     for each in categories:
-        if column == each.column:
+        if column in ("", each.column):
             return each
     if not categories:
         raise InvalidInput(

@@ -48,7 +48,13 @@ CONTOURS = Kind(
 )
 FLOWS = Kind(key="flows", title=translatable("Flows"), plural=translatable("Flows"))
 AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
+PROFILE = Kind(
+    key="profile",
+    title=translatable("Profile of the week"),
+    plural=translatable("Profiles of the week"),
+)
 
 KINDS: Mapping[str, Kind] = {
-    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS)
+    kind.key: kind
+    for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS, PROFILE)
 }

@@ -20,9 +20,10 @@ P = TypeVar("P")
 class Parameter:
     """One parameter of a mechanism; its `kind` is int, bool or str.
 
-    A parameter of kind str has one of four kinds of value. With `layer`, the value is the name of
+    A parameter of kind str has one of five kinds of value. With `layer`, the value is the name of
     a declared layer of that kind, which may be empty if `optional`. With `measure`, it is the
-    column of a declared measure, or empty for the first. Otherwise, with `read`, it is a
+    column of a declared measure, or empty for the first; with `category`, that of a declared
+    category, or empty for the first, or for none if `optional`. Otherwise, with `read`, it is a
     text that `read` accepts, described by the regular expression `pattern`. Otherwise it is one of
     `choices`. `low` and `high` are the inclusive bounds of an int; `beyond` is advice for users who
     need more than `high`. `deprecated` lists former names that are still accepted.
@@ -38,6 +39,7 @@ class Parameter:
     beyond: str
     layer: LayerKind | None
     measure: bool
+    category: bool
     optional: bool
     read: Callable[[str], str] | None
     pattern: str
@@ -54,6 +56,7 @@ def param(
     beyond: str = "",
     layer: LayerKind | None = None,
     measure: bool = False,
+    category: bool = False,
     optional: bool = False,
     read: Callable[[str], str] | None = None,
     pattern: str = "",
@@ -72,6 +75,7 @@ def param(
         "beyond": beyond,
         "layer": layer,
         "measure": measure,
+        "category": category,
         "optional": optional,
         "read": read,
         "pattern": pattern,
@@ -95,6 +99,7 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             beyond=field.metadata["beyond"],
             layer=field.metadata["layer"],
             measure=field.metadata["measure"],
+            category=field.metadata["category"],
             optional=field.metadata["optional"],
             read=field.metadata["read"],
             pattern=field.metadata["pattern"],
@@ -161,7 +166,7 @@ def json_schema(cls: type[Any]) -> dict[str, Any]:
     """Return a JSON Schema (draft 2020-12) for the parameters, which allows no others.
 
     Where the value is the name of a declared layer, `x-layer` is the layer's kind; where it is the
-    column of a declared measure, `x-measure` is true. Former names are
+    column of a declared measure or category, `x-measure` or `x-category` is true. Former names are
     marked as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
@@ -196,7 +201,7 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         if not isinstance(value, str):
             raise InvalidInput("Must be the name of a declared layer.", field=parameter.name)
         return text.strip()
-    if parameter.measure:
+    if parameter.measure or parameter.category:
         if not isinstance(value, str):
             raise InvalidInput("Must be the name of a declared column.", field=parameter.name)
         return text.strip()
@@ -283,4 +288,6 @@ def _property(parameter: Parameter) -> dict[str, Any]:
         schema["x-layer"] = parameter.layer.value
     if parameter.measure:
         schema["x-measure"] = True
+    if parameter.category:
+        schema["x-category"] = True
     return schema

@@ -16,6 +16,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
+from dpgeo.core.slices import UNDIVIDED, SliceNames
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
 from dpgeo.spatial.area import StudyArea
@@ -61,11 +62,12 @@ class GridRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SlicesRelease(Content):
-    """A noisy count for every cell in every slice of local time.
+    """A noisy count for every cell in every slice of local time or of a category.
 
     `counts` is int64 (s, rows, columns): for each of s slices, counts as in `GridRelease`. `keys`
     (s,) are the names of the slices in files, `titles` (s,) are their titles on pages, and
-    `time_zone` is the time zone in which the slices are defined.
+    `time_zone` is the time zone in which the slices are defined. `values`, `times` and `category`
+    are as in `SliceNames`; all are empty in releases by time alone.
     """
 
     grid: Grid
@@ -74,6 +76,15 @@ class SlicesRelease(Content):
     time_zone: str
     counts: NDArray[np.int64]
     noise: DiscreteLaplace
+    values: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    category: str = ""
+
+    @property
+    def names(self) -> SliceNames:
+        """The keys and titles of the slices."""
+        times = self.times if self.values else self.titles
+        return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,6 +187,22 @@ class ZonesRelease(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProfileRelease(Content):
+    """Noisy counts, int64 (z, b), of zones in parts of the local week.
+
+    The only zone may be the whole study area. `keys` (b,) and `titles` (b,) name the parts in files
+    and on pages; `time_zone` is that of their times.
+    """
+
+    zones: Zones
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    time_zone: str
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
@@ -199,18 +226,20 @@ class AveragesRelease(Content):
 
     `above` and `below`, int64 of the regions' shape, are the noisy sums as drawn: of the steps k of
     all counted records in a region, and of K - k, where K is the measure's `steps`. `noise` is that
-    of each entry.
+    of each entry. If the release is divided into slices (`slices` is not empty), there is an axis
+    of slices before those of the regions.
     """
 
     measure: Measure
     above: NDArray[np.int64]
     below: NDArray[np.int64]
     noise: DiscreteLaplace
+    slices: SliceNames = UNDIVIDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZoneAverages(AveragesRelease):
-    """Sums of a measure, int64 (n,), in declared zones."""
+    """Sums of a measure, int64 (n,) or (s, n), in declared zones."""
 
     zones: Zones
 
@@ -345,6 +374,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ZonesRelease,
     ZoneAverages,
     GridAverages,
+    ProfileRelease,
     ContourRelease,
     FlowsRelease,
     PointsRelease,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dpgeo.spatial.grid import Grid
-
 HOURS_A_WEEK = 7 * 24
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -36,28 +34,6 @@ class TimeSlices:
 
     def __len__(self) -> int:
         return len(self.keys)
-
-
-@dataclass(frozen=True, slots=True)
-class SlicedGrid:
-    """The cells of a grid in every time slice, indexed slice by slice.
-
-    Slices are in the local time of `time_zone`; a record without a time is in no slice.
-    """
-
-    grid: Grid
-    slices: TimeSlices
-    time_zone: str
-
-    @property
-    def size(self) -> int:
-        """Total number of cells in all slices."""
-        return len(self.slices) * self.grid.size
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Number of slices, rows and columns."""
-        return (len(self.slices), *self.grid.shape)
 
 
 def _hours(length: int) -> TimeSlices:
@@ -95,3 +71,21 @@ TIME_SLICES: Mapping[str, TimeSlices] = {
     ),
 }
 """The divisions of a week, by their names in forms and the API."""
+
+
+def _hours_of_the_week() -> TimeSlices:
+    """Return the division of the week into its hours."""
+    hours = [(day, hour) for day in range(7) for hour in range(24)]
+    return TimeSlices(
+        tuple(f"{day + 1}-{DAYS[day].lower()}-{hour:02}" for day, hour in hours),
+        tuple(f"{DAYS[day]} {hour:02}:00" for day, hour in hours),
+        tuple(range(HOURS_A_WEEK)),
+    )
+
+
+PARTS: Mapping[str, TimeSlices] = {
+    "hours of the week": _hours_of_the_week(),
+    "hours of the day": _hours(1),
+    "days of the week": TIME_SLICES["days of the week"],
+}
+"""The parts into which profiles divide a week, by their names in forms and the API."""

@@ -67,6 +67,13 @@ def _clean_category(declared: object) -> Category:
 
 
 def _check_values(values: Sequence[str], column: str) -> None:
+    for value in values:
+        if "," in value:
+            raise InvalidInput(
+                "{value!r} contains a comma, which stands between values; leave it out.",
+                value=value,
+                field=FIELD,
+            )
     small = [value.casefold() for value in values]
     twice = next((value for value in values if small.count(value.casefold()) > 1), None)
     if twice is not None or OTHER in small:

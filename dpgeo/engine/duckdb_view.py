@@ -39,17 +39,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.categories import category_column
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure, measure_column
-from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trips import TripPairs
+from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.trips import TRIPS, located
 from dpgeo.engine.zoned import write_zoned
-from dpgeo.privacy.bounding import CountedRegions, Popularity, RankTable, Regions
+from dpgeo.privacy.bounding import (
+    CountedRegions,
+    Popularity,
+    RankTable,
+    Regions,
+    ValuedRegions,
+)
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
@@ -69,165 +77,6 @@ LIST_BYTES = 40
 
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
-
-# The float64 operations are those of `Grid.locate`, in the same order, so that both give the same
-# cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
-_IN_CELLS = """
-WITH located AS (
-    SELECT *,
-        floor((x - $west) / $cell) AS column_number,
-        floor(($north - y) / $cell) AS row_number
-    FROM read_parquet($path)
-    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
-), rows_in_cells AS (
-    SELECT *,
-        TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
-    FROM located
-    WHERE column_number >= 0 AND column_number < $columns
-        AND row_number >= 0 AND row_number < $rows
-)"""
-
-_LOCATED = f"""{_IN_CELLS}, rows_inside AS (SELECT * FROM rows_in_cells)"""  # noqa: S608
-
-# `make_timestamptz` cannot overflow: times in canonical files are within the years 1000 to 2999.
-_SLICED = f"""{_IN_CELLS}, rows_timed AS (
-    SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
-    FROM rows_in_cells WHERE time IS NOT NULL
-), rows_inside AS (
-    SELECT person_high, person_low, x, y, time, cell + $grid_size::UBIGINT * $slices[
-        1 + 24 * (extract(isodow FROM local) - 1) + extract(hour FROM local)]::UBIGINT AS cell
-    FROM rows_timed
-)"""  # noqa: S608 - no text of a user
-
-_CLOCK = """
-SELECT timezone($time_zone, make_timestamptz(0))"""
-
-_ZONED = """
-WITH rows_inside AS (
-    SELECT * FROM read_parquet($path)
-    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
-)"""
-
-_VISITS = """, items AS (
-    SELECT person_high, person_low, cell,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
-            person_high, person_low, x, y, time, cell)) AS word
-    FROM rows_inside
-)"""
-
-_PEOPLE = """, items AS (
-    SELECT person_high, person_low, cell,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
-    FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
-)"""
-
-# For zone counts if records are the privacy unit. The person columns then hold the record's index
-# in the file (`zoned.write_zoned`). The hash must not use that index; otherwise, the zones sampled
-# for a record would depend on the records before it in the file.
-_RECORDS = """, items AS (
-    SELECT person_high, person_low, cell,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
-    FROM rows_inside
-)"""
-
-# For averages. `step` is a row's value, and the hash does not use it. The low bits of a key are the
-# region and, below it, the value: rows that are equal but for the value are ordered by the value.
-_VALUED = """, rows_valued AS (
-    SELECT *, {column} AS step FROM rows_inside WHERE {column} IS NOT NULL
-)"""
-
-_VALUED_VISITS = """, items AS (
-    SELECT person_high, person_low, cell, step,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
-            person_high, person_low, x, y, time, cell)) AS word
-    FROM rows_valued
-)"""
-
-# A person's mean in a region, rounded half up in whole numbers.
-_VALUED_PEOPLE = """, items AS (
-    SELECT person_high, person_low, cell, (2 * total + rows) // (2 * rows) AS step,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
-    FROM (
-        SELECT person_high, person_low, cell, sum(step)::BIGINT AS total, count(*) AS rows
-        FROM rows_valued GROUP BY person_high, person_low, cell
-    )
-)"""
-
-_VALUED_RECORDS = """, items AS (
-    SELECT person_high, person_low, cell, step,
-        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
-    FROM rows_valued
-)"""
-
-_VALUED_KEYS = """, keyed AS (
-    SELECT person_high, person_low,
-        (word & $hash_bits::UBIGINT) | (cell * $values::UBIGINT + step::UBIGINT) AS key
-    FROM items
-)"""
-
-# The number and the sum of each region come from one aggregate of one sample.
-_SUM_SAMPLED = """
-SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
-    sum(item % $values::UBIGINT)::BIGINT AS total
-FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS item FROM sampled)
-GROUP BY item // $values::UBIGINT"""
-
-_SUM_ROWS = """
-SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
-
-_RANDOM = """, keyed AS (
-    SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
-)"""
-
-# The index into the table of ranks is computed in integers, as in `RankTable.of_cells`.
-_POPULAR = """, keyed AS (
-    SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
-    FROM items JOIN ranks ON ranks.place =
-        (2 * (cell % $grid_size::UBIGINT // $columns::UBIGINT) + 1)
-                * $rank_rows::UBIGINT // (2 * $rows::UBIGINT)
-            * $rank_columns::UBIGINT
-        + (2 * (cell % $columns::UBIGINT) + 1) * $rank_columns::UBIGINT // (2 * $columns::UBIGINT)
-)"""
-
-_HEAP = """, sampled AS (
-    SELECT min(key, $bound) AS keys FROM keyed GROUP BY person_high, person_low
-)"""
-
-_LIST = """, sampled AS (
-    SELECT list_slice(list_sort(list(key)), 1, $bound) AS keys
-    FROM keyed GROUP BY person_high, person_low
-)"""
-
-_PERSON_SAMPLED = """
-SELECT person, unnest(keys) & $cell_bits::UBIGINT AS cell
-FROM (SELECT row_number() OVER () - 1 AS person, keys FROM sampled)"""
-
-_PERSON_ROWS = """
-SELECT row_number() OVER () - 1 AS person, cell FROM rows_inside"""
-
-_COUNT_SAMPLED = """
-SELECT cell, count(*) AS amount
-FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS cell FROM sampled)
-GROUP BY cell"""
-
-_COUNT_ROWS = """
-SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
-
-# Each person's totals are clipped before they are added up over persons (`privacy.totals`).
-_TOTALS = """, places AS (
-    SELECT person_high, person_low, count(*) AS visits
-    FROM rows_inside GROUP BY person_high, person_low, cell
-), people AS (
-    SELECT count(*) AS sightings, sum(visits) AS visits
-    FROM places GROUP BY person_high, person_low
-)
-SELECT count(*),
-    coalesce(sum(least(sightings, $most_sightings)), 0)::BIGINT,
-    coalesce(sum(least(visits, $most_visits)), 0)::BIGINT
-FROM people"""
-
-_SIZES = """
-SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,25 +195,31 @@ class DuckDBView:
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
-    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Return counts (s, rows, columns) by time slice and cell, with L1 sensitivity `bound`.
+    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
+        """Return counts by slice and region, in this shape, with L1 sensitivity `bound`.
 
         Raises InvalidInput (field "slices") for a time zone that DuckDB does not know. The time
         zone is checked before any row is read, since an error must not reveal whether there are
-        rows.
+        rows. Raises PrivacyError for a category that the domain does not declare.
         """
-        self._check_zone(sliced.time_zone)
-        counts = np.zeros(sliced.size, dtype=np.int64)
+        self._check_slices(sliced.slices)
+        counts = np.zeros(math.prod(sliced.shape), dtype=np.int64)
         for cells, amounts in self._counted(sliced):
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(sliced.shape), sensitivity=self._bound)
+
+    def _check_slices(self, slices: Slicing) -> None:
+        if slices.category is not None and slices.category not in self._domain.categories:
+            raise PrivacyError("Only a declared category divides counts.")
+        if slices.times:
+            self._check_zone(slices.time_zone)
 
     def _check_zone(self, time_zone: str) -> None:
         import duckdb
 
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
             try:
-                connection.execute(_CLOCK, {"time_zone": time_zone}).fetchall()
+                connection.execute(sql.CLOCK, {"time_zone": time_zone}).fetchall()
             except duckdb.Error:
                 raise InvalidInput(
                     "The times of this dataset are in {time_zone}, a time zone unknown to maps "
@@ -401,13 +256,15 @@ class DuckDBView:
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
-    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return the numbers and sums of a measure's steps, in the shape of the regions.
 
-        Raises PrivacyError for a measure that the domain does not declare.
+        Raises PrivacyError for a measure or a category that the domain does not declare.
         """
         if measure not in self._domain.measures:
             raise PrivacyError("Only a declared measure is averaged.")
+        if isinstance(regions, SlicedGrid | SlicedZones):
+            self._check_slices(regions.slices)
         column = measure_column(self._domain.measures.index(measure))
         shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
         numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
@@ -415,7 +272,7 @@ class DuckDBView:
             located, parameters = self._located(regions, folder)
             with self._file.connected(folder) as connection:
                 parameters["values"] = measure.steps + 1
-                valued = _VALUED.format(column=column)
+                valued = sql.VALUED.format(column=column)
                 query, passes = self._value_query(connection, regions, measure, parameters)
                 for number in range(passes):
                     parameters |= {"passes": passes, "number": number}
@@ -433,15 +290,14 @@ class DuckDBView:
     def _value_query(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: Grid | Zones,
+        regions: ValuedRegions,
         measure: Measure,
         parameters: Parameters,
     ) -> tuple[str, int]:
         """Return the SQL to append to that for rows with a value, and the number of passes."""
-        if self._unit == Unit.RECORD and not isinstance(regions, Zones):
-            return _SUM_ROWS, 1
-        size = len(regions) if isinstance(regions, Zones) else regions.size
-        item_bits = (size * (measure.steps + 1) - 1).bit_length()
+        if self._unit == Unit.RECORD and not isinstance(regions, Zones | SlicedZones):
+            return sql.SUM_ROWS, 1
+        item_bits = (_size(regions) * (measure.steps + 1) - 1).bit_length()
         parameters |= {
             "bound": self._bound,
             **self._file.salt_words(),
@@ -449,11 +305,11 @@ class DuckDBView:
             "hash_bits": (1 << 64) - (1 << item_bits),
         }
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        items = _VALUED_PEOPLE if self._counting == Counting.PEOPLE else _VALUED_VISITS
+        items = sql.VALUED_PEOPLE if self._counting == Counting.PEOPLE else sql.VALUED_VISITS
         if self._unit == Unit.RECORD:
-            items = _VALUED_RECORDS
-        sampled = _HEAP if sampling.heap else _LIST
-        return items + _VALUED_KEYS + sampled + _SUM_SAMPLED, sampling.passes
+            items = sql.VALUED_RECORDS
+        sampled = sql.HEAP if sampling.heap else sql.LIST
+        return items + sql.VALUED_KEYS + sampled + sql.SUM_SAMPLED, sampling.passes
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
@@ -487,7 +343,7 @@ class DuckDBView:
     ) -> tuple[str, int]:
         """Return the SQL to append to that for trips, and the number of passes."""
         if self._unit == Unit.RECORD:
-            return _COUNT_ROWS, 1
+            return sql.COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
         bits = (pairs.size - 1).bit_length()
         parameters |= {
@@ -496,9 +352,9 @@ class DuckDBView:
             "cell_bits": (1 << bits) - 1,
             "hash_bits": (1 << 64) - (1 << bits),
         }
-        items = _PEOPLE if self._counting == Counting.PEOPLE else TRIPS
-        sampled = _HEAP if sampling.heap else _LIST
-        return items + _RANDOM + sampled + _COUNT_SAMPLED, sampling.passes
+        items = sql.PEOPLE if self._counting == Counting.PEOPLE else TRIPS
+        sampled = sql.HEAP if sampling.heap else sql.LIST
+        return items + sql.RANDOM + sampled + sql.COUNT_SAMPLED, sampling.passes
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
@@ -509,12 +365,12 @@ class DuckDBView:
         if self._unit is not Unit.PERSON:
             raise PrivacyError("Totals are bought where persons are the privacy unit.")
         if isinstance(regions, SlicedGrid):
-            self._check_zone(regions.time_zone)
+            self._check_slices(regions.slices)
         limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
             located, parameters = self._located(regions, folder)
             parameters |= limits | {"passes": 1, "number": 0}
-            found = connection.execute(located + _TOTALS, parameters).fetchall()
+            found = connection.execute(located + sql.TOTALS, parameters).fetchall()
         people, seen, rows = (
             PrivateCounts(np.array([total], dtype=np.int64), sensitivity=most)
             for total, most in zip(found[0], (1, sightings, visits), strict=True)
@@ -556,13 +412,13 @@ class DuckDBView:
         ).private()
 
     def _counted(
-        self, regions: CountedRegions
+        self, regions: ValuedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Yield, pass by pass, the indices of occupied regions and their bounded counts."""
         for columns in self._columns(regions, "cell", "amount"):
             yield columns[0], columns[1]
 
-    def _columns(self, regions: CountedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
+    def _columns(self, regions: ValuedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
         """Yield the named columns of each pass's result, each of shape (n,).
 
         `names` are "cell" and "amount", or "person" and "cell".
@@ -572,19 +428,42 @@ class DuckDBView:
             with self._file.connected(folder) as connection:
                 yield from self._passes(connection, regions, located, parameters, names)
 
-    def _located(self, regions: CountedRegions, folder: Path) -> tuple[str, Parameters]:
+    def _located(self, regions: ValuedRegions, folder: Path) -> tuple[str, Parameters]:
         """Return SQL for the rows inside regions, and its parameters except those of the pass."""
+        if isinstance(regions, SlicedGrid | SlicedZones):
+            whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
+            located, parameters = self._in_regions(whole, folder)
+            parameters["grid_size"] = _size(whole)
+            return located + self._divided(regions.slices, parameters), parameters
+        located, parameters = self._in_regions(regions, folder)
+        return located + sql.UNDIVIDED, parameters
+
+    def _in_regions(self, regions: Regions, folder: Path) -> tuple[str, Parameters]:
+        """Return SQL for the rows in cells or zones, and its parameters."""
         if isinstance(regions, Zones):
             path = folder / "zoned.parquet"
             write_zoned(self._file.path, path, regions, self._unit)
-            return _ZONED, {"path": as_pattern(path)}
-        located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
-        return located, {"path": as_pattern(self._file.path)} | _frame(regions)
+            return sql.IN_ZONES, {"path": as_pattern(path)}
+        return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | _frame(regions)
+
+    def _divided(self, slices: Slicing, parameters: Parameters) -> str:
+        """Return SQL that adds a row's slice to its region, and add its inputs to `parameters`."""
+        if slices.times:
+            parameters |= {
+                "time_zone": slices.time_zone,
+                "slices": list(slices.times.of_hour),
+            }
+        sliced = sql.TIMED if slices.times else sql.UNTIMED
+        if not slices.category:
+            return sliced + sql.DIVIDED
+        parameters["times"] = len(slices.times) if slices.times else 1
+        index = self._domain.categories.index(slices.category)
+        return sliced + sql.CATEGORISED.format(column=category_column(index))
 
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: CountedRegions,
+        regions: ValuedRegions,
         located: str,
         parameters: Parameters,
         columns: Sequence[str],
@@ -602,7 +481,7 @@ class DuckDBView:
     def _query(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: CountedRegions,
+        regions: ValuedRegions,
         parameters: Parameters,
         *,
         by_person: bool,
@@ -611,19 +490,19 @@ class DuckDBView:
 
         Adds the query's own inputs to `parameters`.
         """
-        if self._unit == Unit.RECORD and not isinstance(regions, Zones):
-            return _PERSON_ROWS if by_person else _COUNT_ROWS, 1
+        if self._unit == Unit.RECORD and not isinstance(regions, Zones | SlicedZones):
+            return sql.PERSON_ROWS if by_person else sql.COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        items = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
+        items = sql.PEOPLE if self._counting == Counting.PEOPLE else sql.VISITS
         if self._unit == Unit.RECORD:
-            items = _RECORDS
+            items = sql.RECORDS
         keyed = self._keyed(connection, regions, parameters)
-        sampled = _HEAP if sampling.heap else _LIST
-        counted = _PERSON_SAMPLED if by_person else _COUNT_SAMPLED
+        sampled = sql.HEAP if sampling.heap else sql.LIST
+        counted = sql.PERSON_SAMPLED if by_person else sql.COUNT_SAMPLED
         return items + keyed + sampled + counted, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
-        (sizes,) = connection.execute(_SIZES, {"path": path}).fetchall()
+        (sizes,) = connection.execute(sql.SIZES, {"path": path}).fetchall()
         rows, people = sizes
         return choose_sampling(
             self._counting,
@@ -635,14 +514,14 @@ class DuckDBView:
         )
 
     def _keyed(
-        self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
+        self, connection: duckdb.DuckDBPyConnection, regions: ValuedRegions, parameters: Parameters
     ) -> str:
         """Return the SQL that computes the items' keys, and add its inputs to `parameters`.
 
         From its high bits to its low bits, a key consists of the popularity rank of the item's
         place (only with popular bounding), the hash, and the index of the cell or zone.
         """
-        size = len(regions) if isinstance(regions, Zones) else regions.size
+        size = _size(regions)
         cell_bits = (size - 1).bit_length()
         parameters |= {
             "bound": self._bound,
@@ -650,8 +529,8 @@ class DuckDBView:
             "cell_bits": (1 << cell_bits) - 1,
             "hash_bits": (1 << 64) - (1 << cell_bits),
         }
-        if self._popularity is None:
-            return _RANDOM
+        if self._popularity is None or isinstance(regions, SlicedZones):
+            return sql.RANDOM
         table = self._popularity.table(regions)
         rank_shift = 64 - int(table.ranks.max()).bit_length()
         rows, columns = (1, size) if isinstance(regions, Zones) else regions.shape[-2:]
@@ -664,7 +543,7 @@ class DuckDBView:
             "rank_columns": table.columns,
         }
         _put_ranks(connection, table, rank_shift)
-        return _POPULAR
+        return sql.POPULAR
 
 
 def _named(query: str) -> set[str]:
@@ -685,17 +564,16 @@ def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: i
     connection.register("ranks", pa.table({"place": places, "rank": shifted}))
 
 
-def _frame(regions: Grid | SlicedGrid) -> Parameters:
-    if isinstance(regions, SlicedGrid):
-        return _frame(regions.grid) | {
-            "grid_size": regions.grid.size,
-            "time_zone": regions.time_zone,
-            "slices": list(regions.slices.of_hour),
-        }
+def _size(regions: ValuedRegions) -> int:
+    """Return the number of regions, in all slices together."""
+    return len(regions) if isinstance(regions, Zones | SlicedZones) else regions.size
+
+
+def _frame(grid: Grid) -> Parameters:
     return {
-        "west": regions.west,
-        "north": regions.north,
-        "cell": regions.cell,
-        "columns": regions.columns,
-        "rows": regions.rows,
+        "west": grid.west,
+        "north": grid.north,
+        "cell": grid.cell,
+        "columns": grid.columns,
+        "rows": grid.rows,
     }

@@ -4,7 +4,9 @@ Idea. Hold each value between declared limits and round it to a lattice of K ste
 measure how far its values lie above the lower limit in all, U, and how far below the upper limit,
 D. Their sum tells how many records there are, and their ratio tells the mean.
 
-Privacy argument. The regions, the limits and K are public. A record's step k, from 0 to K, follows
+Privacy argument. The regions, the limits and K are public, and so are slices of local time or of a
+declared category, if the regions are divided by them; a region then is a pair of a place and a
+slice, and a record's slice follows from its own row alone. A record's step k, from 0 to K, follows
 from its own row alone (`ingest.measures`). The view keeps at most l contributions of a privacy unit
 over all regions together: records with a value, or, where people are counted, one value for each
 region a person was in, the mean of their own values there, rounded to a step. A contribution adds
@@ -31,15 +33,26 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.kinds import AVERAGES
 from dpgeo.core.measures import Measure, find_measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
+from dpgeo.core.slices import (
+    ALL_TIMES,
+    UNDIVIDED,
+    SlicedGrid,
+    SlicedZones,
+    Slicing,
+    slicing,
+)
 from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.fieller import ShareNoise
+from dpgeo.privacy.bounding import ValuedRegions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -71,6 +84,18 @@ class Params:
         high=128,
         beyond="Finer squares hold too few records for a mean.",
     )
+    slices: str = param(
+        ALL_TIMES,
+        "How local time is divided: parts of the day of this many hours, days of the week, or "
+        "working days and weekends.",
+        choices=[ALL_TIMES, *TIME_SLICES],
+    )
+    category: str = param(
+        "",
+        "The declared category by which the map is divided, too; empty for none.",
+        category=True,
+        optional=True,
+    )
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -80,20 +105,24 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
     """Measure the pair of sums of every region once."""
-    regions = _regions(params, view.domain)
+    places, slices = _regions(params, view.domain), _slices(params, view.domain)
+    names = slices.names if slices else UNDIVIDED
     measure = find_measure(view.domain.measures, params.measure)
-    shares = view.value_shares(regions, measure)
+    shares = view.value_shares(_divided(places, slices), measure)
     noise = meter.noise(LABEL, shares.sensitivity)
     above, below = meter.measure_shares(LABEL, shares)
-    if isinstance(regions, Zones):
-        return ZoneAverages(zones=regions, measure=measure, above=above, below=below, noise=noise)
-    inside = regions.inside(view.domain.area)
+    if isinstance(places, Zones):
+        return ZoneAverages(
+            zones=places, measure=measure, above=above, below=below, noise=noise, slices=names
+        )
+    inside = places.inside(view.domain.area)
     return GridAverages(
-        grid=regions,
+        grid=places,
         measure=measure,
         above=np.where(inside, above, 0),
         below=np.where(inside, below, 0),
         noise=noise,
+        slices=names,
     )
 
 
@@ -106,6 +135,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     else:
         region, metres = "cell", regions.ground_cell_metres
         count = int(np.count_nonzero(regions.inside(domain.area)))
+    slices = _slices(params, domain)
+    count *= len(slices) if slices else 1
     noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
     return Forecast(
         region=region,
@@ -122,6 +153,18 @@ def _regions(params: Params, domain: Domain) -> Grid | Zones:
     if params.zones:
         return domain.layer(params.zones, Zones)
     return Grid.over(domain.area, params.cells)
+
+
+def _slices(params: Params, domain: Domain) -> Slicing | None:
+    """Return the slices by which the map is divided, or None. Raises InvalidInput."""
+    chosen = find_category(domain.categories, params.category) if params.category else None
+    return slicing(params.slices, chosen, domain.time_zone)
+
+
+def _divided(places: Grid | Zones, slices: Slicing | None) -> ValuedRegions:
+    if slices is None:
+        return places
+    return SlicedZones(places, slices) if isinstance(places, Zones) else SlicedGrid(places, slices)
 
 
 def _facts(measure: Measure, noise: ShareNoise, count: int) -> tuple[Phrase, ...]:

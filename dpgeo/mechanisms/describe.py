@@ -65,6 +65,8 @@ def _values(parameter: Parameter) -> str:
         return f"a declared layer of {parameter.layer}"
     if parameter.measure:
         return "a declared column of numbers"
+    if parameter.category:
+        return "a declared category"
     if parameter.choices:
         return ", ".join(f"`{choice}`" for choice in parameter.choices)
     if parameter.read:

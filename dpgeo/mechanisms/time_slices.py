@@ -32,8 +32,9 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
+from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid, TimeSlices
+from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
@@ -93,7 +94,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 def counted(params: Params, domain: Domain) -> SlicedGrid:
     """Return the cells of all slices. Raises InvalidInput for data without times."""
     grid = Grid.over(domain.area, params.cells)
-    return SlicedGrid(grid, params.time_slices, _time_zone(domain))
+    return SlicedGrid(grid, Slicing(params.time_slices, _time_zone(domain)))
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
@@ -23,11 +23,13 @@ from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.flow_rows import Flows, flows_of
 from dpgeo.pages.largest_rows import Row, rows_of
+from dpgeo.pages.mean_table import MeanTable, mean_table
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import CELLS, Features
+from dpgeo.postprocess.layers.profile_tables import Profile, profile_of
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.postprocess.profiles import profiles
@@ -184,7 +186,15 @@ class Summary:
     moved: Moved | None
     """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]
-    """Total of each time slice, in the order of the slices; empty except for maps by time."""
+    """Total of each slice, in the order of the slices; empty except for sliced maps of counts."""
+    values: tuple[str, ...]
+    """Titles of the values of the category by which the map is divided, or ()."""
+    times: tuple[str, ...]
+    """Titles of the times by which the map is divided, or ()."""
+    means: MeanTable | None
+    """Means of the zones, highest first; None for anything but averages of zones."""
+    profile: Profile | None
+    """Counts by hour and day of each zone; None for anything but profiles."""
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
@@ -208,14 +218,19 @@ class Summary:
     def squares(self) -> tuple[LayerName, ...]:
         """Return the layers to choose from if all of them are grids; () if there is no choice."""
         alike = all(layer.look == CELLS.look for layer in self.layers)
-        return self.layers if alike and len(self.layers) > 1 and not self.slices else ()
+        return self.layers if alike and len(self.layers) > 1 and not self.divided else ()
 
     @property
     def kinds_of_layers(self) -> tuple[LayerName, ...]:
         """Return the layers to choose from on a map of mixed layers, the initial layer first."""
-        if self.squares or self.slices or len(self.layers) == 1:
+        if self.squares or self.divided or len(self.layers) == 1:
             return ()
         return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
+
+    @property
+    def divided(self) -> bool:
+        """Whether the map is divided into slices of time or of a category."""
+        return bool(self.values or self.times)
 
     @property
     def can_add_up(self) -> bool:
@@ -297,7 +312,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 10
+FIELDS = 11
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -326,7 +341,7 @@ def summarise(released: Released) -> Summary:
         for layer in drawn_layers
         if layer.kind == "measured" and layer.value is not None and layer.features.counts
     ]
-    slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
+    slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.sliced]
     flows = flows_of(released.content, drawn_layers)
     if slices:
         counts = [stacked(slices)]
@@ -357,6 +372,7 @@ def summarise(released: Released) -> Summary:
                 isinstance(layer, ShapeLayer) and layer.features.counts,
             )
             for layer in drawn_layers
+            if layer.on_map
         ),
         opening=opening_of(drawn_layers),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
@@ -370,9 +386,17 @@ def summarise(released: Released) -> Summary:
         scaling=scaling_of(released, drawn_layers),
         bands=_bands(drawn_layers),
         slices=_flow_times(flows) if flows else _slice_totals(slices),
+        values=_titles(each.of[0] for each in drawn_layers if each.sliced),
+        times=_titles(each.of[1] for each in drawn_layers if each.sliced),
+        means=mean_table(drawn_layers),
+        profile=profile_of(released.content),
         ranking=_ranking(counts[0]) if counts else (),
         profiles=_profiles(counts[0]) if counts and not slices else (),
     )
+
+
+def _titles(titles: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, titles)))
 
 
 def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:

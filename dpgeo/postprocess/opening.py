@@ -100,7 +100,7 @@ def opening_of(shown: Sequence[Layer]) -> Opening:
 def opening_layer(shown: Sequence[Layer]) -> Layer:
     """Return the layer that a map opens on."""
     made_for_it = [layer for layer in shown if layer.opens and len(layer)]
-    slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.time_slice]
+    slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.sliced]
     if made_for_it:
         return made_for_it[0]
     if slices:
@@ -249,11 +249,19 @@ class _Spread:
 
 
 def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[float, ...]]:
-    slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.time_slice]
+    slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.sliced]
     if slices:
         return dict.fromkeys([each.name for each in slices], layer_edges(stacked(slices), metres))
-    flows = [layer for layer in shown if layer.time_slice and not isinstance(layer, BoxLayer)]
-    means = {layer.name: mean_edges(layer) for layer in shown if MEAN in layer.columns}
+    flows = [
+        layer
+        for layer in shown
+        if layer.sliced and not isinstance(layer, BoxLayer) and MEAN not in layer.columns
+    ]
+    averages = [layer for layer in shown if MEAN in layer.columns]
+    if averages and averages[0].sliced:  # a colour says the same in every slice
+        means = dict.fromkeys([each.name for each in averages], mean_edges(*averages))
+    else:
+        means = {layer.name: mean_edges(layer) for layer in averages}
     counts = {layer.name: layer_edges(layer, metres) for layer in shown if layer.value is not None}
     return means | counts | _common_edges(flows)
 
@@ -266,9 +274,11 @@ def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
     return {layer.name: edges if len(layer) else () for layer in slices}
 
 
-def mean_edges(layer: Layer) -> tuple[float, ...]:
+def mean_edges(*averages: Layer) -> tuple[float, ...]:
     """Return the lower edges of at most STEPS classes of the told means, equally wide and round."""
-    means = np.asarray(layer.columns[MEAN], dtype=np.float64)[coloured(layer)]
+    means = np.concatenate(
+        [np.asarray(each.columns[MEAN], dtype=np.float64)[coloured(each)] for each in averages]
+    )
     if not means.size:
         return ()
     low, high = float(means.min()), float(means.max())

@@ -159,7 +159,7 @@ def _measured(layers: Sequence[Layer]) -> Layer | None:
 
     Time slices are concatenated into one layer.
     """
-    slices = [each for each in layers if isinstance(each, BoxLayer) and each.time_slice]
+    slices = [each for each in layers if isinstance(each, BoxLayer) and each.sliced]
     if slices:
         return stacked(slices)
     for layer in layers:

@@ -76,7 +76,7 @@ def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, .
         and layer.features.counts
         and not layer.features.trips
     ]
-    slices = [layer for layer in counts if layer.time_slice]
+    slices = [layer for layer in counts if layer.sliced]
     inferred = [layer for layer in counts if layer.kind == "inferred"]
     return tuple(slices or inferred[-1:] or counts[:1])
 

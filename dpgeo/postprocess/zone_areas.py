@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -33,12 +34,19 @@ UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing.
 
 
 class ZoneAreas(Areas):
-    """Zones, which may overlap. An answer adds up only zones that are disjoint."""
+    """Zones, which may overlap. An answer adds up only zones that are disjoint.
+
+    Each array in `counts` holds one count for each zone.
+    """
 
     once = True
 
     def __init__(
-        self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
+        self,
+        zones: Zones,
+        counts: Sequence[NDArray[np.int64]],
+        noise: DiscreteLaplace,
+        area: StudyArea,
     ) -> None:
         self._counts, self._noise, self._area = counts, noise, area
         self._shapes = zones.shapes.copy()
@@ -80,14 +88,15 @@ class ZoneAreas(Areas):
         best = max(choices, key=covered)
         notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
         chosen, share = number[best], shares[best]
-        part = share < 1.0
+        part, times = share < 1.0, len(self._counts)
         parts = Parts(
-            region=np.zeros(np.count_nonzero(part), dtype=np.int64),
-            value=self._counts[chosen[part]],
-            noise=np.zeros(np.count_nonzero(part), dtype=np.int64),
-            share=share[part],
+            region=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
+            value=np.concatenate([counts[chosen[part]] for counts in self._counts]),
+            noise=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
+            share=np.tile(share[part], times),
         )
-        total, wholes = self._counts[chosen[~part]].sum(), np.count_nonzero(~part)
+        total = sum(counts[chosen[~part]].sum() for counts in self._counts)
+        wholes = times * np.count_nonzero(~part)
         return covers_of([self._noise], np.array([total]), np.array([[wholes]]), parts, notes)[0]
 
     @cached_property

@@ -24,7 +24,7 @@ The public list. If zones are counted, the list consists of these zones. Otherwi
 the cells of a coarse grid over the same frame, with POPULAR_CELLS along each side: over millions of
 cells, noise would hide the popularity. A counted cell has the popularity of the coarse cell that
 contains its centre. A counted cell larger than the coarse cells has the sum of the popularities of
-all coarse cells whose centres lie in it. Popularity does not depend on time slices.
+all coarse cells whose centres lie in it. Popularity does not depend on slices.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding
+from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -47,7 +47,10 @@ Regions: TypeAlias = Grid | Zones
 """Regions whose popularity can be measured."""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
-"""Regions that can be counted, with or without time slices."""
+"""Regions that can be counted, with or without slices."""
+
+ValuedRegions: TypeAlias = CountedRegions | SlicedZones
+"""Regions whose values can be added up, with or without slices."""
 
 PILOT = "popularity of places"
 
@@ -133,7 +136,7 @@ class RankTable:
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """Return a grid without its time slices, since popularity does not depend on them."""
+    """Return a grid without its slices, since popularity does not depend on them."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 

@@ -130,7 +130,7 @@ class Mechanism:
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
-    If `by_time`, each layer of the release shows only one time slice.
+    If `by_time`, each layer of the release shows only one slice of time or of a category.
 
     `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
     area)` is the epsilon per metre for all reports of one privacy unit together; it raises

@@ -7,9 +7,9 @@ from typing import Protocol
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
-from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.trips import TripPairs
-from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
+from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
@@ -44,8 +44,8 @@ class PrivateView(Protocol):
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Return the counts of the cells, in the grid's shape, with L1 sensitivity `bound`."""
 
-    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Return counts by time slice and cell (s, rows, columns), with L1 sensitivity `bound`.
+    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
+        """Return counts by slice and region, in this shape, with L1 sensitivity `bound`.
 
         The contribution bound applies to all slices together.
         """
@@ -73,7 +73,7 @@ class PrivateView(Protocol):
         A record in several zones counts in each of them, up to the contribution bound.
         """
 
-    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
+    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return the numbers and sums of a measure's steps by region, for averages.
 
         At most `bound` records with a value are kept of each privacy unit, over all regions

@@ -41,6 +41,14 @@ CASES = (
         note="A trip shows in three numbers, which are measured with three, one and one fifths of "
         "epsilon.",
     ),
+    Case(name="category-slices", key="category-slices", wanted=GRID, most=24_000),
+    Case(
+        name="profile",
+        key="profile",
+        wanted=GRID,
+        most=24_000,
+        chosen={"zones": "tiles", "parts": "days of the week"},
+    ),
     Case(name="contours", key="contours", wanted=GRID, most=24_000, seconds=300),
     Case(name="quadtree", key="quadtree", wanted=TREE, most=10_000),
     Case(name="adaptive-grid", key="adaptive-grid", wanted=TREE, most=10_000),

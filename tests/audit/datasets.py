@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
+from dpgeo.core.slices import SlicedZones
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.schema import Columns, Schema
@@ -26,6 +27,7 @@ from tests.statistical.test_empirical_epsilon import (
     BOUND,
     HALF,
     SIDE,
+    SIDES,
     TEN_CELLS,
     TILES,
 )
@@ -36,12 +38,13 @@ Floats = NDArray[np.float64]
 EDGE = 0.1
 """The study area's side in degrees."""
 
-DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC", measures=(HALF,))
+DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC", measures=(HALF,), categories=(SIDES,))
 SCHEMA = Schema(
     Columns(longitude="lon", latitude="lat", person="person", time="time"),
     Unit.PERSON,
     AREA,
     measures=(HALF,),
+    categories=(SIDES,),
 )
 ADDED = 1000
 """Least number of an added person, whose values are the largest; all others have the middle."""
@@ -71,7 +74,10 @@ class Counted:
         def once(regions: Any, *measure: Measure, **limits: int) -> Any:
             # Zones are not hashable, and each dataset has only one layer of them, so None stands
             # for that layer.
-            key = name, None if isinstance(regions, Zones) else regions, *limits.items()
+            hashable = None if isinstance(regions, Zones) else regions
+            if isinstance(regions, SlicedZones):
+                hashable = regions.slices
+            key = name, hashable, *limits.items()
             if key not in self.answers:
                 self.answers[key] = attribute(regions, *measure, **limits)
             return self.answers[key]
@@ -156,13 +162,13 @@ def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, perso
     column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
     lines = [
         f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z,"
-        f"{1.0 if person >= ADDED else 0.5}"
+        f"{1.0 if person >= ADDED else 0.5},{'left' if hour < SIDE // 2 else 'right'}"
         for person, lon, lat, hour in zip(
             persons.tolist(), longitude.tolist(), latitude.tolist(), column.tolist(), strict=True
         )
     ]
     source = folder / f"{name}.csv"
-    source.write_text("\n".join(["person,lon,lat,time,half", *lines, ""]))
+    source.write_text("\n".join(["person,lon,lat,time,half,side", *lines, ""]))
     target = folder / f"{name}.parquet"
     report = ingest(source, source.name, SCHEMA, KEY, target, lambda done, total: None)
     assert report.accepted == len(lines), report

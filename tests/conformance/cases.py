@@ -13,6 +13,7 @@ import pytest
 import shapely
 
 from dpgeo.core.attributes import Attribute, combinations
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
@@ -63,6 +64,9 @@ APP = Attribute("app", ("walker", "rider"))
 SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
 """A number of each report, of which averages are released."""
 
+MODE = Category("mode", "Mode of transport", ("walk", "bike"))
+"""A private category of each report, by which maps are divided."""
+
 DOMAIN = Domain(
     AREA,
     {
@@ -74,6 +78,7 @@ DOMAIN = Domain(
     "UTC",
     (APP,),
     (SPEED,),
+    (MODE,),
     destinations=True,
 )
 
@@ -104,6 +109,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
         return ["", *known] if parameter.optional else list(known)
     if parameter.measure:
         return ["", *(measure.column for measure in DOMAIN.measures)]
+    if parameter.category:
+        return ["", *(category.column for category in DOMAIN.categories)]
     if parameter.name in FITTING:
         return list(FITTING[parameter.name])
     if parameter.choices:
@@ -239,6 +246,8 @@ def _city(people: int, counting: Counting, seed: int) -> ArrayView:
         measures=DOMAIN.measures,
         values=np.where(generator.random(persons.size) < 0.1, np.nan, 400 * longitude),
         destinations=(longitude[::-1], latitude[::-1]),
+        categories=DOMAIN.categories,
+        codes=generator.integers(0, len(MODE), persons.size),
     )
 
 
@@ -253,4 +262,5 @@ def nobody() -> ArrayView:
         attributes=DOMAIN.attributes,
         measures=DOMAIN.measures,
         destinations=((), ()),
+        categories=DOMAIN.categories,
     )

@@ -23,7 +23,8 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Notion, Unit, guarantee
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
-from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
+from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
@@ -207,7 +208,7 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
             with pytest.raises(InvalidInput, match="not declared; choose from") as refusal:
                 settle_layers(parse_parameters(mechanism.params, {parameter.name: "none"}), LAYERS)
             assert refusal.value.field == parameter.name
-        if parameter.measure:
+        if parameter.measure or parameter.category:
             wrong.remove("no such value")
             named = parse_parameters(mechanism.params, {parameter.name: "none"})
             with pytest.raises(InvalidInput, match="choose from") as refusal:
@@ -334,6 +335,7 @@ def test_the_order_of_the_rows_has_no_effect(mechanism: Mechanism, params: Any) 
         persons=np.asarray(view.persons)[order],
         hours=np.asarray(view.hours)[order],
         values=np.asarray(view.values)[order],
+        codes=np.asarray(view.codes)[order],
     )
     assert encode(release(mechanism, params, view)) == encode(release(mechanism, params, shuffled))
 
@@ -444,16 +446,23 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
         return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
     assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
-    if layer.time_slice:
+    if layer.sliced:
         key = layer.name.removeprefix("cells-")
-        slices = next(each for each in TIME_SLICES.values() if key in each.keys)
-        sliced = view.sliced_histogram(SlicedGrid(layer.grid, slices, "UTC"))
-        cells = sliced._read_by_meter()[slices.keys.index(key)]
+        cells = next(each for each in slices_of(layer, view) if key in each)[key]
     sums = np.pad(cells.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     top, bottom, left, right = layer.boxes.T
     counts: np.ndarray[Any, Any]
     counts = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     return counts
+
+
+def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+    """Yield, for every way to divide the map, its slices' true counts by the slices' keys."""
+    for times in [None, *TIME_SLICES.values()]:
+        for category in [None, *view.categories]:
+            slices = Slicing(times, "UTC", category)
+            sliced = view.sliced_histogram(SlicedGrid(layer.grid, slices))
+            yield dict(zip(slices.names.keys, sliced._read_by_meter(), strict=True))
 
 
 def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayView) -> bool:

@@ -18,19 +18,21 @@ import pytest
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
-from dpgeo.core.time_slices import HOURS_A_WEEK, SlicedGrid
+from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
+from dpgeo.core.time_slices import HOURS_A_WEEK
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import PILOT_SHARE, CountedRegions, Popularity, Regions
+from dpgeo.privacy.bounding import PILOT_SHARE, CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -73,8 +75,12 @@ TILES = _tiles()
 HALF = Measure("half", "Half", "", 0.0, 1.0)
 """A measure of which the added person has the largest value, and everybody else the middle."""
 
+SIDES = Category("side", "Side", ("left", "right"))
+"""A category whose values are those of the halves of the area."""
+
 CHOSEN: dict[str, dict[str, object]] = {
     "zones": {"zones": "tiles"},
+    "profile": {"zones": "tiles", "parts": "days of the week"},
     "sparse-grid": {"threshold": 4},
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
@@ -107,9 +113,9 @@ class CountedOnce:
     view: ArrayView
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
     visited: dict[Grid, PrivateVisits] = field(default_factory=dict)
-    sliced: dict[SlicedGrid, PrivateCounts] = field(default_factory=dict)
+    sliced: dict[SlicedGrid | Slicing, PrivateCounts] = field(default_factory=dict)
     zoned: PrivateCounts | None = None
-    valued: dict[Grid, PrivateShares] = field(default_factory=dict)
+    valued: dict[ValuedRegions, PrivateShares] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -140,18 +146,19 @@ class CountedOnce:
             self.visited[grid] = self.view.visits(grid)
         return self.visited[grid]
 
-    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        if sliced not in self.sliced:
-            self.sliced[sliced] = self.view.sliced_histogram(sliced)
-        return self.sliced[sliced]
+    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
+        # Zones are not hashable, and there is one layer of them, so their slices stand for them.
+        key = sliced.slices if isinstance(sliced, SlicedZones) else sliced
+        if key not in self.sliced:
+            self.sliced[key] = self.view.sliced_histogram(sliced)
+        return self.sliced[key]
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         if self.zoned is None:
             self.zoned = self.view.zone_counts(zones)
         return self.zoned
 
-    def value_shares(self, regions: Grid | Zones, measure: Measure) -> PrivateShares:
-        assert isinstance(regions, Grid)
+    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         if regions not in self.valued:
             self.valued[regions] = self.view.value_shares(regions, measure)
         return self.valued[regions]
@@ -186,6 +193,8 @@ def view_of(
         salt=salt,
         declared={"tiles": TILES},
         measures=(HALF,),
+        categories=(SIDES,),
+        codes=column // (SIDE // 2),
         values=np.where(persons == 1000, 1.0, 0.5),
     )
 

@@ -84,7 +84,7 @@ def test_a_release_of_averages_answers_with_a_mean_and_its_interval() -> None:
     [
         (slices_release, "cells", "choose from cells-00-12, cells-12-24"),
         (slices_release, "../cells", "letters, digits"),
-        (grid_release, "cells", "no time slices"),
+        (grid_release, "cells", "no slices"),
     ],
 )
 def test_an_unknown_slice_is_refused(

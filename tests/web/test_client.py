@@ -77,7 +77,7 @@ def test_the_measured_layer_is_the_default_or_every_slice_is(released: Released)
     shown = layers(released)
     measured = next((layer for layer in shown if layer.kind == "measured"), shown[0])
     table = release.to_arrow()
-    if measured.time_slice:
+    if measured.sliced:
         with pytest.raises(LookupError, match=f"for each slice.*{measured.name}"):
             release.file("GeoParquet")
         assert len(table) == sum(map(len, shown))

@@ -128,6 +128,7 @@ def stored_uploads() -> set[str]:
         ("categories", [{"column": "mode", "values": ["walk", "Walk "]}]),
         ("categories", [{"column": "mode", "values": ["Other"]}]),
         ("categories", [{"column": "mode", "values": ["a\nb"]}]),
+        ("categories", [{"column": "mode", "values": ["a, b"]}]),
         ("categories", [{"column": "mode", "values": [str(n) for n in range(24)]}]),
         ("categories", [{"column": "mode", "values": ["walk"], "public": True}]),
         ("categories", [{"column": "mode", "values": ["walk"]}] * 2),

@@ -48,6 +48,8 @@ class MapKind:
     methods: tuple[str, ...]
     counted_in: str = _("A place is one square of the map.")
     missing: Callable[[Dataset], Missing | None] = lambda dataset: None
+    by_district: bool = False
+    """Whether a method that counts in squares by default counts in declared districts."""
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
@@ -112,6 +114,29 @@ def lacks_trips(dataset: Dataset) -> Missing | None:
     )
 
 
+def lacks_categories(dataset: Dataset) -> Missing | None:
+    """Return how to declare a category, or None if there is one."""
+    if dataset.categorised:
+        return None
+    if dataset.frozen_at:
+        return Missing(
+            gettext(
+                "No category was named before the first file was confirmed; name one in a new "
+                "dataset about the same people."
+            )
+        )
+    return Missing(
+        gettext("It needs a column with a few values, such as the mode of transport."),
+        reverse("desk-dataset-edit", args=[dataset.slug]),
+        gettext("Name a column"),
+    )
+
+
+def lacks_district_averages(dataset: Dataset) -> Missing | None:
+    """Return what is missing for averages by district: a column or the districts' outlines."""
+    return lacks_measures(dataset) or lacks_zones(dataset)
+
+
 def lacks_points(dataset: Dataset) -> Missing | None:
     """Return what to tell the owner if there is no budget for points; None if there is one."""
     if points_ledger(dataset.ledger) is not None:
@@ -173,6 +198,31 @@ MAP_KINDS = (
         headline=_("Averages: {place}"),
         methods=("averages",),
         missing=lacks_measures,
+    ),
+    MapKind(
+        key="averages-districts",
+        title=_("How much, on average, by district"),
+        words=_("The mean of a column in each district, such as the mean speed or rent."),
+        headline=_("Averages by district: {place}"),
+        methods=("averages",),
+        missing=lacks_district_averages,
+        by_district=True,
+    ),
+    MapKind(
+        key="week",
+        title=_("Hour by hour"),
+        words=_("Counts for each hour of the week, as a table of hours and days."),
+        headline=_("The week of {place}"),
+        methods=("profile",),
+        missing=lacks_times,
+    ),
+    MapKind(
+        key="category",
+        title=_("By category"),
+        words=_("A heatmap for each value of a column, such as on foot, by bike and by car."),
+        headline=_("Where people are, by category: {place}"),
+        methods=("category-slices",),
+        missing=lacks_categories,
     ),
 )
 MORE_KINDS = (

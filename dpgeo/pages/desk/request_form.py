@@ -260,6 +260,11 @@ def parameter_field(
         return forms.ChoiceField(
             choices=named or [("", gettext("None declared yet"))], **{**options, "initial": None}
         )
+    if parameter.category:
+        values = [(each.column, each.title) for each in dataset.categorised]
+        none = [("", gettext("None") if parameter.optional else gettext("None declared yet"))]
+        offered = none + values if parameter.optional else values or none
+        return forms.ChoiceField(choices=offered, **{**options, "initial": None})
     if parameter.choices:
         return forms.ChoiceField(
             choices=[(text, gettext(text)) for text in parameter.choices], **options

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_noop as _
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Counting, Notion, Unit
@@ -230,10 +231,18 @@ class MapSettings:
             if each.name == "cells":
                 cells = int(int(each.default) * CELLS[detail])
                 values["cells"] = min(max(cells, each.low or 1), each.high or cells)
+            if each.layer is LayerKind.ZONES and each.optional and self.kind.by_district:
+                values[each.name] = self._districts
         points = points_ledger(self.dataset.ledger) if self.is_points else None
         if points is not None:
             values |= {"level": LEVELS[detail], "radius": points.radius}
         return values
+
+    @property
+    def _districts(self) -> str:
+        """The name of the first declared layer of zones."""
+        layers = self.dataset.layers.filter(kind=LayerKind.ZONES).order_by("pk")
+        return str(layers.values_list("name", flat=True)[0])
 
     def cards(self) -> list[Card]:
         """Return the levels of detail, each with its cost and noise."""

@@ -37,6 +37,18 @@ def figure(value: float) -> str:
 
 
 @register.filter
+def hour_words(title: str) -> str:
+    """Return an hour of the week, such as "Monday 17:00", in the reader's language."""
+    return " ".join(map(gettext, title.split(" ")))
+
+
+@register.filter
+def slice_words(title: str) -> str:
+    """Return a slice's title in the reader's language, part by part: a value, a time, or both."""
+    return ", ".join(map(gettext, title.split(", ")))
+
+
+@register.filter
 def in_language(text: str) -> str:
     """Replace the separators of an English number with those of the page's language."""
     separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
+from dpgeo.core.slices import SliceNames
 from dpgeo.postprocess.areas import Cells, Cover, Shapes, squares
 from dpgeo.postprocess.fieller import Means, ShareNoise
-from dpgeo.postprocess.layers.features import AVERAGES, INTERVAL, MEAN
+from dpgeo.postprocess.layers.features import AVERAGES, INTERVAL, MEAN, RANKS
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, unit_boxes
-from dpgeo.postprocess.layers.registry import make_layers, make_pairs
+from dpgeo.postprocess.layers.registry import make_layers, make_pairs, slice_of
+from dpgeo.postprocess.layers.slices import index_of_slice, slice_note
 from dpgeo.postprocess.zone_areas import ZoneAreas
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.grid import Grid
 
 NAME = "averages"
 
@@ -25,8 +26,9 @@ NOTE = (
     "Interval of 95 %, exact for the noise of the two sums that the mean is made of (Fieller). It "
     "holds over all regions; among those told although they have few records it is a little less "
     "sure. Values beyond the declared limits count as the limits, and nobody has more than the "
-    "bound of contributions: neither is in the interval. Where there are too few records for a "
-    "mean, mean, mean_low and mean_high are empty."
+    "bound of contributions: neither is in the interval. rank_best and rank_worst are the ranks "
+    "that the mean may have among those told, 1 the highest; they hold for all regions together, "
+    "95 times in 100. Where there are too few records for a mean, all of these are empty."
 )
 
 
@@ -37,17 +39,49 @@ def _of_zones(content: ZoneAverages, area: StudyArea) -> list[Layer]:
         "key": np.array(zones.keys, dtype=object),
         "name": np.array(zones.names, dtype=object),
     }
-    shapes = shapely.orient_polygons(zones.shapes)
-    return [_layer(content, shapes, place, content.above, content.below)]
+    return _layers(content, shapely.orient_polygons(zones.shapes), place, ...)
 
 
 @make_layers.register(GridAverages)
 def _of_cells(content: GridAverages, area: StudyArea) -> list[Layer]:
     row, column = np.nonzero(content.grid.inside(area))
     place = {"row": row.astype(np.int32), "column": column.astype(np.int32)}
-    shapes = squares(content.grid, unit_boxes(row, column))
-    sums = content.above[row, column], content.below[row, column]
-    return [_layer(content, shapes, place, *sums)]
+    return _layers(content, squares(content.grid, unit_boxes(row, column)), place, (row, column))
+
+
+def _layers(
+    content: AveragesRelease, shapes: Shapes, place: dict[str, NDArray[Any]], regions: Any
+) -> list[Layer]:
+    """Return the layer of the release, or one for each of its slices.
+
+    `regions` is the index that picks the regions, in the order of `shapes`, from a slice's array.
+    """
+    names = content.slices
+    if not names:
+        sums = content.above[regions], content.below[regions]
+        return [_layer(content, shapes, place, *sums)]
+    return [
+        replace(
+            _layer(content, shapes, place, above[regions], below[regions]),
+            name=name,
+            title=f"{content.measure.heading}: {title}",
+            note=f"{NOTE} {slice_note(names)}",
+            sliced=True,
+            of=parts,
+        )
+        for above, below, name, title, parts in zip(
+            content.above,
+            content.below,
+            _slice_names(names),
+            names.titles,
+            names.parts,
+            strict=True,
+        )
+    ]
+
+
+def _slice_names(names: SliceNames) -> list[str]:
+    return [f"{NAME}-{key}" for key in names.keys]
 
 
 def _layer(
@@ -58,7 +92,10 @@ def _layer(
     below: NDArray[np.int64],
 ) -> ShapeLayer:
     measure = content.measure
-    means = ShareNoise(content.noise, measure.steps).means(above, below, len(above))
+    regions = len(above) * max(1, len(content.slices))
+    noise = ShareNoise(content.noise, measure.steps)
+    means = noise.means(above, below, regions)
+    best, worst = noise.ranks(above, below, regions)
     return ShapeLayer(
         name=NAME,
         title=measure.heading,
@@ -77,6 +114,8 @@ def _layer(
             "told": means.told,
             "records": means.records,
             "records_margin": means.records_margin,
+            RANKS[0]: best,
+            RANKS[1]: worst,
         },
     )
 
@@ -108,19 +147,30 @@ def _sums(covers: list[Cover]) -> NDArray[np.float64]:
 @make_pairs.register(ZoneAverages)
 def _zone_pairs(content: ZoneAverages, area: StudyArea) -> Pairs:
     above, below = (
-        ZoneAreas(content.zones, sums, content.noise, area)
+        ZoneAreas(content.zones, _each_slice(sums, 1), content.noise, area)
         for sums in (content.above, content.below)
     )
-    return Pairs(above, below, content, len(content.zones))
+    return Pairs(above, below, content, len(content.zones) * max(1, len(content.slices)))
 
 
 @make_pairs.register(GridAverages)
 def _grid_pairs(content: GridAverages, area: StudyArea) -> Pairs:
     above, below = (
-        Cells(content.grid, [sums], content.noise, area) for sums in (content.above, content.below)
+        Cells(content.grid, _each_slice(sums, 2), content.noise, area)
+        for sums in (content.above, content.below)
     )
-    return Pairs(above, below, content, _counted(content.grid, area))
+    regions = int(np.count_nonzero(content.grid.inside(area))) * max(1, len(content.slices))
+    return Pairs(above, below, content, regions)
 
 
-def _counted(grid: Grid, area: StudyArea) -> int:
-    return int(np.count_nonzero(grid.inside(area)))
+def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int64]]:
+    """Return the sums of each slice; those of regions alone have this number of dimensions."""
+    return [sums] if sums.ndim == dimensions else list(sums)
+
+
+@slice_of.register(ZoneAverages)
+@slice_of.register(GridAverages)
+def _slice(content: AveragesRelease, layer: str) -> AveragesRelease:
+    names = _slice_names(content.slices)
+    index = index_of_slice(names, layer)
+    return replace(content, above=content.above[index], below=content.below[index])

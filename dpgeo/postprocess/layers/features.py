@@ -62,6 +62,17 @@ CLUSTERS = Features(
     once=False,
 )
 
+HOURS = Features(
+    look="points",
+    counts=True,
+    one=translatable("Time"),
+    largest=translatable("The fullest times"),
+    standing=translatable("{standing} of {size} times show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: each counts once in each of up to {bound} times."
+    ),
+)
+
 CONTOURS = Features(look="contours")
 
 AVERAGES = Features(look="averages")
@@ -97,5 +108,8 @@ MEAN = "mean"
 
 INTERVAL = ("mean_low", "mean_high")
 """Names of the columns with the ends of the means' 95 % intervals."""
+
+RANKS = ("rank_best", "rank_worst")
+"""Names of the columns with the best and the worst rank that a mean may have, 1 the highest."""
 
 POINTS = Features(look="points")

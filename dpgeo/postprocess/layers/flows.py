@@ -190,7 +190,8 @@ def _lines(part: Slice, number: int) -> ShapeLayer:
         note=note + _time_words(content),
         threshold=same(float(content.threshold), count.size),
         least_listed=content.threshold,
-        time_slice=len(content.keys) > 1,
+        sliced=len(content.keys) > 1,
+        of=("", title),
         features=FLOWS,
         columns={
             "origin": keys[origin],

@@ -67,8 +67,13 @@ class Layer:
     """Smallest count that is published; the features left out have lower counts. None if all
     counts are published.
     """
-    time_slice: bool = False
-    """Whether the layer shows a single time slice; its title is then the name of the slice."""
+    sliced: bool = False
+    """Whether the layer shows a single slice of time or of a category; its title names the slice.
+    """
+    of: tuple[str, str] = ("", "")
+    """Titles of the slice's value of a category and of its time, "" for what does not divide."""
+    on_map: bool = True
+    """Whether maps draw the layer; others are files alone."""
     opens: bool = False
     """Whether the map opens on this layer, regardless of its values."""
     told: NDArray[np.bool_] | None = None

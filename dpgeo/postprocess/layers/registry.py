@@ -42,7 +42,5 @@ def make_pairs(content: Content, area: StudyArea) -> Any:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the time slice with the given layer name. Raises InvalidInput if there is none."""
-    raise InvalidInput(
-        "This release has no time slices to choose from; leave this out.", field="layer"
-    )
+    """Return the slice with the given layer name. Raises InvalidInput if there is none."""
+    raise InvalidInput("This release has no slices to choose from; leave this out.", field="layer")

@@ -1,4 +1,4 @@
-"""Layers of a heatmap by time: the noisy cells of each slice, in chronological order."""
+"""Layers of a sliced heatmap: the noisy cells of each slice of time or of a category."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.released import GridRelease, SlicesRelease
+from dpgeo.core.slices import SliceNames
 from dpgeo.phrases import listed
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.grids import cells_layer
@@ -18,12 +19,12 @@ from dpgeo.spatial.area import StudyArea
 
 
 def slice_names(content: SlicesRelease) -> list[str]:
-    """Return the layer name of each time slice."""
+    """Return the layer name of each slice."""
     return [f"cells-{key}" for key in content.keys]
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """Return each time slice as a separate GridRelease."""
+    """Return each slice as a separate GridRelease."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts
@@ -47,16 +48,24 @@ def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
 
 @make_layers.register
 def _slice_layers(content: SlicesRelease, area: StudyArea) -> list[Layer]:
-    note = (
-        f"Local time ({content.time_zone}); whoever was there in several slices is in each of them."
-    )
+    names, note = content.names, slice_note(content.names)
     slices = [cells_layer(each, area) for each in slice_grids(content)]
     return [
         dataclasses.replace(
-            cells, name=name, title=title, time_slice=True, note=f"{cells.note} {note}"
+            cells, name=name, title=title, sliced=True, of=parts, note=f"{cells.note} {note}"
         )
-        for cells, name, title in zip(slices, slice_names(content), content.titles, strict=True)
+        for cells, name, title, parts in zip(
+            slices, slice_names(content), names.titles, names.parts, strict=True
+        )
     ]
+
+
+def slice_note(names: SliceNames) -> str:
+    """Return the sentences of a layer's note on how records are divided into slices."""
+    divided = [f"{names.category}."] if names.values else []
+    if names.times:
+        divided.append(f"Local time ({names.time_zone}).")
+    return " ".join([*divided, "Whoever was there in several slices is in each of them."])
 
 
 @make_areas.register
@@ -66,12 +75,20 @@ def _areas(content: SlicesRelease, area: StudyArea, mechanism: str) -> Areas:
 
 @slice_of.register
 def _slice(content: SlicesRelease, layer: str) -> GridRelease:
-    grids = dict(zip(slice_names(content), slice_grids(content), strict=True))
-    if layer not in grids:
+    return slice_grids(content)[index_of_slice(slice_names(content), layer)]
+
+
+def index_of_slice(names: Sequence[str], layer: str) -> int:
+    """Return the index of the slice with this layer name. Raises InvalidInput if there is none."""
+    if not names:
+        raise InvalidInput(
+            "This release has no slices to choose from; leave this out.", field="layer"
+        )
+    if layer not in names:
         raise InvalidInput(
             "There is no slice {layer!r}; choose from {known}.",
             layer=layer,
-            known=listed(grids),
+            known=listed(names),
             field="layer",
         )
-    return grids[layer]
+    return list(names).index(layer)

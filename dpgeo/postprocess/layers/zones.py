@@ -39,4 +39,4 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
 
 @make_areas.register
 def _areas(content: ZonesRelease, area: StudyArea, mechanism: str) -> Areas:
-    return ZoneAreas(content.zones, content.counts, content.noise, area)
+    return ZoneAreas(content.zones, [content.counts], content.noise, area)

@@ -101,7 +101,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
             "Tasks cannot be planned on this release: it has no counts of cells. Choose contours "
             "or a heatmap."
         )
-    if candidates[0].time_slice:
+    if candidates[0].sliced:
         raise Conflict(
             "Tasks cannot be planned on this release: each of its maps is of one time alone. "
             "Choose contours or a heatmap of all times."

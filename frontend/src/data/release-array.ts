@@ -14,12 +14,15 @@ import { t } from "../ui/translate";
 /** Noise of a count: its 95 % margin, and the threshold that an empty count seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
 
-/** `slice` marks one of several layers that show the same at different times. */
+/** `slice` marks one of several layers that differ in their value of a category or in their time alone. */
 type Named = {
   name: string;
   title: string;
   kind: "measured" | "inferred";
   slice?: boolean;
+  /** Titles of a slice's value of a category and of its time; "" where it is not divided by that. */
+  of_value?: string;
+  of_time?: string;
   /** Unit behind the values, as the publisher declared it; left out for counts. */
   unit?: string;
 };
@@ -68,6 +71,11 @@ export function positionOf({ positions, partsOfDegree }: PointLayer, index: numb
 export type ShapeLayer = Named & { shape: "shapes"; length: number; file: string | null };
 
 export type Layer = BoxLayer | PointLayer | ShapeLayer;
+
+/** A slice's title in the reader's language. */
+export function sliceTitle({ title, of_value: value, of_time: time }: Layer): string {
+  return [value, time].filter(Boolean).map((part) => t(part!)).join(", ") || t(title);
+}
 
 /** What counts are a number of, in English: one place's, and a sum over several. */
 export type Nouns = { one: string; sum: string };
@@ -223,7 +231,7 @@ function readCounts(layer: RawBoxes, grid: Grid, read: Read): BoxLayer {
     name: layer.name,
     title: layer.title,
     kind: layer.kind,
-    ...(layer.slice === true ? { slice: true } : {}),
+    ...(layer.slice === true ? { slice: true, of_value: layer.of_value ?? "", of_time: layer.of_time ?? "" } : {}),
     shape: layer.shape,
     step: layer.step,
     stored,

@@ -18,7 +18,7 @@ import { drawKeepsake } from "./keepsake";
 import { installOptions, limitOptions } from "./options";
 import { formatLink, type Link } from "./permalink";
 import { installSharing } from "./share";
-import { timeSlider } from "./slices";
+import { installMultiples, sliceControls } from "./slices";
 import { sharedStyle, type StyledLayer, StyledLayers } from "./styled-layers";
 
 type MapModule = typeof import("../map/map");
@@ -56,7 +56,13 @@ export class Page {
     this.pinNotes();
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
     this.showFlows(change);
-    timeSlider(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
+    sliceControls(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
+    installMultiples({
+      slices: this.layers.slices,
+      scene: opened.scene,
+      palette: () => readPalette(frame),
+      styled: async (layer) => (await this.layers.styled({ ...this.link, layer }, this.metresPerPixel())).layer,
+    });
     const panel = document.querySelector<HTMLElement>("#share");
     if (panel) installSharing(panel, frame, () => this.picture());
     onThemeChange(() => change({}));

@@ -1,14 +1,21 @@
-/** Time slices: layers that differ in their time alone, and the slider between them. */
-import type { BoxLayer, Layer, ReleaseArray } from "../data/release-array";
+/**
+ * Slices: layers that differ in their value of a category or in their time alone, the switch and the
+ * slider between them, and all of them side by side.
+ */
+import { drawStaticMap } from "../canvas/static-map";
+import type { Palette } from "../colour/ramps";
+import { type BoxLayer, type Layer, type ReleaseArray, sliceTitle } from "../data/release-array";
+import type { Ground } from "../data/scene";
+import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
-/** The slices of a release in order of time; empty where it has none. */
+/** The slices of a release, by value and for each value by time; empty where it has none. */
 export function slicesOf(release: ReleaseArray): Layer[] {
   return release.layers.filter((layer) => layer.slice === true);
 }
 
-/** The slice with the largest count, whose classes serve for all slices. */
+/** The slice with the largest count, whose classes serve for all slices; null where none has counts. */
 export function busiest(slices: Layer[]): BoxLayer | null {
   let [fullest, most]: [BoxLayer | null, number] = [null, -Infinity];
   for (const slice of slices) {
@@ -23,22 +30,43 @@ export function busiest(slices: Layer[]): BoxLayer | null {
 /** Milliseconds that each slice is shown while they play. */
 const PACE = 900;
 
-/** Connects the slider between slices, and the button that plays them, where the page has them. */
-export function timeSlider(slices: Layer[], chosen: string, choose: (layer: string) => void): void {
+/** Connects the switch between values and the slider between times, where the page has them. */
+export function sliceControls(slices: Layer[], chosen: string, choose: (layer: string) => void): void {
+  if (slices.length === 0) return;
+  const values = [...new Set(slices.map((slice) => slice.of_value ?? ""))];
+  const times = slices.filter((slice) => (slice.of_value ?? "") === values[0]);
+  const start = Math.max(0, slices.findIndex(({ name }) => name === chosen));
+  const at = { value: Math.floor(start / times.length), time: start % times.length };
+  const show = (): void => choose(slices[at.value * times.length + at.time]!.name);
+  const select = document.querySelector<HTMLSelectElement>("#slice-value");
+  if (select) {
+    select.selectedIndex = at.value;
+    select.addEventListener("change", () => {
+      at.value = select.selectedIndex;
+      show();
+    });
+  }
+  timeSlider(times.map((slice) => t(slice.of_time ?? "")), at.time, (time) => {
+    at.time = time;
+    show();
+  });
+}
+
+function timeSlider(titles: string[], start: number, choose: (time: number) => void): void {
   const control = document.querySelector<HTMLElement>("#time-slices");
-  if (!control || slices.length === 0) return;
+  if (!control) return;
   control.hidden = false;
   const input = need<HTMLInputElement>(control, "input");
   const say = (): void => {
-    const title = t(slices[input.valueAsNumber]!.title);
+    const title = titles[input.valueAsNumber]!;
     need(control, "output").textContent = title;
     input.setAttribute("aria-valuetext", title);
   };
-  input.valueAsNumber = Math.max(0, slices.findIndex(({ name }) => name === chosen));
+  input.valueAsNumber = start;
   say();
   const show = (): void => {
     say();
-    choose(slices[input.valueAsNumber]!.name);
+    choose(input.valueAsNumber);
   };
   const play = need<HTMLButtonElement>(control, "button");
   let timer = 0;
@@ -51,7 +79,7 @@ export function timeSlider(slices: Layer[], chosen: string, choose: (layer: stri
     if (timer) return stop();
     play.textContent = t("Stop");
     timer = window.setInterval(() => {
-      input.valueAsNumber = (input.valueAsNumber + 1) % slices.length;
+      input.valueAsNumber = (input.valueAsNumber + 1) % titles.length;
       show();
     }, PACE);
   };
@@ -65,4 +93,33 @@ export function timeSlider(slices: Layer[], chosen: string, choose: (layer: stri
     stop();
     show();
   });
+}
+
+/** What is needed to draw all slices side by side. */
+export type Multiples = {
+  slices: Layer[];
+  scene: Ground;
+  palette: () => Palette;
+  styled: (name: string) => Promise<MapLayer>;
+};
+
+/** Draws all slices side by side, in the same classes, once the reader opens them. */
+export function installMultiples({ slices, scene, palette, styled }: Multiples): void {
+  const details = document.querySelector<HTMLDetailsElement>("#side-by-side");
+  if (!details || slices.length < 2) return;
+  details.hidden = false;
+  const list = need(details, ".multiples");
+  const draw = async (): Promise<void> => {
+    if (!details.open || list.childElementCount > 0) return;
+    for (const slice of slices) {
+      const [item, canvas, caption] = ["li", "canvas", "span"].map((tag) => document.createElement(tag));
+      caption!.textContent = sliceTitle(slice);
+      canvas!.setAttribute("role", "img");
+      canvas!.setAttribute("aria-label", sliceTitle(slice));
+      item!.append(canvas!, caption!);
+      list.append(item!);
+      drawStaticMap(canvas as HTMLCanvasElement, scene, await styled(slice.name), palette());
+    }
+  };
+  details.addEventListener("toggle", () => void draw());
 }

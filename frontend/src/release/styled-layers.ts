@@ -50,7 +50,7 @@ export class StyledLayers {
     return !this.opening.dots && name === openingLayer(release, this.opening).name ? null : name;
   }
 
-  /** The name of a layer that is a slice of time; "" of any other. */
+  /** The name of a layer that is a slice; "" of any other. */
   sliceName({ name }: MapLayer): string {
     return this.slices.some((slice) => slice.name === name) ? name : "";
   }

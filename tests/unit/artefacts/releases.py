@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from hypothesis import strategies as st
 
+from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Counting, GeoInd, PureDP, Unit
 from dpgeo.core.levels import make_level
 from dpgeo.core.measures import Measure
@@ -26,6 +27,7 @@ from dpgeo.core.released import (
     PartitionRelease,
     PhasedRelease,
     PointsRelease,
+    ProfileRelease,
     Released,
     SlicesRelease,
     SparseRelease,
@@ -33,7 +35,9 @@ from dpgeo.core.released import (
     ZoneAverages,
     ZonesRelease,
 )
+from dpgeo.core.slices import Slicing
 from dpgeo.core.spend import Measured
+from dpgeo.core.time_slices import PARTS, TIME_SLICES
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import summed_area, tiles
 from dpgeo.spatial.centres import spread_evenly
@@ -87,6 +91,29 @@ def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     trace = (Measured(label=label, epsilon=Fraction(1, 2), noise=noise),)
     parameters: dict[str, int | bool | str] = {"cells": cells, "slices": "12 hours"}
     return _released("time-slices", parameters, content, trace, area, 3)
+
+
+def category_slices_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
+    """Return a grid for each of two values of a category and the others, by halves of the day."""
+    grid = Grid.over(area, cells)
+    noise = DiscreteLaplace(Fraction(1, 2), 3)
+    names = Slicing(TIME_SLICES["12 hours"], "UTC", Category("mode", "Mode", ("On foot", "Bus")))
+    values = np.arange(6 * grid.size, dtype=np.int64) * 7919 % 401 - 40
+    content = SlicesRelease(
+        grid=grid,
+        keys=names.names.keys,
+        titles=names.names.titles,
+        time_zone="UTC",
+        counts=np.where(grid.inside(area), values.reshape(6, *grid.shape), 0),
+        noise=noise,
+        values=names.names.values,
+        times=names.names.times,
+        category="Mode",
+    )
+    label = "cell counts of all slices"
+    trace = (Measured(label=label, epsilon=Fraction(1, 2), noise=noise),)
+    parameters: dict[str, int | bool | str] = {"cells": cells, "category": "mode"}
+    return _released("category-slices", parameters, content, trace, area, 3)
 
 
 def partition_release(
@@ -243,6 +270,21 @@ def zone_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
     return _released("averages", {"zones": "wards", "measure": "speed"}, content, trace, area, 3)
 
 
+def sliced_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Return a release of the mean speed in two declared zones, by the mode of transport."""
+    whole = zone_averages_release(area=area)
+    content = whole.content
+    assert isinstance(content, ZoneAverages)
+    sliced = dataclasses.replace(
+        content,
+        above=np.array([[500_000, 9_000], [200_000, 300_000]], dtype=np.int64),
+        below=np.array([[700_000, -3_000], [300_000, 100_000]], dtype=np.int64),
+        slices=Slicing(category=Category("mode", "Mode", ("Bus",))).names,
+    )
+    parameters = {**whole.parameters, "category": "mode"}
+    return dataclasses.replace(whole, content=sliced, parameters=parameters)
+
+
 def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
     """Return a release of the share of yes in squares."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
@@ -294,6 +336,25 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
     )
     parameters: dict[str, int | bool | str] = {"zones": "wards", "slices": "12 hours"}
     return _released("flows", parameters, content, trace, area, 3)
+
+
+def profile_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Return counts of two zones by the hour of the week."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3)
+    whole = zone_averages_release(area=area).content
+    assert isinstance(whole, ZoneAverages)
+    names = Slicing(PARTS["hours of the week"], "Europe/Amsterdam").names
+    counts = np.arange(2 * 168, dtype=np.int64).reshape(2, 168) * 7919 % 401 - 40
+    content = ProfileRelease(
+        zones=whole.zones,
+        keys=names.keys,
+        titles=names.titles,
+        time_zone="Europe/Amsterdam",
+        counts=counts,
+        noise=noise,
+    )
+    trace = (Measured(label="counts by time", epsilon=Fraction("0.5"), noise=noise),)
+    return _released("profile", {"zones": "wards"}, content, trace, area, 3)
 
 
 def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
@@ -386,6 +447,9 @@ def examples() -> tuple[Released, ...]:
         grid_averages_release(),
         flows_release(),
         flows_release(sparse=True),
+        category_slices_release(),
+        sliced_averages_release(),
+        profile_release(),
     )
 
 
@@ -476,6 +540,8 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             time_zone=draw(_texts),
             counts=np.stack([counts, counts // 2]),
             noise=draw(_noises),
+            values=(draw(_texts), draw(_texts)),
+            category=draw(_texts),
         )
     if kind is SparseRelease:
         return SparseRelease(

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
+from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.ingest.times import EARLIEST, LATEST
 from dpgeo.privacy.bounding import Popularity
@@ -39,7 +40,7 @@ def view_of(
 
 
 def sliced_grid(cells: int = 4, slices: str = "6 hours", zone: str = ZONE) -> SlicedGrid:
-    return SlicedGrid(Grid.over(AREA, cells), TIME_SLICES[slices], zone)
+    return SlicedGrid(Grid.over(AREA, cells), Slicing(TIME_SLICES[slices], zone))
 
 
 def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
@@ -55,14 +56,16 @@ def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
 
     A region combines the cell found by `Grid.locate` with the time slice found with `zoneinfo`.
     """
-    zone = ZoneInfo(sliced.time_zone)
+    zone = ZoneInfo(sliced.slices.time_zone)
+    assert sliced.slices.times is not None
+    of_hour = sliced.slices.times.of_hour
     indices: list[int | None] = []
     for cell, (_, _, _, time) in zip(located(sliced.grid, rows).tolist(), rows, strict=True):
         if time is None or cell < 0:
             indices.append(None)
             continue
         local = datetime.fromtimestamp(time, UTC).astimezone(zone)
-        number = sliced.slices.of_hour[24 * local.weekday() + local.hour]
+        number = of_hour[24 * local.weekday() + local.hour]
         indices.append(number * sliced.grid.size + cell)
     return indices
 

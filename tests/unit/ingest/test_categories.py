@@ -91,7 +91,8 @@ def test_a_schema_with_categories_is_read_back() -> None:
 
 def test_a_category_is_found_by_its_column() -> None:
     assert find_category([MODE, AGE], "age") == AGE
-    for categories, name in (([], "mode"), ([MODE], "age"), ([MODE], "")):
+    assert find_category([MODE, AGE], "") == MODE
+    for categories, name in (([], "mode"), ([], ""), ([MODE], "age")):
         with pytest.raises(InvalidInput) as refused:
             find_category(categories, name)
         assert refused.value.field == "category"

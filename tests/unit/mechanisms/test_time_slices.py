@@ -56,7 +56,7 @@ def test_its_layers_are_slices_in_their_order() -> None:
     margin = released.content.noise.margin()
     for layer in shown:
         assert isinstance(layer, BoxLayer)
-        assert layer.time_slice
+        assert layer.sliced
         assert layer.margin.min() == layer.margin.max() == margin
 
 

@@ -12,7 +12,8 @@ from dpgeo.core.counted import Counted
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Bounding, Counting, Unit
-from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
+from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms import private_clusters, uniform_grid
@@ -81,7 +82,7 @@ def test_everybody_is_clipped_alone(tmp_path: Path) -> None:
     of_rows = [(row[0], cell) for row, cell in zip(rows, cells, strict=True)]
     assert totals_of(path, grid) == clipped(of_rows)
 
-    sliced = SlicedGrid(grid, TIME_SLICES["6 hours"], "UTC")
+    sliced = SlicedGrid(grid, Slicing(TIME_SLICES["6 hours"], "UTC"))
     timed = [
         (row[0], cell + grid.size * (row[3] % 86400 // 21600))
         for row, cell in zip(rows, cells, strict=True)

@@ -1,5 +1,5 @@
 /** Texts of the heatmap: its legend, and the figures of a cell or box. */
-import type { BoxLayer, Nouns } from "../../data/release-array";
+import { type BoxLayer, type Nouns, sliceTitle } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
 import { capitalise, formatMargin, formatMetres, formatNumber } from "../../ui/format";
@@ -13,12 +13,12 @@ function nounOf(nouns: Nouns, { cells }: Square): string {
 }
 
 /** The name of the map's unit: counts of squares, or counts per square where cells have other sizes. */
-export function legendTitle(show: Show, nouns: Nouns, square: Square, { slice, title, boxes }: BoxLayer): string {
+export function legendTitle(show: Show, nouns: Nouns, square: Square, layer: BoxLayer): string {
   const values = { noun: nounOf(nouns, square), side: square.side };
-  const asCounted = square.cells === 1 && !boxes;
+  const asCounted = square.cells === 1 && !layer.boxes;
   const unit = asCounted ? t("{noun} in a {side} square", values) : t("{noun} per {side} square", values);
   const name = show === "margin" ? t("Margin of error, {noun} per {side} square", values) : capitalise(unit);
-  return name + (slice ? `, ${t(title)}` : "");
+  return name + (layer.slice ? `, ${sliceTitle(layer)}` : "");
 }
 
 /** The margins of what is coloured, in a sentence: of boxes as counted, else of the figures per square. */
@@ -51,7 +51,7 @@ export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: S
   // Somebody may count in several cells of a box, so that its count is another figure than people.
   const added = reading.cells > 1 && nouns.sum !== nouns.one ? `${t(nouns.sum)} ` : "";
   const place = added + placeWords(reading, square, cell) + (layer.kind === "inferred" ? t(", estimated") : "") +
-    (layer.slice ? `, ${t(layer.title)}` : "");
+    (layer.slice ? `, ${sliceTitle(layer)}` : "");
   const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
   if (!standsOut) {
     const note = value < 0

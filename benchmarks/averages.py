@@ -1,0 +1,181 @@
+"""Errors and coverage of means by region: dpgeo's two sums beside sums and counts apart."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.literature.averages import perturb_then_compose
+from benchmarks.report import report
+from dpgeo.core.measures import Measure
+from dpgeo.mechanisms import averages
+from dpgeo.postprocess.fieller import Means, ShareNoise
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy
+from tests.views import ArrayView
+
+Floats = NDArray[np.float64]
+
+SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "0.5"), (20, "1"), (20, "2"))
+"""Contribution bounds and epsilons."""
+
+LARGE = 100
+"""Errors are those of regions with at least this many bounded records."""
+
+SMALL = 20
+"""Coverage is over all regions with at least this many bounded records."""
+
+SIZES = (1, 2, 4, 8)
+"""Limits of the classes of told regions, in thresholds of the number of records."""
+
+DAY = Measure("minute", "Minute of the day", "min", 0.0, 1440.0)
+
+FRAME = (-74.05, 40.65, -73.85, 40.85)
+"""The study area of the file: west, south, east and north."""
+
+
+def add_to(subcommands: Any) -> None:
+    """Add the subcommand `averages` to the command line."""
+    parser = subcommands.add_parser("averages", help=__doc__)
+    parser.add_argument(
+        "--data", type=Path, help="Parquet with columns user, lon, lat and minute; else generated"
+    )
+    parser.add_argument(
+        "--level", type=float, default=0.5, help="middle of generated means, 0 to 1"
+    )
+    parser.add_argument("--answers", action="store_true", help="generated answers of yes or no")
+    parser.add_argument("--empty", action="store_true", help="an area without any record")
+    parser.add_argument("--cells", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for every bound and epsilon."""
+    view = read(options.data) if options.data else generated(options)
+    for bound, epsilon in SETTINGS:
+        figures: dict[str, list[Any]] = defaultdict(list)
+        for number in range(options.trials):
+            bounded = dataclasses.replace(view, bound=bound, salt=number + 1)
+            trial(bounded, options.cells, epsilon, number, figures)
+        line: dict[str, Any] = {"bound": bound, "epsilon": epsilon}
+        scale = view.measures[0].high - view.measures[0].low
+        for name, values in figures.items():
+            joined = np.concatenate(values)
+            if name.startswith("error "):
+                line[f"median {name}"] = float(np.median(joined)) * scale if joined.size else 0.0
+                line[f"rmse {name}"] = float(np.sqrt(np.mean(joined**2))) * scale
+            elif joined.size:
+                line[name] = float(np.mean(joined))
+                line[f"{name}, regions"] = int(joined.size)
+        report(line, options.json)
+
+
+def trial(
+    view: ArrayView, cells: int, epsilon: str, number: int, figures: dict[str, list[Any]]
+) -> None:
+    """Add the figures of one release of `view` to `figures`."""
+    (measured,) = view.measures
+    grid, steps = Grid.over(view.area, cells), measured.steps
+    above, below = view.value_shares(grid, measured)._read_by_meter()
+    counts, sums = ((above + below) / steps).ravel(), (above / steps).ravel()
+    truth = sums / np.maximum(counts, 1)
+    params = averages.Params(cells=cells)
+    drawn = run(averages.MECHANISM, view, params, Fraction(epsilon), SeededEntropy(number), {})
+    content: Any = drawn.content
+    up, down = content.above.ravel(), content.below.ravel()
+    noise = ShareNoise(content.noise, steps)
+    means = noise.means(up, down, grid.size)
+    large, some = counts >= LARGE, counts >= SMALL
+    share = np.clip(up / np.maximum(up + down, 1), 0, 1)
+    figures["error two sums"].append(np.abs(share - truth)[large])
+    others(figures, sums[large], counts[large], float(epsilon) / view.bound, truth[large], number)
+    figures["covered, all"].append(covers(noise, up, down, truth)[some])
+    figures["told"].append(means.told[some])
+    figures["told without a record"].append(means.told[counts == 0])
+    by_size(figures, means, counts / noise.least_records(grid.size), truth)
+
+
+def others(
+    figures: dict[str, list[Any]],
+    sums: Floats,
+    counts: Floats,
+    rate: float,
+    truth: Floats,
+    number: int,
+) -> None:
+    """Add the errors of sums and counts that get half of epsilon each, or three quarters of it."""
+    random: Generator = np.random.default_rng(number)
+    for share in (0.5, 0.75):
+        found = perturb_then_compose(sums, counts, 1.0, rate, random, sum_share=share)
+        figures[f"error sum, {share} of epsilon"].append(np.abs(found - truth))
+    noisy = sums - counts / 2 + random.laplace(0, 0.5 / (rate / 2), len(sums))
+    people = np.maximum(counts + random.laplace(0, 1 / (rate / 2), len(sums)), 1)
+    figures["error centred sum"].append(np.abs(np.clip(0.5 + noisy / people, 0, 1) - truth))
+
+
+def covers(
+    noise: ShareNoise, up: NDArray[np.int64], down: NDArray[np.int64], truth: Floats
+) -> NDArray[np.bool_]:
+    """Return for every region (n,) whether its interval holds the true share, told or not."""
+    statistic = np.abs((1 - truth) * up - truth * down)
+    return np.asarray(statistic <= noise.limits(truth))
+
+
+def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
+    """Add the coverage among told regions, by their true number of records in thresholds."""
+    held = (means.low - 1e-3 <= truth) & (truth <= means.high + 1e-3)
+    for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):
+        chosen = means.told & (thresholds > low) & (thresholds <= high)
+        figures[f"covered, told, {low} to {high} thresholds"].append(held[chosen])
+
+
+def read(path: Path) -> ArrayView:
+    """Return a view of the rows of a file in FRAME, with the minute of the day as the value."""
+    import pandas as pd
+
+    frame = pd.read_parquet(path, columns=["user", "lon", "lat", "minute"])
+    west, south, east, north = FRAME
+    frame = frame[frame.lon.between(west, east) & frame.lat.between(south, north)]
+    return ArrayView(
+        area=StudyArea.from_bounds(*FRAME),
+        longitude=frame["lon"].to_numpy(),
+        latitude=frame["lat"].to_numpy(),
+        persons=frame["user"].to_numpy().astype(np.int64),
+        measures=(DAY,),
+        values=(frame["minute"].to_numpy() % 1440).astype(np.float64),
+    )
+
+
+def generated(options: argparse.Namespace) -> ArrayView:
+    """Return a view of invented people whose values have known means, which differ by place."""
+    random = np.random.default_rng(7)
+    people = 0 if options.empty else 4000
+    persons = np.repeat(np.arange(people), random.geometric(0.05, people))
+    home = random.normal(0.5, 0.15, (max(people, 1), 2))
+    place = np.clip(home[persons] + random.normal(0, 0.08, (persons.size, 2)), 0.001, 0.999)
+    middle = np.clip(options.level + 0.3 * (place[:, 0] - 0.5), 0.005, 0.995)
+    shares = random.beta(10 * middle, 10 * (1 - middle))
+    steps, values = 1000, 1440 * shares
+    if options.answers:
+        steps, values = 1, (random.random(persons.size) < middle).astype(np.float64)
+    high = 1.0 if options.answers else 1440.0
+    return ArrayView(
+        area=StudyArea.from_bounds(10, 50, 10.2, 50.13),
+        longitude=10 + 0.2 * place[:, 0],
+        latitude=50 + 0.13 * place[:, 1],
+        persons=persons,
+        measures=(Measure("value", "Value", "", 0.0, high, steps),),
+        values=values,
+    )

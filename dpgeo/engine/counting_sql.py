@@ -1,0 +1,174 @@
+"""SQL fragments by which DuckDB bounds and counts a canonical file (`engine.duckdb_view`)."""
+
+from __future__ import annotations
+
+# The float64 operations are those of `Grid.locate`, in the same order, so that both give the same
+# cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
+IN_CELLS = """
+WITH located AS (
+    SELECT *,
+        floor((x - $west) / $cell) AS column_number,
+        floor(($north - y) / $cell) AS row_number
+    FROM read_parquet($path)
+    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+), rows_in_regions AS (
+    SELECT *,
+        TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
+    FROM located
+    WHERE column_number >= 0 AND column_number < $columns
+        AND row_number >= 0 AND row_number < $rows
+)"""
+
+IN_ZONES = """
+WITH rows_in_regions AS (
+    SELECT * FROM read_parquet($path)
+    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+)"""
+
+UNDIVIDED = """, rows_inside AS (SELECT * FROM rows_in_regions)"""
+
+# `make_timestamptz` cannot overflow: times in canonical files are within the years 1000 to 2999.
+TIMED = """, rows_sliced AS (
+    SELECT *, $slices[
+        1 + 24 * (extract(isodow FROM local) - 1) + extract(hour FROM local)]::UBIGINT AS slice
+    FROM (
+        SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
+        FROM rows_in_regions WHERE time IS NOT NULL
+    )
+)"""
+
+UNTIMED = """, rows_sliced AS (SELECT *, 0::UBIGINT AS slice FROM rows_in_regions)"""
+
+DIVIDED = """, rows_inside AS (
+    SELECT * REPLACE (cell + $grid_size::UBIGINT * slice AS cell) FROM rows_sliced
+)"""
+
+CATEGORISED = """, rows_inside AS (
+    SELECT * REPLACE (
+        cell + $grid_size::UBIGINT * ($times::UBIGINT * {column} + slice) AS cell
+    ) FROM rows_sliced
+)"""
+
+CLOCK = """
+SELECT timezone($time_zone, make_timestamptz(0))"""
+
+VISITS = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
+            person_high, person_low, x, y, time, cell)) AS word
+    FROM rows_inside
+)"""
+
+PEOPLE = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
+    FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
+)"""
+
+# For zone counts if records are the privacy unit. The person columns then hold the record's index
+# in the file (`zoned.write_zoned`). The hash must not use that index; otherwise, the zones sampled
+# for a record would depend on the records before it in the file.
+RECORDS = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
+    FROM rows_inside
+)"""
+
+# For averages. `step` is a row's value, and the hash does not use it. The low bits of a key are the
+# region and, below it, the value: rows that are equal but for the value are ordered by the value.
+VALUED = """, rows_valued AS (
+    SELECT *, {column} AS step FROM rows_inside WHERE {column} IS NOT NULL
+)"""
+
+VALUED_VISITS = """, items AS (
+    SELECT person_high, person_low, cell, step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
+            person_high, person_low, x, y, time, cell)) AS word
+    FROM rows_valued
+)"""
+
+# A person's mean in a region, rounded half up in whole numbers.
+VALUED_PEOPLE = """, items AS (
+    SELECT person_high, person_low, cell, (2 * total + rows) // (2 * rows) AS step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
+    FROM (
+        SELECT person_high, person_low, cell, sum(step)::BIGINT AS total, count(*) AS rows
+        FROM rows_valued GROUP BY person_high, person_low, cell
+    )
+)"""
+
+VALUED_RECORDS = """, items AS (
+    SELECT person_high, person_low, cell, step,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
+    FROM rows_valued
+)"""
+
+VALUED_KEYS = """, keyed AS (
+    SELECT person_high, person_low,
+        (word & $hash_bits::UBIGINT) | (cell * $values::UBIGINT + step::UBIGINT) AS key
+    FROM items
+)"""
+
+# The number and the sum of each region come from one aggregate of one sample.
+SUM_SAMPLED = """
+SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
+    sum(item % $values::UBIGINT)::BIGINT AS total
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS item FROM sampled)
+GROUP BY item // $values::UBIGINT"""
+
+SUM_ROWS = """
+SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
+
+RANDOM = """, keyed AS (
+    SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
+)"""
+
+# The index into the table of ranks is computed in integers, as in `RankTable.of_cells`.
+POPULAR = """, keyed AS (
+    SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
+    FROM items JOIN ranks ON ranks.place =
+        (2 * (cell % $grid_size::UBIGINT // $columns::UBIGINT) + 1)
+                * $rank_rows::UBIGINT // (2 * $rows::UBIGINT)
+            * $rank_columns::UBIGINT
+        + (2 * (cell % $columns::UBIGINT) + 1) * $rank_columns::UBIGINT // (2 * $columns::UBIGINT)
+)"""
+
+HEAP = """, sampled AS (
+    SELECT min(key, $bound) AS keys FROM keyed GROUP BY person_high, person_low
+)"""
+
+LIST = """, sampled AS (
+    SELECT list_slice(list_sort(list(key)), 1, $bound) AS keys
+    FROM keyed GROUP BY person_high, person_low
+)"""
+
+PERSON_SAMPLED = """
+SELECT person, unnest(keys) & $cell_bits::UBIGINT AS cell
+FROM (SELECT row_number() OVER () - 1 AS person, keys FROM sampled)"""
+
+PERSON_ROWS = """
+SELECT row_number() OVER () - 1 AS person, cell FROM rows_inside"""
+
+COUNT_SAMPLED = """
+SELECT cell, count(*) AS amount
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS cell FROM sampled)
+GROUP BY cell"""
+
+COUNT_ROWS = """
+SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
+
+# Each person's totals are clipped before they are added up over persons (`privacy.totals`).
+TOTALS = """, places AS (
+    SELECT person_high, person_low, count(*) AS visits
+    FROM rows_inside GROUP BY person_high, person_low, cell
+), people AS (
+    SELECT count(*) AS sightings, sum(visits) AS visits
+    FROM places GROUP BY person_high, person_low
+)
+SELECT count(*),
+    coalesce(sum(least(sightings, $most_sightings)), 0)::BIGINT,
+    coalesce(sum(least(visits, $most_visits)), 0)::BIGINT
+FROM people"""
+
+SIZES = """
+SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""

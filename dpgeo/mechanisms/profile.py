@@ -1,0 +1,144 @@
+"""Profile: noisy counts by hour of the week, for the whole area or for every zone.
+
+Idea. Divide the local week into its 168 hours, the day into its 24, or the week into its days.
+Count the records of the whole study area, or of each declared zone, in each of them.
+
+Privacy argument. Pairs of a zone and a part of the week are public; the parts are disjoint, and a
+record's part follows from its own time alone. A record without a time is in no part. A privacy unit
+adds at most l in total to all counts together: the view keeps at most l pairs of a person and a
+count (people), or of a record and a count (visits), whether zones overlap or not. So the L1
+sensitivity of all counts is l, and one `measure` with epsilon is epsilon-differentially private.
+The smoothed table is post-processing (`postprocess.two_way`).
+
+Utility. Every count carries noise of scale about l/epsilon. A person is there at many hours, so l
+is the number of hours that are kept of each: with l = 1, people are counted in one hour of theirs.
+The smoothed estimate of an hour is closer to the truth than its count where days are alike.
+
+References. Dwork, McSherry, Nissim and Smith 2006; Xu et al. 2013 (histograms by hour).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.kinds import PROFILE
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import ProfileRelease
+from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
+from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import PARTS
+from dpgeo.phrases import Phrase, translatable
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+
+LABEL = "counts by time"
+
+WHOLE, WHOLE_NAME = "area", translatable("Whole area")
+"""Key and name of the zone that is the whole study area."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of a profile."""
+
+    zones: str = param(
+        "",
+        "The declared layer of zones to count in; empty for the whole area.",
+        layer=LayerKind.ZONES,
+        optional=True,
+    )
+    parts: str = param(
+        "hours of the week",
+        "How local time is divided: the hours of the week, the hours of the day, or the days of "
+        "the week.",
+        choices=list(PARTS),
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Declare the whole epsilon for all counts together."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> ProfileRelease:
+    """Measure every part of time in every zone once."""
+    slices = _slices(params, view.domain)
+    zones, sliced = _regions(params, view.domain, slices)
+    counts = view.sliced_histogram(sliced)
+    noise = meter.noise(LABEL, counts.sensitivity)
+    drawn = meter.measure(LABEL, counts).reshape(len(slices), len(zones))
+    names = slices.names
+    return ProfileRelease(
+        zones=zones,
+        keys=names.keys,
+        titles=names.titles,
+        time_zone=names.time_zone,
+        counts=np.ascontiguousarray(drawn.T),
+        noise=noise,
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Forecast the noise of a count. Raises InvalidInput for data without times."""
+    slices = _slices(params, domain)
+    zones, _ = _regions(params, domain, slices)
+    return Forecast(
+        region="zone",
+        regions=len(slices) * len(zones),
+        noise=DiscreteLaplace(epsilon, bound),
+        ground_metres=zones.smallest_side_metres,
+        facts=(
+            Phrase(
+                "There are {count} counts for each zone, in local time ({zone}). The bound on what "
+                "one person adds holds for all of them together.",
+                count=len(slices),
+                zone=slices.time_zone,
+            ),
+        ),
+    )
+
+
+def _slices(params: Params, domain: Domain) -> Slicing:
+    if not domain.time_zone:
+        raise InvalidInput(
+            "This dataset has no time column. Choose another mechanism, or declare a dataset "
+            "whose file has one.",
+            field="parts",
+        )
+    return Slicing(PARTS[params.parts], domain.time_zone)
+
+
+def _regions(
+    params: Params, domain: Domain, slices: Slicing
+) -> tuple[Zones, SlicedZones | SlicedGrid]:
+    """Return the zones, and what is counted: for the whole area, a grid of a single cell."""
+    if params.zones:
+        zones = domain.layer(params.zones, Zones)
+        return zones, SlicedZones(zones, slices)
+    shapes = np.array([domain.area.shape], dtype=object)
+    whole = Zones(keys=(WHOLE,), names=(WHOLE_NAME,), shapes=shapes)
+    return whole, SlicedGrid(Grid.over(domain.area, 1), slices)
+
+
+MECHANISM = Mechanism(
+    key="profile",
+    title="Profile of the week",
+    summary="Counts for each hour of the week, of the whole area or of each zone, as a table of "
+    "hours and days.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=PROFILE,
+    by_time=True,
+)
