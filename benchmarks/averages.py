@@ -41,7 +41,7 @@ SIZES = (1, 2, 4, 8)
 DAY = Measure("minute", "Minute of the day", "min", 0.0, 1440.0)
 
 FRAME = (-74.05, 40.65, -73.85, 40.85)
-"""The study area of the file: west, south, east and north."""
+"""The study area of a file: west, south, east and north. Rows outside are left out."""
 
 
 def add_to(subcommands: Any) -> None:
@@ -73,10 +73,12 @@ def measure(options: argparse.Namespace) -> None:
         scale = view.measures[0].high - view.measures[0].low
         for name, values in figures.items():
             joined = np.concatenate(values)
+            if not joined.size:
+                continue
             if name.startswith("error "):
-                line[f"median {name}"] = float(np.median(joined)) * scale if joined.size else 0.0
+                line[f"median {name}"] = float(np.median(joined)) * scale
                 line[f"rmse {name}"] = float(np.sqrt(np.mean(joined**2))) * scale
-            elif joined.size:
+            else:
                 line[name] = float(np.mean(joined))
                 line[f"{name}, regions"] = int(joined.size)
         report(line, options.json)
