@@ -169,6 +169,8 @@ def _point_files(released: Released, points: PointLayer, folder: Path) -> list[B
         if layer_format.max_features is None or len(points) <= layer_format.max_features:
             path = folder / (points.name + layer_format.suffix)
             layer_format.write(released, points, path)
+            if layer_format.style:
+                layer_format.style(released, View(points, metres=0, edges=()), path)
             built.append(BuiltFile(path.name, layer_format.media_type, path))
     return built
 

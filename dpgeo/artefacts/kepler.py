@@ -18,6 +18,7 @@ from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.view import DOT, PLAIN, View, hexadecimal, unit_words
 from dpgeo.core.released import Released
+from dpgeo.postprocess.layers.features import INTERVAL
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 TILE = 512
@@ -74,6 +75,8 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
         channels = {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
     entry = {"id": layer.name, "type": "geojson", "config": shown, "visualChannels": channels}
     tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)
+    if layer.told is not None:
+        tips += INTERVAL
     fields = [{"name": name, "format": None} for name in tips]
     state = {
         "layers": [entry],

@@ -8,6 +8,7 @@ and a GeoPackage holds the same text in its table `layer_styles`.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -103,11 +104,44 @@ SHAPES = ("point", "line", "polygon")
 
 
 def _raster(root: ET.Element, view: View) -> None:
-    """Style the image of estimates, too, because QGIS also applies `cells.qml` to `cells.tif`."""
-    stops = view.stops
-    if stops is None or not geotiff.holds(view.layer):
+    """Style the image of estimates, too, because QGIS also applies `cells.qml` to `cells.tif`.
+
+    Where no single column decides the class, the image is drawn in shades of grey, which claim no
+    class: `cells.classes.tif` has the classes.
+    """
+    if not geotiff.holds(view.layer):
         return
     pipe = ET.SubElement(root, "pipe")
+    stops = view.stops
+    if stops is None:
+        _shades(pipe, view)
+    else:
+        _classes(pipe, stops)
+
+
+def _shades(pipe: ET.Element, view: View) -> None:
+    """Draw an image from white, for no people, to black, from the highest class on."""
+    drawn = ET.SubElement(
+        pipe,
+        "rasterrenderer",
+        {
+            "type": "singlebandgray",
+            "grayBand": "1",
+            "gradient": "WhiteToBlack",
+            "alphaBand": "-1",
+            "opacity": "1",
+        },
+    )
+    most = view.edges[-1] if view.edges else float(view.values.max(initial=0.0))
+    highest = most / view.factor
+    stretch = ET.SubElement(drawn, "contrastEnhancement")
+    ET.SubElement(stretch, "minValue").text = "0"
+    ET.SubElement(stretch, "maxValue").text = repr(max(highest, sys.float_info.min))
+    ET.SubElement(stretch, "algorithm").text = "StretchToMinimumMaximum"
+
+
+def _classes(pipe: ET.Element, stops: list[tuple[float | None, Colour, str]]) -> None:
+    """Draw an image in the colours of classes with these upper limits."""
     drawn = ET.SubElement(
         pipe,
         "rasterrenderer",

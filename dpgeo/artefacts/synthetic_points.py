@@ -21,7 +21,7 @@ from dpgeo.postprocess.layers import NO_MARGIN, Layer, PointLayer
 from dpgeo.postprocess.synthetic_points import counted_layers, synthetic_points
 
 NAME = "points-synthetic"
-TITLE = "Made-up points"
+TITLE = "Made-up points: nobody was here"
 USE = translatable("made-up points: nobody was here")
 
 FORMATS = (geoparquet.FORMAT, geojson.FORMAT, geopackage.FORMAT, csv.FORMAT)

@@ -256,6 +256,8 @@ def unit_words(released: Released, view: View) -> str:
     nouns = nouns_of(released)
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
+        if not view.metres:
+            return view.layer.title  # a map without boxes has no square
         # A person is counted once in a cell, but may be counted in several cells of a square.
         cells = view.metres / view.layer.grid.ground_cell_metres
         if cells <= CLOSE:

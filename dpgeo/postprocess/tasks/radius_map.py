@@ -1,9 +1,9 @@
 """Contours of the notification radius r(x) over a study area.
 
-The plan of a single task with reward w is solved at every point of a lattice, and r is interpolated
-linearly between the points. Lines are drawn at the levels 1, 2, 5, 10, ... metres, and bands
-between them. If the target cannot be met within the travel limit, r is infinite: the part of the
-area outside all bands is out of reach.
+The plan of a single task with reward w is solved at every point of a lattice, and in the field
+model also halfway between the points; r is interpolated linearly between all of these. Lines are
+drawn at the levels 1, 2, 5, 10, ... metres, and bands between them. If the target cannot be met
+within the travel limit, r is infinite: the part of the area outside all bands is out of reach.
 
 Everything is computed from a public surface: this is post-processing and costs no privacy. Bands
 have no margin of error of their own; r inherits the noise of the map (see docs/crowdsourcing.md).
@@ -100,6 +100,17 @@ class Lattice:
         return cls(longitude=longitude, latitude=latitude, near=_near(area, longitude, latitude))
 
     @property
+    def halved(self) -> Lattice:
+        """The lattice with half the spacing; every second of its points is one of this lattice."""
+        longitude, latitude = _halved(self.longitude), _halved(self.latitude)
+        near = np.zeros((len(latitude), len(longitude)), dtype=bool)
+        near[::2, ::2] = self.near
+        # A point between others is planned if all of them are.
+        near[1::2, ::2] = self.near[:-1] & self.near[1:]
+        near[:, 1::2] = near[:, :-2:2] & near[:, 2::2]
+        return Lattice(longitude=longitude, latitude=latitude, near=near)
+
+    @property
     def positions(self) -> tuple[Floats, Floats]:
         """Longitudes and latitudes (n,) of the points to plan, with longitudes from -180 to 180."""
         longitude, latitude = np.meshgrid(self.longitude, self.latitude)
@@ -166,26 +177,29 @@ def radius_map(
     The total reward in the settings is not used. Raises InvalidInput for an invalid reward.
     """
     check_number(reward, "reward", 0.0, LARGEST)
-    longitude, latitude = lattice.positions
+    # Radii in the circle model follow the cells, so that half the spacing would help little.
+    step = 1 if settings.model is Model.CIRCLE else 2
+    solved = lattice if step == 1 else lattice.halved
+    longitude, latitude = solved.positions
     rewards = np.full(len(longitude), float(reward))
     tasks = Tasks(longitude=longitude, latitude=latitude, reward=rewards)
     plan = plan_tasks(surface, WORLD, tasks, settings, [Allocation.UNIFORM])[0]
-    reasons = np.full(lattice.near.shape, Reason.OUTSIDE_AREA, dtype=object)
-    reasons[lattice.near] = np.array(plan.reasons, dtype=object)
+    reasons = np.full(solved.near.shape, Reason.OUTSIDE_AREA, dtype=object)
+    reasons[solved.near] = np.array(plan.reasons, dtype=object)
     reach = _reach_limit(settings)
     drawn = RadiusMap(
         lattice=lattice,
-        radius=_placed(lattice, plan.radius),
-        notified=_placed(lattice, np.where(plan.planned, plan.notified, np.nan)),
-        reasons=reasons,
+        radius=_placed(solved, plan.radius)[::step, ::step],
+        notified=_placed(solved, np.where(plan.planned, plan.notified, np.nan))[::step, ::step],
+        reasons=reasons[::step, ::step],
         bands=[],
         lines=[],
         out_of_reach=_multiple([area.shape], shapely.MultiPolygon),
     )
-    continued = _placed(lattice, _continued(plan, settings.needed, reach))
+    continued = _placed(solved, _continued(plan, settings.needed, reach))
     if not plan.planned.any():
         return drawn
-    return _with_contours(drawn, area, continued, reach)
+    return _with_contours(drawn, area, _generator(solved, continued), continued, reach)
 
 
 def levels_between(low: float, high: float) -> list[float]:
@@ -198,12 +212,13 @@ def levels_between(low: float, high: float) -> list[float]:
     return [step for step in steps if low < step < high][-MOST_LINES:]
 
 
-def _with_contours(drawn: RadiusMap, area: StudyArea, continued: Floats, reach: float) -> RadiusMap:
+def _with_contours(
+    drawn: RadiusMap, area: StudyArea, generator: Any, continued: Floats, reach: float
+) -> RadiusMap:
     """Add the bands, the lines and the part out of reach to a radius map.
 
-    `continued` holds the radii from `_continued`.
+    `continued` holds the radii from `_continued`, which `generator` draws.
     """
-    generator = _generator(drawn.lattice, continued)
     highest = min(float(np.nanmax(continued)), reach)
     levels = levels_between(float(np.nanmin(continued)), highest)
     edges = [0.0, *levels, _upper_limit(highest, reach)]
@@ -273,6 +288,14 @@ def _generator(lattice: Lattice, radius: Floats) -> Any:
         line_type=contourpy.LineType.Separate,
         fill_type=contourpy.FillType.OuterOffset,
     )
+
+
+def _halved(axis: Floats) -> Floats:
+    """Return an axis with the middle of every interval added."""
+    fine = np.empty(2 * len(axis) - 1)
+    fine[::2] = axis
+    fine[1::2] = (axis[:-1] + axis[1:]) / 2
+    return fine
 
 
 def _placed(lattice: Lattice, values: Floats) -> Floats:

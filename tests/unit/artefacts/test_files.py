@@ -302,7 +302,7 @@ def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
     tables = [
         geopandas.read_parquet(files["points-synthetic.parquet"]),
         geopandas.read_file(files["points-synthetic.geojson"]),
-        geopandas.read_file(files["points-synthetic.gpkg"]),
+        geopandas.read_file(files["points-synthetic.gpkg"], layer="points-synthetic"),
         pandas.read_csv(files["points-synthetic.csv"]),
     ]
     first = tables[0]
@@ -315,6 +315,8 @@ def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
     for table in tables[:3]:
         np.testing.assert_allclose(table.geometry.x, first["longitude"], atol=1e-9)
         np.testing.assert_allclose(table.geometry.y, first["latitude"], atol=1e-9)
+    styles = geopandas.read_file(files["points-synthetic.gpkg"], layer="layer_styles")
+    assert 'label="Made-up points: nobody was here"' in styles.styleQML.item()
     metadata = pyarrow.parquet.read_metadata(files["points-synthetic.parquet"]).metadata
     assert "nobody was here" in json.loads(metadata[b"dpgeo"])["margin_note"]
     document = json.loads(files["statement.json"].read_text(encoding="utf-8"))
@@ -331,5 +333,8 @@ def test_a_map_without_anybody_has_empty_files_of_points(tmp_path: Path) -> None
     assert {*MADE_UP} <= {*files}
     for suffix in ("parquet", "geojson", "gpkg", "csv"):
         path = files[f"points-synthetic.{suffix}"]
-        read = geopandas.read_parquet if suffix == "parquet" else geopandas.read_file
-        assert len(read(path)) == 0
+        if suffix == "parquet":
+            assert len(geopandas.read_parquet(path)) == 0
+        else:
+            assert len(geopandas.read_file(path, layer="points-synthetic")) == 0
+    assert "square" not in files["cells.qml"].read_text(encoding="utf-8")

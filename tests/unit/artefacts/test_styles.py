@@ -17,7 +17,7 @@ import pyogrio
 import pytest
 import rasterio
 
-from dpgeo.artefacts import class_image, geopackage, kepler, maplibre_style, vector_tiles
+from dpgeo.artefacts import class_image, geopackage, geotiff, kepler, maplibre_style, vector_tiles
 from dpgeo.artefacts.qgis_style import style as qgis_style
 from dpgeo.artefacts.sld import OGC, SLD
 from dpgeo.artefacts.sld import style as sld_style
@@ -110,6 +110,22 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
     assert [label for label in labels if label in view.labels] == list(view.labels)
     assert (TOO_FEW in labels) == bool(view.least)
     assert (NO_ESTIMATE in labels) == (view.layer.told is not None)
+
+
+@EVERY_VIEW
+def test_the_image_of_estimates_is_drawn_in_classes_or_in_shades_of_grey(
+    released: Released, view: View
+) -> None:
+    """QGIS would draw an image of two bands in red on black."""
+    root = fromstring(qgis_style(released, view).partition("\n")[2])  # noqa: S314 - our own file
+    kinds = [each.get("type") for each in root.iterfind("pipe/rasterrenderer")]
+    if not geotiff.holds(view.layer):
+        assert kinds == []
+    elif view.stops is not None:
+        assert kinds == ["singlebandpseudocolor"]
+    else:
+        assert kinds == ["singlebandgray"]
+        assert float(root.findtext(".//contrastEnhancement/maxValue", "")) > 0
 
 
 def sld_condition(element: Element) -> Check:

@@ -174,6 +174,34 @@ def test_longitudes_begin_after_the_widest_gap_of_the_area() -> None:
     assert Lattice.over(narrow, 8).longitude[-1] == 180
 
 
+def test_halving_the_spacing_keeps_every_point_and_fills_planned_cells() -> None:
+    corner = shapely.Polygon([(17.9, 59.2), (18.3, 59.2), (17.9, 59.4)])
+    lattice = Lattice.over(StudyArea(corner), 12)
+    fine = lattice.halved
+    np.testing.assert_array_equal(fine.longitude[::2], lattice.longitude)
+    np.testing.assert_array_equal(fine.latitude[::2], lattice.latitude)
+    np.testing.assert_array_equal(fine.near[::2, ::2], lattice.near)
+    near = lattice.near
+    whole = near[1:, 1:] & near[1:, :-1] & near[:-1, 1:] & near[:-1, :-1]
+    np.testing.assert_array_equal(fine.near[1::2, 1::2], whole)
+
+
+def test_on_a_map_of_uneven_cells_bands_agree_with_plans() -> None:
+    """At most 5 % of places have another radius than their band, with a step of one cell."""
+    grid = Grid.over(AREA, 48)
+    counts = np.random.default_rng(1).gamma(0.3, 40, grid.shape)
+    surface = surface_of(grid, counts)
+    place = np.random.default_rng(3).uniform((17.9, 59.2), (18.3, 59.4), (800, 2))
+    radii = planned_radii(surface, AREA, place)
+    wrong = total = 0
+    for band in drawn(surface, points=48).bands:
+        inside = shapely.contains_xy(band.shape, place)
+        right = (radii[inside] >= band.from_metres) & (radii[inside] <= band.to_metres)
+        wrong, total = wrong + int((~right).sum()), total + int(inside.sum())
+    assert total > 500
+    assert wrong <= 0.05 * total
+
+
 @pytest.mark.parametrize("points", [1, 97])
 def test_a_lattice_has_a_limited_number_of_points(points: int) -> None:
     with pytest.raises(InvalidInput) as refusal:
