@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpgeo.datasets.dry_land import land_file
 from dpgeo.datasets.names_on_maps import names_on
+from dpgeo.ground.map_names import sources_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
@@ -64,19 +65,21 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
     }
 
 
-def basemap_names(area: StudyArea) -> list[dict[str, Any]]:
-    """Return the names to write on a map of an area, most important first.
+def basemap_names(area: StudyArea) -> dict[str, Any]:
+    """Return the names to write on a map of an area, most important first, and their sources.
 
     They are not part of `basemap`, so that they follow at once when ground is added.
     """
-    return [
+    found = names_on(area, surroundings(area))
+    names = [
         {
             "name": each.name,
             "kind": each.kind,
             "at": [round(each.longitude, 4), round(each.latitude, 4)],
         }
-        for each in names_on(area, surroundings(area))
+        for each in found
     ]
+    return {"names": names, "names_from": sources_of(found)}
 
 
 def surroundings(area: StudyArea) -> tuple[float, float, float, float]:

@@ -178,7 +178,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
         cache.set(key, shapes, DAY)
     area = release.dataset.area
     response = JsonResponse(
-        shapes | {"names": basemap_names(area), "ground": ground_under(area)},
+        shapes | basemap_names(area) | {"ground": ground_under(area)},
         json_dumps_params={"ensure_ascii": False},
     )
     public = release.rules.public

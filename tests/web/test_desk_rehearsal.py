@@ -86,7 +86,8 @@ def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
     shapes = desk.client.get(address).json()
     assert shapes["bounds"] == [10, 50, 10.1, 50.1]
     assert shapes["area"]["type"] == "Polygon"
-    assert set(shapes["basemap"]) == {"bounds", "land", "inside", "coast"}
+    shown = {"bounds", "land", "inside", "coast", "names", "names_from"}
+    assert set(shapes["basemap"]) == shown
     assert desk.signed_in("stranger", role=None).get(address).status_code == 404
 
 

@@ -129,6 +129,7 @@ def test_maps_without_ground_have_names_of_the_world_and_a_search(client: Client
     near = install(make_dataset(area=area), grid_release(area, 16))
     document = client.get(f"/maps/{near.pk}/basemap.json").json()
     assert document["names"] == [{"name": "Oddtown", "kind": "city", "at": [2.5, 1.5]}]
+    assert document["names_from"] == ["GeoNames"]
     page = client.get(f"/maps/{near.pk}/").content.decode()
     assert 'href="https://www.geonames.org/"' in page
     assert 'action="/places/"' in page

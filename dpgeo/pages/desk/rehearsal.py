@@ -96,7 +96,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
     """Return a dataset's basemap as JSON with the keys basemap, area and bounds."""
     area = dataset_for(request, slug).area
-    shapes = basemap(area) | {"names": basemap_names(area)}
+    shapes = basemap(area) | basemap_names(area)
     answer = JsonResponse({"basemap": shapes, "area": area.to_geojson(), "bounds": area.bounds})
     answer["Cache-Control"] = "private, max-age=600"
     return answer

@@ -13,6 +13,8 @@ export type Basemap = {
   ground: readonly Ground[];
   /** Names of countries, cities and towns, the most important first; missing where a server has none. */
   names?: readonly PlaceName[];
+  /** Whom the names are from. */
+  names_from?: readonly string[];
 };
 
 export type PlaceName = { name: string; kind: "country" | "city" | "town"; at: readonly [longitude: number, latitude: number] };

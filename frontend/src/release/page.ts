@@ -207,9 +207,11 @@ export class Page {
     const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
     const { scene } = this.opened;
     const drawn = this.map?.picture() ?? null;
-    // Whoever sees the streets sees whom they are from.
-    const credits = new Set(drawn ? scene.basemap.ground.map(({ attribution }) => attribution) : []);
-    lines.push(...[...credits].filter((credit) => !lines.some((line) => line.includes(credit))));
+    // Whoever sees the streets and names sees whom they are from.
+    const ground = drawn ? scene.basemap.ground.map(({ attribution }) => attribution) : [];
+    const credits = [...new Set([...ground, ...(scene.basemap.names_from ?? [])])];
+    const further = credits.filter((credit) => !lines.some((line) => line.includes(credit)));
+    if (further.length) lines.push(further.join(", "));
     const imprint = { title: dataset.title ?? "", lines };
     const seen = {
       drawn,
