@@ -85,19 +85,22 @@ MADE = translatable("That a {row} was made is not hidden, nor how many there are
 GUESS = translatable("guess right at most {times} times in 100. Tossing a coin is right 50 times.")
 GUESS_CERTAIN = translatable("in the worst case, be almost certain.")
 
-TOGETHER = translatable("All maps from these data together: {verdict}, at most {times} in 100.")
+TOGETHER = translatable(
+    "All maps from these data together: {verdict}; a guess is right at most {times} times in 100."
+)
 TOGETHER_CERTAIN = translatable(
     "All maps from these data together: {verdict}; in the worst case almost certain."
 )
 COUNTS = translatable(
-    "All maps of counts from these data together: {verdict}, at most {times} in 100."
+    "All maps of counts from these data together: {verdict}; a guess is right at most {times} "
+    "times in 100."
 )
 COUNTS_CERTAIN = translatable(
     "All maps of counts from these data together: {verdict}; in the worst case almost certain."
 )
 PLACES = translatable(
-    "Where you were, from all maps and points of these data together: {verdict}, at most {times} "
-    "in 100."
+    "Where you were, from all maps and points of these data together: {verdict}; a guess is right "
+    "at most {times} times in 100."
 )
 PLACES_CERTAIN = translatable(
     "Where you were, from all maps and points of these data together: {verdict}; in the worst case "
@@ -115,7 +118,7 @@ SMALL_POINTS = translatable(
     "For this map: {used}; for all points: {points}; for all counts: epsilon {total}."
 )
 
-AT_MOST = translatable("at most {times} in 100")
+AT_MOST = translatable("at most {times} times in 100")
 AT_WORST = translatable("in the worst case almost certain")
 WHERE = translatable(
     "Where you were is easier to guess than whether you are in these data: {bound}, the figure of "
@@ -162,7 +165,7 @@ class Bound:
 
     @property
     def words(self) -> Phrase:
-        """The bound as a phrase, such as "at most 63 in 100"."""
+        """The bound as a phrase, such as "at most 63 times in 100"."""
         return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
 
     @property

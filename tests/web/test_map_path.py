@@ -168,7 +168,7 @@ def test_the_path_asks_in_how_many_places_a_person_may_count(desk: Desk) -> None
     dataset = undecided(desk, ready=True)
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     page = desk.page(address)
-    assert "In how many places may one person count?" in page
+    assert "In how many places may one person be counted?" in page
     assert re.findall(r'name="places"[^>]*value="(\d+)" checked', page) == ["1"]
     margins = []
     for places in ("", "5", "20", "12"):

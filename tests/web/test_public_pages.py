@@ -407,10 +407,10 @@ def test_no_cache_stores_the_basemap_of_a_draft(client: Client, draft: Release) 
 def test_right_guesses_are_never_rounded_down(client: Client) -> None:
     page = words(client, reverse("about-privacy"))
     assert (
-        "is right at most 63 in 100 for an epsilon of a half, at most 74 in 100 for 1, at most 89 "
-        "in 100 for 2." in page
+        "is right at most 63 times in 100 for an epsilon of a half, at most 74 times in 100 for 1, "
+        "at most 89 times in 100 for 2." in page
     )
-    assert guesses(math.log(3)) == "at most 76 in 100"
+    assert guesses(math.log(3)) == "at most 76 times in 100"
     assert guesses(10) == "in the worst case almost certain"
 
 

@@ -113,7 +113,7 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def guesses(epsilon: Fraction | float) -> str:
-    """Format the bound on correct guesses at an epsilon, as in "at most 63 in 100".
+    """Format the bound on correct guesses at an epsilon, as in "at most 63 times in 100".
 
     A floating-point epsilon is first increased slightly, so that the bound is never too low.
     """
@@ -151,6 +151,8 @@ def metres(value: float) -> str:
 @register.simple_tag
 def standing_words(figures: Figures) -> str:
     """Return a sentence on how many of the counted features stand out from the noise."""
+    if figures.together:
+        return gettext("No count shows clearly alone; the map colours where several do together.")
     if not figures.standing:
         return gettext("Nothing shows clearly: every count is too small to tell from none.")
     return gettext(figures.features.standing).format(

@@ -51,7 +51,9 @@ def test_no_owner_can_put_other_words_into_the_promise() -> None:
 
 def test_all_maps_together_are_the_lifetime_total() -> None:
     [line] = Lifetime(unit=Unit.PERSON, total=Fraction(2)).lines
-    assert str(line) == "All maps from these data together: moderate, at most 89 in 100."
+    assert str(line) == (
+        "All maps from these data together: moderate; a guess is right at most 89 times in 100."
+    )
     [line] = Lifetime(unit=Unit.PERSON, total=Fraction(8)).lines
     assert str(line) == "All maps from these data together: weak; in the worst case almost certain."
 
@@ -61,7 +63,10 @@ def test_a_budget_for_points_never_changes_the_figure_of_counts() -> None:
     beside = Lifetime(unit=Unit.PERSON, total=Fraction(1), points=POINTS)
     assert alone.counts == beside.counts
     counts, points_line = map(str, beside.lines)
-    assert counts == "All maps of counts from these data together: strong, at most 74 in 100."
+    assert counts == (
+        "All maps of counts from these data together: strong; a guess is right at most 74 times "
+        "in 100."
+    )
     assert points_line == "Moved points from these data show that reports were made."
 
 
@@ -102,7 +107,9 @@ def test_points_of_rows_promise_nothing_about_people() -> None:
 
 def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
     where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
-    assert where.endswith("in these data: at most 74 in 100, the figure of twice the epsilon.")
-    assert family.endswith("4 times the epsilon: at most 89 in 100.")
+    assert where.endswith(
+        "in these data: at most 74 times in 100, the figure of twice the epsilon."
+    )
+    assert family.endswith("4 times the epsilon: at most 89 times in 100.")
     [rows] = map(str, in_places_and_groups(Fraction(1, 2), Unit.RECORD, "trip"))
     assert rows.startswith("If 4 trips of one person are all in these data")
