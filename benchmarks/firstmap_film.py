@@ -121,8 +121,8 @@ def make_map(film: Film, file: Path, place: Mapping[str, str], total: str) -> It
     film.shoot("7-desk")
     film.click("main a[href*='/maps/']")
     film.page.wait_for_selector("#map[data-state=idle]", state="attached")
-    yield _way(film, began)
     film.shoot("8-map")
+    yield _way(film, began)
     yield {"step": "pictures", "pictures": film.pictures, "faults": "; ".join(film.faults)}
 
 

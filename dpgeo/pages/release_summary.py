@@ -31,7 +31,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.profile_tables import Profile, profile_of
 from dpgeo.postprocess.layers.slices import stacked
-from dpgeo.postprocess.opening import Opening, opening_of
+from dpgeo.postprocess.opening import Opening, coloured, opening_of
 from dpgeo.postprocess.profiles import profiles
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.postprocess.summary import counted, size, standing_out, total
@@ -106,10 +106,12 @@ class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
     `size` is the number of features, and `standing` the number that stand out clearly from the
-    noise. `cell_metres` is 0 if there are no cells. `counted` says what the total counts, and
-    `each` what a single count counts. `people` is the smallest and the largest number of people
-    that the total can stand for, if the same people may be in several counts. If `listed`, counts
-    below a threshold are missing, so nothing is said about all features.
+    noise. `together` says that none does, but that the map colours some that are told from zero
+    together with their neighbours. `cell_metres` is 0 if there are no cells. `counted` says what
+    the total counts, and `each` what a single count counts. `people` is the smallest and the
+    largest number of people that the total can stand for, if the same people may be in several
+    counts. If `listed`, counts below a threshold are missing, so nothing is said about all
+    features.
     """
 
     features: Features
@@ -124,6 +126,7 @@ class Figures:
     boxes: bool
     size: int
     standing: int
+    together: bool
     cell_metres: float
     rows: tuple[Row, ...]
 
@@ -378,7 +381,7 @@ def summarise(released: Released) -> Summary:
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         flows=flows,
         moved=moved_of(released.content, released, drawn_layers),
-        figures=_figures(counts[0], released) if counts else None,
+        figures=_figures(counts[0], released, drawn_layers) if counts else None,
         totals=tuple(
             TotalLine(counted, each.count, each.margin, each.noise.sensitivity)
             for counted, each in (released.totals.each() if released.totals else {}).items()
@@ -428,8 +431,8 @@ def _profiles(layer: Layer) -> tuple[Chart, ...]:
     return (chart(strips.eastward, "EW"), chart(strips.northward, "NS")) if strips else ()
 
 
-def _figures(measured: Layer, released: Released) -> Figures:
-    whole = total(measured)
+def _figures(measured: Layer, released: Released, shown: Sequence[Layer]) -> Figures:
+    whole, clear = total(measured), standing_out(measured)
     boxes = isinstance(measured, BoxLayer) and bool((measured.cells > 1).any())
     of_sum = counted_in_sum(released.counting, released.bound)
     once = measured.features.once and not boxes
@@ -448,7 +451,9 @@ def _figures(measured: Layer, released: Released) -> Figures:
         counts=whole.counts,
         boxes=boxes,
         size=size(measured),
-        standing=standing_out(measured),
+        standing=clear,
+        together=not clear
+        and any(bool(coloured(each).any()) for each in shown if each.coloured_from is not None),
         cell_metres=measured.grid.ground_cell_metres if isinstance(measured, BoxLayer) else 0.0,
         rows=rows_of(measured),
     )

@@ -144,10 +144,13 @@ def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.boo
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
-    """Return the side in metres of the square that counts are stated for; 0 without boxes."""
+    """Return the side in metres of the square that counts are stated for; 0 without boxes.
+
+    Where no box stands out, it follows from the first layer, which holds what was measured.
+    """
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
     clear = [layer for layer in boxes if standing(layer).any()]
-    return min((_metres(layer) for layer in clear or boxes), default=0)
+    return min((_metres(layer) for layer in clear or boxes[:1]), default=0)
 
 
 def _metres(layer: BoxLayer) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 
 import pytest
@@ -220,6 +222,9 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
     assert f"/maps/{release.pk}/" in shown
     assert f"/api/v1/releases/{release.pk}/files/" in shown
     assert "Look at the draft map" in shown
+    opening = re.search(r'data-opens="([^"]+)"', shown)
+    assert opening is not None, "the draft is drawn as its readers will see it"
+    assert json.loads(html.unescape(opening[1]))["layer"]
 
     assert desk.client.get(page + "publish/").status_code == 405
     desk.client.post(page + "publish/")

@@ -16,6 +16,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role
 from dpgeo.pages.desk.columns_form import ColumnsForm
 from dpgeo.pages.desk.figures import budget_of
+from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 
@@ -23,6 +24,7 @@ register = template.Library()
 
 
 register.filter(say)
+register.filter("summary", summary_of)
 register.simple_tag(sends_mail, name="mail_is_sent")
 register.filter("may_see_events", may_see_events)
 

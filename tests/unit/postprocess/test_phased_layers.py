@@ -16,7 +16,7 @@ from dpgeo.postprocess.layers import (
     box_layers,
     quantisation_step,
 )
-from dpgeo.postprocess.opening import coloured, standing
+from dpgeo.postprocess.opening import coloured, opening_of, standing
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
 
@@ -102,3 +102,11 @@ def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
     each = np.bincount(estimate.columns["partition"], weights=seen, minlength=len(partitions))
     assert (each > 0)[partitions.value >= partitions.threshold].mean() > 0.9
     assert (estimate.threshold == estimate.threshold[0]).all(), "files keep each cell's own"
+
+
+def test_without_a_clear_box_figures_are_stated_for_what_was_measured() -> None:
+    _, partitions, estimate = shown(empty(), 1)
+    assert not standing(partitions).any()
+    metres = opening_of([partitions, estimate]).metres
+    assert metres >= partitions.grid.ground_cell_metres * np.sqrt(partitions.cells.min()) / 2.5
+    assert metres > 5 * estimate.grid.ground_cell_metres

@@ -30,6 +30,10 @@ import { doubtNote, plainRange } from "../uncertainty";
 const SMALLEST = 4;
 const LARGEST = 26;
 
+/** On a map narrower than this many pixels circles are smaller, so that they cover less of it. */
+const NARROW = 600;
+const ON_NARROW = 0.6;
+
 type Properties = { cluster: number };
 
 type Cluster = {
@@ -74,6 +78,8 @@ class Clusters implements MapLayer {
   private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  /** What the radii of circles are multiplied by. */
+  private size = 1;
 
   constructor(
     private readonly layer: PointLayer,
@@ -116,6 +122,7 @@ class Clusters implements MapLayer {
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
+    this.size = map.getContainer().clientWidth < NARROW ? ON_NARROW : 1;
     map.addSource(AREAS, { type: "geojson", data: collection([]) });
     map.addSource(POINTS, { type: "geojson", data: collection([]) });
     map.addLayer({ id: AREAS, type: "line", source: AREAS, paint: { "line-width": 1 } }, before);
@@ -124,7 +131,7 @@ class Clusters implements MapLayer {
         id: POINTS, type: "circle", source: POINTS,
         // Small circles lie over large ones, so that each can be pointed at.
         layout: { "circle-sort-key": ["-", 0, ["get", "radius"]] },
-        paint: { "circle-radius": ["get", "radius"], "circle-stroke-width": 1.5 },
+        paint: { "circle-radius": ["*", this.size, ["get", "radius"]], "circle-stroke-width": 1.5 },
       },
       before,
     );
@@ -135,7 +142,7 @@ class Clusters implements MapLayer {
           "icon-image": ["concat", LABELS, ["to-string", ["id"]]],
           "icon-offset": [
             "interpolate", ["linear"], ["get", "radius"],
-            ...[0, LARGEST].flatMap((radius) => [radius, ["literal", [0, radius + BELOW]]]),
+            ...[0, LARGEST].flatMap((radius) => [radius, ["literal", [0, this.size * radius + BELOW]]]),
           ] as unknown as ExpressionSpecification,
           "symbol-sort-key": ["-", 0, ["get", "radius"]],
         },
@@ -185,7 +192,7 @@ class Clusters implements MapLayer {
     let smallest: Cluster | undefined;
     for (const cluster of this.clusters) {
       const pixels = distanceNearby(position, cluster.middle) / metres;
-      if (pixels <= Math.max(cluster.radius, 8) && (!smallest || cluster.radius < smallest.radius)) smallest = cluster;
+      if (pixels <= Math.max(this.size * cluster.radius, 8) && (!smallest || cluster.radius < smallest.radius)) smallest = cluster;
     }
     const cluster = smallest ?? this.clusters.find(({ area }) => area !== null && contains(area, position));
     return cluster ? this.spot(cluster) : null;

@@ -61,6 +61,9 @@ describe("the legend of a heatmap", () => {
 
   it("states margins of figures per square, and of boxes as they were counted", () => {
     expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("Every figure is give or take 48 people.");
+    expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(200, 100))).toBe(
+      "Smoothed: a single 100\u00a0m square is give or take 3 to 12 people.",
+    );
     expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
     expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });

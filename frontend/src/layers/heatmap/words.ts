@@ -29,6 +29,12 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
     const values = { range: plainRange(counts), counting: t(nouns.sum), how };
     return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
   }
+  if (layer.kind === "inferred" && square.cells > 1) {
+    // Cells of a surface err together with their neighbours or against them: their margins do not add up.
+    const side = formatMetres(square.metres / Math.sqrt(square.cells));
+    const values = { range: plainRange(counts), side, counting: t(nouns.one), how };
+    return t("Smoothed: a single {side} square is give or take {range} {counting}{how}.", values);
+  }
   const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
   return t("Every figure is give or take {range} {counting}{how}.", values);
 }
