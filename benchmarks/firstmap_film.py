@@ -22,6 +22,10 @@ PATIENCE = 120_000
 
 MOST_QUESTIONS = 4
 
+CONFIRM = "form.mapping button.primary"
+"""Selector of the button that confirms how a file is read; there is none while no row can be used.
+"""
+
 DRAWN = """() => [...document.querySelectorAll("canvas[data-ground]")]
     .every((each) => each.dataset.state === "drawn")"""
 
@@ -151,7 +155,8 @@ def _check(film: Film) -> bool:
     film.shoot("3-check")
     for number in range(MOST_QUESTIONS):
         answers = film.page.locator("li.asks form.answer, li.stops form.answer")
-        if not answers.count() or film.page.locator("text=It is read like this").count():
+        answered = film.page.locator(f"{CONFIRM}, li.asks [aria-pressed=true]").count() > 1
+        if not answers.count() or answered:
             break
         words = answers.all_inner_texts()
         best = max(range(len(words)), key=lambda index: _rows(words[index]))
@@ -160,9 +165,9 @@ def _check(film: Film) -> bool:
         with film.page.expect_navigation():
             answers.nth(best).locator("button").click()
         film.shoot(f"3-check-{number + 1}-answered")
-    if not film.page.locator("form.mapping button.primary").count():
+    if not film.page.locator(CONFIRM).count():
         return False
-    film.click("form.mapping button.primary", "columns")
+    film.click(CONFIRM, "columns")
     film.page.wait_for_function(
         "() => !location.pathname.includes('/uploads/')"
         " || document.querySelector('.report a.btn, p.go a.primary, [role=alert], .wrong')"
