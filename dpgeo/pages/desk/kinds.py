@@ -189,6 +189,7 @@ MAP_KINDS = (
         words=_("How many trips lead from each district or square to each other one."),
         headline=_("From where to where: {place}"),
         methods=("flows",),
+        counted_in=_("A place is one way, from one district or square to another."),
         missing=lacks_trips,
     ),
     MapKind(
