@@ -224,7 +224,7 @@ def _nearest_city(file: Path) -> str:
 
     A much larger city a little further away is preferred.
     """
-    from dpgeo.pages.desk.places import world_places
+    from dpgeo.datasets.names_on_maps import world_places
 
     cities = world_places().cities
     points = _some_points(file)
