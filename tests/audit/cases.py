@@ -47,7 +47,7 @@ CASES = (
         key="profile",
         wanted=GRID,
         most=24_000,
-        chosen={"zones": "tiles", "parts": "days of the week"},
+        chosen={"parts": "days of the week"},
     ),
     Case(name="contours", key="contours", wanted=GRID, most=24_000, seconds=300),
     Case(name="quadtree", key="quadtree", wanted=TREE, most=10_000),

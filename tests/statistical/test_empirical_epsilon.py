@@ -80,7 +80,7 @@ SIDES = Category("side", "Side", ("left", "right"))
 
 CHOSEN: dict[str, dict[str, object]] = {
     "zones": {"zones": "tiles"},
-    "profile": {"zones": "tiles", "parts": "days of the week"},
+    "profile": {"parts": "days of the week"},
     "sparse-grid": {"threshold": 4},
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},

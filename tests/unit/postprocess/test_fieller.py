@@ -84,3 +84,14 @@ def test_a_region_without_enough_records_has_no_mean() -> None:
     assert np.isnan(means.low[1:]).all()
     assert noise.least_records(1000) > noise.least_records(30) > noise.least_records(20) > 0
     assert noise.least_records(20) == noise.least_records(2)
+
+
+def test_ranks_are_those_that_intervals_allow() -> None:
+    noise = ShareNoise(DiscreteLaplace(Fraction(1), 1000), 1000)
+    above = np.array([800_000, 500_000, 495_000, 200_000, 10])
+    below = np.array([200_000, 500_000, 505_000, 800_000, 5])
+    best, worst = noise.ranks(above, below, 5)
+    assert best[:4].tolist() == [1, 2, 2, 4]
+    assert worst[:4].tolist() == [1, 3, 3, 4]
+    assert np.isnan(best[4])
+    assert np.isnan(worst[4])

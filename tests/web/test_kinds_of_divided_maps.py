@@ -1,0 +1,65 @@
+"""The desk's steps to averages by district, maps by category and profiles of the week."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from dpgeo.datasets.layers import public_layer_add
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.provenance import PublicSource
+from dpgeo.spatial.area import StudyArea
+from tests.web.desk import Desk, make_desk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+def declared(desk: Desk) -> Dataset:
+    """Return a dataset with a measure, a category, times and a district of half its area."""
+    dataset = desk.declare(ready=True)
+    dataset.measures = [
+        {"column": "speed", "title": "Speed", "unit": "km/h", "low": 0, "high": 9, "steps": 1000}
+    ]
+    dataset.categories = [{"column": "mode", "title": "Mode", "values": ["walk", "bike"]}]
+    dataset.columns = {**dataset.columns, "time": "seen"}
+    dataset.save()
+    west, south, east, north = dataset.bounds
+    half = StudyArea.from_bounds(west, south, (west + east) / 2, north).to_geojson()
+    feature = {"type": "Feature", "properties": {"key": "w", "name": "West"}, "geometry": half}
+    document = {"type": "FeatureCollection", "features": [feature]}
+    source = {"name": "Office", "url": "https://office.example/d", "date": "2026-01-01"}
+    public_layer_add(
+        dataset=dataset,
+        name="districts",
+        kind="zones",
+        title="Districts",
+        file=io.BytesIO(json.dumps(document).encode()),
+        created_by=None,
+        key_property="key",
+        name_property="name",
+        provenance=PublicSource.read(source, field="public_source"),
+    )
+    return dataset
+
+
+@pytest.mark.parametrize("kind", ["averages", "averages-districts", "category", "week"])
+def test_each_kind_is_rehearsed_with_invented_values(desk: Desk, kind: str) -> None:
+    dataset = declared(desk)
+    page = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/?kind={kind}&total=2")
+    assert page.status_code == 200
+    assert desk.client.get(page.context["picture"]).status_code == 200
+
+
+def test_a_kind_says_what_the_dataset_lacks(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    page = desk.page(f"/desk/datasets/{dataset.slug}/map/?kind=category")
+    assert "By category" in page
+    assert "How much, on average, by district" in page
+    assert "It needs a column with a few values" in page or "No category was named" in page
