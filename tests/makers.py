@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.artefacts import flow_files
 from dpgeo.artefacts.files import FORMATS, MADE_UP, WHOLE_RELEASE
 from dpgeo.core.advice import Guess
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -30,7 +31,13 @@ AREA = {
     "coordinates": [[[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]],
 }
 
-FILES = {f"cells{each.suffix}" for each in FORMATS} | MADE_UP.keys() | WHOLE_RELEASE.keys()
+OF_FLOWS = (flow_files.MATRIX, flow_files.FLOWMAP)
+
+FILES = {
+    *(f"cells{each.suffix}" for each in FORMATS if each not in OF_FLOWS),
+    *MADE_UP,
+    *WHOLE_RELEASE,
+}
 """The files of a release that has a single layer of cells."""
 
 SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}

@@ -26,6 +26,7 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
+from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.ranges import Average, RangeAnswer, Ranges
 from dpgeo.postprocess.scaling import Scaling, scaling_of
@@ -55,6 +56,19 @@ BOX = Query(
     read=read_box,
 )
 
+
+ORIGIN = Query(
+    name="from",
+    description="In a release of flows: where trips begin, west,south,east,north in degrees. With "
+    "to, the trips between the two boxes are counted; alone, all that begin in this one.",
+    read=read_box,
+)
+
+DESTINATION = Query(
+    name="to",
+    description="In a release of flows: where trips end, west,south,east,north in degrees.",
+    read=read_box,
+)
 
 LAYER_WORDS = (
     "The time slice to count in, by the name of its layer such as cells-06-12, if the release has "
@@ -335,7 +349,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 class RangesView(DocumentView):
     """Range queries on one release."""
 
-    queries = (BOX, LAYER)
+    queries = (BOX, LAYER, ORIGIN, DESTINATION)
 
     @operation(
         "release_query_box",
@@ -348,7 +362,15 @@ class RangesView(DocumentView):
     )
     @heavy
     def get(self, request: Request, release_id: str) -> Response:
-        """Estimate the count in a box, with the 95 % interval of its noise."""
+        """Estimate the count in a box, with the 95 % interval of its noise.
+
+        In a release of flows, from and to count trips between two boxes.
+        """
+        ends = self.query["from"], self.query["to"]
+        if ends != (None, None):
+            if self.query["bbox"] is not None:
+                raise InvalidInput("Give either bbox, or from and to.", field="bbox")
+            return self._flow(request, release_id, ends, self.query["layer"])
         if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
@@ -382,11 +404,7 @@ class RangesView(DocumentView):
         layer: str,
         field: str,
     ) -> Response:
-        viewer = viewer_of(request)
-        release = release_seen(viewer, release_id)
-        check_served(release)
-        if not release.blob_name:
-            raise Conflict("This release has not been drawn yet.")
+        release = _served(request, release_id)
         try:
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
                 [shape for _, shape in regions]
@@ -394,6 +412,29 @@ class RangesView(DocumentView):
             scaling = _scaling(release.pk, release.blob_sha256)
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field=error.field or field) from None
+        results = [
+            RegionAnswer(name, each, scaled(each, scaling))
+            for (name, _), each in zip(regions, answers, strict=True)
+        ]
+        return self._written(request, release, results, scaling)
+
+    def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
+        """Answer with the trips between two boxes, of which one may be None for anywhere."""
+        release = _served(request, release_id)
+        shapes = [
+            None if box is None else _box(box, name)
+            for name, box in zip(("from", "to"), ends, strict=True)
+        ]
+        answer = _flows(release.pk, release.blob_sha256, layer).answer(*shapes)
+        return self._written(request, release, [RegionAnswer(None, answer, None)], None)
+
+    def _written(
+        self,
+        request: Request,
+        release: Release,
+        results: list[RegionAnswer],
+        scaling: Scaling | None,
+    ) -> Response:
         document = {
             "release": release.pk,
             "counting": release.counting,
@@ -402,13 +443,19 @@ class RangesView(DocumentView):
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],
             "scaling": scaling,
-            "results": [
-                RegionAnswer(name, each, scaled(each, scaling))
-                for (name, _), each in zip(regions, answers, strict=True)
-            ],
+            "results": results,
         }
         answer = self.write(AnswersSerializer, document)
-        return self.answer(answer, personal=is_personal(viewer))
+        return self.answer(answer, personal=is_personal(viewer_of(request)))
+
+
+def _served(request: Request, release_id: str) -> Release:
+    """Return a drawn release that the requester may see. Raises Conflict before it is drawn."""
+    release = release_seen(viewer_of(request), release_id)
+    check_served(release)
+    if not release.blob_name:
+        raise Conflict("This release has not been drawn yet.")
+    return release
 
 
 @lru_cache(maxsize=4)
@@ -424,6 +471,12 @@ def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
     The object is cached.
     """
     return Ranges(_released(release_id, sha256), layer=layer)
+
+
+@lru_cache(maxsize=4)
+def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
+    """Return an object that answers queries on the flows of a release. The object is cached."""
+    return FlowAnswers(_released(release_id, sha256), layer=layer)
 
 
 @lru_cache(maxsize=8)
@@ -458,10 +511,10 @@ def read_regions(fields: dict[str, Any]) -> list[tuple[Any, Any]]:
     return _collection(fields["regions"])
 
 
-def _box(box: Sequence[float]) -> Any:
+def _box(box: Sequence[float], field: str = "bbox") -> Any:
     west, south, east, north = box
     if west == east or south == north:
-        raise InvalidInput("Has no area; give a box with different sides.", field="bbox")
+        raise InvalidInput("Has no area; give a box with different sides.", field=field)
     return shapely.box(west, south, east, north)
 
 

@@ -12,6 +12,7 @@ from dpgeo.artefacts import (
     card,
     class_image,
     csv,
+    flow_files,
     geojson,
     geopackage,
     geoparquet,
@@ -49,6 +50,8 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     csv.FORMAT,
     vector_tiles.FORMAT,
     geotiff.FORMAT,
+    flow_files.MATRIX,
+    flow_files.FLOWMAP,
 )
 """The file formats for layers. If a layer is too large for one of them, the first one is offered
 instead.

@@ -38,9 +38,23 @@ Floats = NDArray[np.float64]
 EDGE = 0.1
 """The study area's side in degrees."""
 
-DOMAIN = Domain(AREA, {"tiles": TILES}, "UTC", measures=(HALF,), categories=(SIDES,))
+DOMAIN = Domain(
+    AREA,
+    {"tiles": TILES},
+    "UTC",
+    measures=(HALF,),
+    categories=(SIDES,),
+    destinations=True,
+)
 SCHEMA = Schema(
-    Columns(longitude="lon", latitude="lat", person="person", time="time"),
+    Columns(
+        longitude="lon",
+        latitude="lat",
+        person="person",
+        time="time",
+        destination_longitude="to_lon",
+        destination_latitude="to_lat",
+    ),
     Unit.PERSON,
     AREA,
     measures=(HALF,),
@@ -158,17 +172,27 @@ TORN = Pair("two places that are as popular but for the person", _nobody, _nowhe
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:
-    """Write records to a CSV file, ingest it, and return the path of the canonical file."""
+    """Write records to a CSV file, ingest it, and return the path of the canonical file.
+
+    Each record is also a trip to the next cell.
+    """
     column = np.floor(longitude / EDGE * SIDE).astype(np.int64)
+    row = np.floor((EDGE - latitude) / EDGE * SIDE).astype(np.int64)
+    cell = row.clip(0, SIDE - 1) * SIDE + column.clip(0, SIDE - 1)
+    to_longitude, to_latitude = _centres((cell + 1) % SIDE**2)
     lines = [
         f"{person},{lon!r},{lat!r},2026-01-05T{9 + 3 * (hour % 4):02d}:00:00Z,"
-        f"{1.0 if person >= ADDED else 0.5},{'left' if hour < SIDE // 2 else 'right'}"
-        for person, lon, lat, hour in zip(
-            persons.tolist(), longitude.tolist(), latitude.tolist(), column.tolist(), strict=True
+        f"{1.0 if person >= ADDED else 0.5},{'left' if hour < SIDE // 2 else 'right'},"
+        f"{to_lon!r},{to_lat!r}"
+        for person, lon, lat, hour, to_lon, to_lat in zip(
+            *(each.tolist() for each in (persons, longitude, latitude, column)),
+            to_longitude.tolist(),
+            to_latitude.tolist(),
+            strict=True,
         )
     ]
     source = folder / f"{name}.csv"
-    source.write_text("\n".join(["person,lon,lat,time,half,side", *lines, ""]))
+    source.write_text("\n".join(["person,lon,lat,time,half,side,to_lon,to_lat", *lines, ""]))
     target = folder / f"{name}.parquet"
     report = ingest(source, source.name, SCHEMA, KEY, target, lambda done, total: None)
     assert report.accepted == len(lines), report

@@ -155,7 +155,7 @@ def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
     if cls is MECHANISMS["flows"].params:
-        return {"cells": PAIRED_SIDE}
+        return {"cells": min(side, PAIRED_SIDE)}
     if "cells" in whole:
         return {"cells": side}
     return {

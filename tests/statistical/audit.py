@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.promise import least_log_ratio
-from dpgeo.core.released import PhasedRelease, Released, SparseRelease
+from dpgeo.core.released import FlowsRelease, PhasedRelease, Released, SparseRelease
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import LOG_FALSE_ALARM
@@ -148,6 +148,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size**2:  # pairs of cells
             pairs = value.reshape(difference.known.size, -1)
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
+    if isinstance(released.content, FlowsRelease):
+        numbers += flow_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease):
@@ -169,6 +171,19 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
     lead = [*flat[:FLATTENED].tolist(), *[-1] * (FLATTENED - flat.size)]
     extremes = [flat.min(), flat.max(), flat.argmin(), flat.argmax(), flat.sum(), len(array)]
     return [*map(float, lead), *map(float, extremes)]
+
+
+def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
+    """Return residuals of the pairs and arrivals that the person's trips change.
+
+    Every record is a trip to the next cell, so that the known counts are those of pairs, too.
+    """
+    n, known = len(content.zones), difference.known.reshape(-1)[difference.cells]
+    following = (difference.cells + 1) % n
+    pairs = content.pairs.reshape(-1, n, n)[0, difference.cells, following] - known
+    arriving = content.arriving[0, following] - known
+    sums = [float(pairs.sum()), float(arriving.sum())]
+    return [*pairs.tolist(), *arriving.tolist(), *sums]
 
 
 def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]:

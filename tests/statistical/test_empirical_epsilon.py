@@ -28,6 +28,7 @@ from dpgeo.core.released import GridRelease, Released
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.time_slices import HOURS_A_WEEK
 from dpgeo.core.totals import TotalsPlan
+from dpgeo.core.trips import TripPairs
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
@@ -116,6 +117,7 @@ class CountedOnce:
     sliced: dict[SlicedGrid | Slicing, PrivateCounts] = field(default_factory=dict)
     zoned: PrivateCounts | None = None
     valued: dict[ValuedRegions, PrivateShares] = field(default_factory=dict)
+    travelled: dict[TripPairs, PrivateSparseCounts] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -163,6 +165,11 @@ class CountedOnce:
             self.valued[regions] = self.view.value_shares(regions, measure)
         return self.valued[regions]
 
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        if pairs not in self.travelled:
+            self.travelled[pairs] = self.view.trips(pairs)
+        return self.travelled[pairs]
+
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         return self.view.totals(regions, sightings=sightings, visits=visits)
 
@@ -181,8 +188,12 @@ class CountedOnce:
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
-    """Return a view of people's records, which are placed at the centres of cells."""
+    """Return a view of people's records, which are placed at the centres of cells.
+
+    Each record is also a trip to the next cell.
+    """
     row, column = np.divmod(visited, SIDE)
+    to_row, to_column = np.divmod((visited + 1) % SIDE**2, SIDE)
     return ArrayView(
         area=AREA,
         longitude=0.1 * (column + 0.5) / SIDE,
@@ -196,6 +207,7 @@ def view_of(
         categories=(SIDES,),
         codes=column // (SIDE // 2),
         values=np.where(persons == 1000, 1.0, 0.5),
+        destinations=(0.1 * (to_column + 0.5) / SIDE, 0.1 * (SIDE - to_row - 0.5) / SIDE),
     )
 
 

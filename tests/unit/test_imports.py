@@ -135,9 +135,11 @@ OF_ONE_KIND = (
 """Packages of dpgeo that may have modules for a single kind of release."""
 
 OWN_PARTS = {
+    "dpgeo.artefacts.flow_files",
     "dpgeo.artefacts.own_wording",
     "dpgeo.pages.flow_rows",
     "dpgeo.pages.moved_points",
+    "dpgeo.postprocess.flow_answers",
 }
 """Modules outside those packages that are registered for a single kind of release."""
 

@@ -16,6 +16,7 @@ from dpgeo.api.problems import Busy
 from dpgeo.core.released import Released
 from tests.unit.artefacts.releases import (
     clusters_release,
+    flows_release,
     grid_release,
     slices_release,
     zone_averages_release,
@@ -48,6 +49,24 @@ def test_get_and_post_give_the_same_answer_for_a_box() -> None:
     assert single["exact"]
     assert single["areas"] > 10
     assert by_get["counting"] == "people"
+
+
+def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
+    address, program = query(released=flows_release()), Program()
+    north, south = "4,52.2,5,53", "4,52,5,52.1"
+    (there,) = program.ask("GET", f"{address}?from={north}&to={south}")["results"]
+    # The northern zone to the southern one: -7 before noon and 4 after.
+    assert (there["estimate"], there["areas"], there["exact"]) == (-3, 2, True)
+    (morning,) = program.ask("GET", f"{address}?from={north}&to={south}&layer=flows-00-12")[
+        "results"
+    ]
+    assert (morning["estimate"], morning["areas"]) == (-7, 1)
+    (leaving,) = program.ask("GET", f"{address}?from={north}")["results"]
+    (arriving,) = program.ask("GET", f"{address}?to={south}")["results"]
+    assert (leaving["estimate"], arriving["estimate"]) == (399 + 50, 9 - 31)
+    program.ask("GET", f"{address}?from={north}&bbox={south}", status=400)
+    program.ask("GET", f"{address}?from=4,52,4,53", status=400)
+    program.ask("GET", f"{query()}?from={north}&to={south}", status=409)
 
 
 def test_a_time_slice_is_chosen_by_its_name() -> None:

@@ -7,7 +7,7 @@ stays posted.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -78,6 +78,15 @@ class AsyncRelease:
     async def query(self, region: Any, layer: str | None = None) -> types.Answer:
         """Return the count in a region, with its margin of error; see Release.query."""
         return await _run(self.release.query, region, layer)
+
+    async def query_flow(
+        self,
+        origin: Sequence[float] | None = None,
+        destination: Sequence[float] | None = None,
+        layer: str | None = None,
+    ) -> types.Answer:
+        """Return the trips from one box to another; see Release.query_flow."""
+        return await _run(self.release.query_flow, origin, destination, layer)
 
     async def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
         """Return the counts in many regions; see Release.query_regions."""

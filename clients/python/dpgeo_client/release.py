@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +238,26 @@ class Release:
         shape = getattr(region, "__geo_interface__", region)
         body = {"polygon": shape} if isinstance(shape, dict) else {"bbox": list(shape)}
         return self._ask(body, layer)["results"][0]
+
+    def query_flow(
+        self,
+        origin: Sequence[float] | None = None,
+        destination: Sequence[float] | None = None,
+        layer: str | None = None,
+    ) -> types.Answer:
+        """Return the trips from one box to another, with their margin of error.
+
+        Boxes are west, south, east and north in degrees; None means anywhere. `layer` names the
+        flows of one slice of time.
+        """
+        ends = {
+            name: None if box is None else ",".join(map(str, box))
+            for name, box in (("from", origin), ("to", destination))
+        }
+        answers: types.Answers = self._connection.get(
+            f"{self.facts['url']}/query", layer=layer, **ends
+        )
+        return answers["results"][0]
 
     def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
         """Return the counts in many regions, given as a GeoJSON FeatureCollection or a

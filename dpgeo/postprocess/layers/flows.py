@@ -198,6 +198,11 @@ def _lines(part: Slice, number: int) -> ShapeLayer:
             "origin_name": names[origin],
             "destination": keys[destination],
             "destination_name": names[destination],
+            **{
+                f"{end}_{axis}": points[number, column]
+                for end, number in (("origin", origin), ("destination", destination))
+                for column, axis in enumerate(("longitude", "latitude"))
+            },
             **estimates,
         },
     )

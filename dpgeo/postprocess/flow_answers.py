@@ -1,0 +1,140 @@
+"""Answers on flows: trips from one area to another, added up from measured pairs.
+
+The trips between two areas are the sum of the noisy counts of all pairs of an origin in the one and
+a destination in the other. Where an area cuts a region, its pairs add the share of the region's
+ground that lies in the area; of a pair that both areas cut, the product of both shares. If only
+where trips begin (or end) is given, measured departures (or arrivals) are added up, whose noise is
+that of one count for each region. The interval covers the noise as in `postprocess.ranges`; how
+unevenly trips are spread within a region is not in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.counted import Counted, counted_in_sum, people_between
+from dpgeo.core.errors import Conflict
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import FlowsRelease, Released
+from dpgeo.postprocess.areas import check_work, clipped_shares
+from dpgeo.postprocess.layers import slice_of
+from dpgeo.postprocess.layers.flows import slices_of
+from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
+from dpgeo.postprocess.ranges import CUT, EXACT, UNMEASURED, RangeAnswer, Reason
+from dpgeo.postprocess.zone_areas import MOST_CLIPPED
+from dpgeo.spatial.coverage import as_array
+
+Floats = NDArray[np.float64]
+
+UNLISTED = (
+    "Flows whose noisy counts stayed below {least:,} were not drawn and add nothing; what they "
+    "hold is not in the interval."
+)
+
+
+class FlowAnswers:
+    """Answers to queries with an origin, a destination or both.
+
+    `layer` is the name of the flows of one slice of time; if it is empty, all slices are added up.
+    Raises Conflict for a release without flows, and InvalidInput for an unknown slice.
+    """
+
+    def __init__(self, released: Released, *, layer: str = "") -> None:
+        content = slice_of(released.content, layer) if layer else released.content
+        if not isinstance(content, FlowsRelease):
+            raise Conflict("This release has no flows; ask with bbox, or choose one that has.")
+        self._released, self._content = released, content
+        self._shapes = content.zones.shapes.copy()
+        self._tree = shapely.STRtree(self._shapes)
+
+    def answer(self, origin: Any | None, destination: Any | None) -> RangeAnswer:
+        """Estimate the trips from one valid polygon, in degrees, to another; None for anywhere."""
+        if origin is None or destination is None:
+            given = origin if destination is None else destination
+            values, shares = self._ends(self._shares(given), arriving=origin is None)
+            return self._added(values, shares, self._content.sum_noise)
+        values, shares = self._pairs(self._shares(origin), self._shares(destination))
+        answer_notes = ()
+        if self._content.sparse:
+            answer_notes = (UNLISTED.format(least=self._content.threshold),)
+        return self._added(values, shares, self._content.noise, answer_notes)
+
+    def _shares(self, area: Any) -> Floats:
+        """Return the share (n,) of each region's ground that lies in an area."""
+        touched = np.sort(self._tree.query(area))
+        corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
+        check_work(int(corners + len(touched) * shapely.get_num_coordinates(area)), MOST_CLIPPED)
+        shares = np.zeros(len(self._shapes))
+        if len(touched):
+            shapely.prepare(area)
+            areas = as_array([area] * len(touched))
+            shares[touched] = clipped_shares(self._shapes[touched], areas, self._released.area)
+        return shares
+
+    def _ends(self, shares: Floats, *, arriving: bool) -> tuple[Floats, Floats]:
+        content, used = self._content, shares > 0
+        counts = content.arriving if arriving else content.leaving
+        values = counts[:, used].astype(np.float64).ravel()
+        return values, np.tile(shares[used], len(counts))
+
+    def _pairs(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
+        """Return the noisy counts (m,) of all pairs between two areas, and their shares (m,)."""
+        n = len(self._shapes)
+        values, shares = [], []
+        for part in slices_of(self._content):
+            start, end = part.pair // n, part.pair % n
+            share = origin[start] * destination[end]
+            used = share > 0
+            if not self._content.within:
+                used &= start != end
+            values.append(part.count[used].astype(np.float64))
+            shares.append(share[used])
+        return np.concatenate(values), np.concatenate(shares)
+
+    def _added(
+        self, values: Floats, shares: Floats, noise: DiscreteLaplace, notes: tuple[str, ...] = ()
+    ) -> RangeAnswer:
+        released = self._released
+        counted = counted_in_sum(released.counting, released.bound)
+        if not values.size:
+            nothing = float("nan")
+            return RangeAnswer(
+                estimate=nothing,
+                margin=nothing,
+                noise=nothing,
+                model=None,
+                exact=False,
+                areas=0,
+                cut=0,
+                counted=counted,
+                people=None,
+                reason=Reason.UNMEASURED,
+                notes=(UNMEASURED, *notes),
+            )
+        cut = int(np.count_nonzero(shares < 1.0))
+        estimate = float(values @ shares)
+        if cut:
+            margin = margin_of_shares(np.full(shares.size, float(noise.rate)), shares)
+        else:
+            margin = float(margin_of_sum({noise: shares.size}))
+        people = None
+        if counted is not Counted.PEOPLE and not notes:
+            ends = estimate - margin, estimate + margin
+            people = people_between(*ends, released.guarantee.unit, released.bound)
+        said = (*((CUT,) if cut else ()), *notes)
+        return RangeAnswer(
+            estimate=estimate,
+            margin=margin,
+            noise=margin,
+            model=None if cut else 0.0,
+            exact=not said,
+            areas=int(shares.size),
+            cut=cut,
+            counted=counted,
+            people=people,
+            notes=said or (EXACT,),
+        )

@@ -1,0 +1,285 @@
+"""Flows: what is measured, listed and told, on empty truths and on planted flows."""
+
+from __future__ import annotations
+
+import csv
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.artefacts.codec import decode, encode
+from dpgeo.artefacts.files import build_files
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.released import FlowsRelease, Released
+from dpgeo.mechanisms import flows
+from dpgeo.postprocess.flow_answers import FlowAnswers
+from dpgeo.postprocess.flow_estimate import least_squares
+from dpgeo.postprocess.layers import layers, make_areas
+from dpgeo.postprocess.layers.flows import slices_of
+from dpgeo.postprocess.ranges import Ranges, Reason
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.views import ArrayView
+
+AREA = StudyArea.from_bounds(0, 0, 0.1, 0.1)
+SIDE = 4
+
+STRIPS = Zones(
+    keys=("w", "m", "e"),
+    names=("West", "Middle", "East"),
+    shapes=shapely.box([0, 0.03, 0.07], 0, [0.03, 0.07, 0.1], 0.1),
+)
+
+
+def centre(cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    row, column = np.divmod(cell, SIDE)
+    return 0.1 * (column + 0.5) / SIDE, 0.1 * (SIDE - row - 0.5) / SIDE
+
+
+def travellers(origin: Any, destination: Any, **facts: Any) -> ArrayView:
+    """Return people with one trip each, between centres of cells."""
+    start, end = (centre(np.asarray(each, dtype=np.int64)) for each in (origin, destination))
+    return ArrayView(
+        area=AREA,
+        longitude=start[0],
+        latitude=start[1],
+        persons=np.arange(np.size(origin)),
+        destinations=end,
+        **({"declared": {"strips": STRIPS}} | facts),
+    )
+
+
+def drawn(view: ArrayView, seed: int | None = 1, epsilon: int = 1, **chosen: Any) -> Released:
+    params = flows.Params(**({"cells": SIDE} | chosen))
+    entropy = ZeroNoise() if seed is None else SeededEntropy(seed)
+    return run(flows.MECHANISM, view, params, Fraction(epsilon), entropy, {})
+
+
+def content_of(released: Released) -> FlowsRelease:
+    assert isinstance(released.content, FlowsRelease)
+    return released.content
+
+
+ORIGIN = np.repeat([0, 5, 5, 10], [30, 20, 4, 6])
+DESTINATION = np.repeat([5, 0, 10, 10], [30, 20, 4, 6])
+
+
+def test_without_noise_the_three_arrays_are_those_of_the_trips() -> None:
+    content = content_of(drawn(travellers(ORIGIN, DESTINATION), None))
+    pairs = content.pairs.reshape(16, 16)
+    assert {(int(i), int(j)): int(pairs[i, j]) for i, j in np.argwhere(pairs)} == {
+        (0, 5): 30,
+        (5, 0): 20,
+        (5, 10): 4,
+    }
+    assert content.leaving[0].tolist() == pairs.sum(axis=1).tolist()
+    assert content.arriving[0].tolist() == pairs.sum(axis=0).tolist()
+    within = content_of(drawn(travellers(ORIGIN, DESTINATION), None, within=True))
+    assert within.pairs.reshape(16, 16)[10, 10] == 6
+
+
+def test_zones_have_their_own_flows() -> None:
+    content = content_of(drawn(travellers(ORIGIN, DESTINATION), None, zones="strips"))
+    # The columns of cells 0 and 4 are in the west, 1, 2, 5, 6 in the middle, and so on.
+    assert content.pairs.reshape(3, 3).tolist() == [[0, 30, 0], [20, 0, 0], [0, 0, 0]]
+    assert content.zones.names == ("West", "Middle", "East")
+
+
+def test_overlapping_zones_are_refused_by_name() -> None:
+    overlap = Zones(
+        keys=("a", "b"),
+        names=("Old Town", "Harbour"),
+        shapes=shapely.box([0, 0.04], 0, [0.05, 0.1], 0.1),
+    )
+    domain = Domain(AREA, {"over": overlap}, destinations=True)
+    with pytest.raises(InvalidInput, match="Old Town and Harbour overlap") as refused:
+        flows.forecast(flows.Params(zones="over"), Fraction(1), 1, domain)
+    assert refused.value.field == "zones"
+
+
+def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
+    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({}, {}, "trips"),
+        ({"time_zone": "UTC"}, {"trips": flows.DESTINATIONS}, "trips"),
+        ({"destinations": True}, {"slices": "6 hours"}, "slices"),
+    ]
+    for facts, chosen, name in cases:
+        with pytest.raises(InvalidInput) as refused:
+            flows.forecast(flows.Params(**chosen), Fraction(1), 1, Domain(AREA, **facts))
+        assert refused.value.field == name
+
+
+def test_one_false_flow_is_expected_on_an_empty_truth() -> None:
+    """Over 60 releases of nobody, false flows are Poisson with a mean of at most one each."""
+    view = travellers([], [], bound=5)
+    found = [len(layers(drawn(view, seed, cells=8))[2]) for seed in range(60)]
+    assert 0.3 < np.mean(found) < 1.5
+
+
+def test_sparse_drawing_lists_what_dense_drawing_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = travellers(ORIGIN, DESTINATION)
+    dense = drawn(view, 3, epsilon=20)
+    monkeypatch.setattr(flows, "MOST_PAIRS", 10)
+    sparse = drawn(view, 3, epsilon=20)
+    content = content_of(sparse)
+    assert content.sparse
+    assert (content.pairs >= content.threshold).all()
+    for one, other in zip(layers(dense)[2:], layers(sparse)[2:], strict=True):
+        assert one.columns["origin"].tolist() == other.columns["origin"].tolist()
+        assert "least_squares" not in other.columns
+    assert encode(decode(encode(sparse))) == encode(sparse)
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_closed_form_solves_the_least_squares(n: int, within: bool) -> None:
+    random = np.random.default_rng(n)
+    variance, of_rows, of_columns = 2.0, 3.0, 5.0
+    pairs, leaving, arriving = (random.normal(0, 5, size) for size in ((n, n), n, n))
+    if not within:
+        np.fill_diagonal(pairs, 0)
+    ratios = of_rows / variance, of_columns / variance
+    found = least_squares(pairs, leaving, arriving, ratios, within=within)
+    places = [(i, j) for i in range(n) for j in range(n) if within or i != j]
+    design = [np.eye(len(places))[k] / variance**0.5 for k in range(len(places))]
+    target = [pairs[place] / variance**0.5 for place in places]
+    for region in range(n):
+        for side, sums, spread in ((0, leaving, of_rows), (1, arriving, of_columns)):
+            design.append(np.array([place[side] == region for place in places]) / spread**0.5)
+            target.append(sums[region] / spread**0.5)
+    solved = np.linalg.lstsq(np.array(design), np.array(target), rcond=None)[0]
+    assert [found[place] for place in places] == pytest.approx(solved, abs=1e-9)
+    assert within or not np.diag(found).any()
+
+
+def test_row_sums_of_the_estimates_are_close_to_measured_departures() -> None:
+    random = np.random.default_rng(4)
+    origin, destination = random.integers(0, 16, (2, 3000))
+    released = drawn(travellers(origin, destination))
+    [part] = slices_of(content_of(released))
+    assert part.estimates is not None
+    error = part.estimates.sum(axis=1) - part.leaving
+    assert np.mean(np.abs(error) <= 2 * content_of(released).sum_noise.variance ** 0.5) > 0.9
+
+
+def test_listed_margins_hold_and_what_is_left_is_told_as_other() -> None:
+    random = np.random.default_rng(4)
+    origin, destination = random.integers(0, 16, 4000), random.choice(16, 4000, p=_popular())
+    view = travellers(origin, destination)
+    truth = np.zeros((16, 16))
+    np.add.at(truth, (origin, destination), 1)
+    np.fill_diagonal(truth, 0)
+    covered, others = [], []
+    for seed in range(20):
+        departures, _, lines = layers(drawn(view, seed))
+        keys = list(departures.columns["key"])
+        ends = [
+            [keys.index(key) for key in lines.columns[end]] for end in ("origin", "destination")
+        ]
+        assert lines.value is not None
+        covered += (np.abs(lines.value - truth[ends[0], ends[1]]) <= lines.margin).tolist()
+        listed = np.zeros(16)
+        np.add.at(listed, ends[0], truth[ends[0], ends[1]])
+        error = departures.columns["other"] - (truth.sum(axis=1) - listed)
+        others += (np.abs(error) <= departures.columns["other_margin"]).tolist()
+    assert np.mean(covered) > 0.93
+    assert np.mean(others) > 0.9
+
+
+def _popular() -> np.ndarray:
+    weights = 0.6 ** np.arange(16)
+    return weights / weights.sum()
+
+
+def test_records_need_trips_by_row() -> None:
+    view = travellers(ORIGIN, DESTINATION, unit=Unit.RECORD)
+    assert content_of(drawn(view, None)).pairs.sum() == 54
+
+
+def test_people_count_once_in_a_pair() -> None:
+    view = travellers(ORIGIN, DESTINATION, counting=Counting.PEOPLE, bound=1)
+    again = ArrayView(
+        area=AREA,
+        longitude=np.tile(view.longitude, 3),
+        latitude=np.tile(view.latitude, 3),
+        persons=np.tile(np.arange(ORIGIN.size), 3),
+        destinations=tuple(np.tile(each, 3) for each in view.destinations or ()),  # type: ignore[arg-type]
+        counting=Counting.PEOPLE,
+    )
+    assert (
+        content_of(drawn(again, None)).pairs.tolist()
+        == content_of(drawn(view, None)).pairs.tolist()
+    )
+
+
+MIDDLE, QUARTER = Grid.over(AREA, SIDE).box_bounds(np.array([[0, 1, 0, 2], [0, 1, 0, 1]]))[:, 2]
+WEST, EAST = shapely.box(-1, -1, MIDDLE, 1), shapely.box(MIDDLE, -1, 1, 1)
+
+
+def test_trips_between_two_areas_are_the_sum_of_their_pairs() -> None:
+    released = drawn(travellers(ORIGIN, DESTINATION))
+    content = content_of(released)
+    west = np.arange(16) % 4 < 2
+    pairs = content.pairs.reshape(16, 16)
+    answers = FlowAnswers(released)
+    there = answers.answer(WEST, EAST)
+    assert there.estimate == pairs[np.ix_(west, ~west)].sum()
+    assert (there.areas, there.cut, there.exact) == (64, 0, True)
+    assert answers.answer(WEST, WEST).areas == 56
+    assert answers.answer(WEST, None).estimate == content.leaving[0, west].sum()
+    assert answers.answer(None, EAST).estimate == content.arriving[0, ~west].sum()
+    half = answers.answer(shapely.box(0, -1, QUARTER / 2, 1), EAST)
+    assert not half.exact
+    whole = pairs[np.ix_(np.arange(16) % 4 == 0, ~west)].sum()
+    assert half.estimate == pytest.approx(whole / 2, rel=1e-3)
+    assert answers.answer(shapely.box(5, 5, 6, 6), EAST).reason is Reason.UNMEASURED
+
+
+def test_an_area_alone_counts_departures_and_slices_are_named() -> None:
+    released = drawn(travellers(ORIGIN, DESTINATION))
+    [answer] = Ranges(released).answer([WEST])
+    assert answer.estimate == content_of(released).leaving[0, np.arange(16) % 4 < 2].sum()
+    hours = np.arange(ORIGIN.size) % 168
+    sliced = drawn(travellers(ORIGIN, DESTINATION, hours=hours), slices="12 hours")
+    with pytest.raises(Conflict):
+        make_areas(sliced.content, AREA, "flows")
+    parts = [
+        FlowAnswers(sliced, layer=f"flows-{key}").answer(WEST, EAST) for key in ("00-12", "12-24")
+    ]
+    assert FlowAnswers(sliced).answer(WEST, EAST).estimate == sum(each.estimate for each in parts)
+    with pytest.raises(InvalidInput, match="flows-00-12"):
+        FlowAnswers(sliced, layer="flows-noon")
+
+
+def test_nothing_listed_still_gives_every_file(tmp_path: Path) -> None:
+    released = drawn(travellers([], [], hours=[]), None, slices="12 hours")
+    names = {file.name for file in build_files(released, tmp_path)}
+    assert {"flows-00-12.csv", "flows-12-24.matrix.csv", "map.bin"} <= names
+    assert "points-synthetic.csv" not in names
+
+
+def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:
+    released = drawn(travellers(ORIGIN, DESTINATION), None)
+    build_files(released, tmp_path)
+    with (tmp_path / "flows.matrix.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:3] == ["origin", "A1", "B1"]
+    assert len(rows) == 17
+    # Cell 0 is A1, and cell 5 is in the second row and column: B2.
+    assert rows[1][1 + rows[0][1:].index("B2")] == "30"
+    assert rows[1][1] == ""
+    document = json.loads((tmp_path / "flows.flowmap.json").read_text())
+    assert len(document["locations"]) == 16
+    assert {"origin": "A1", "dest": "B2", "count": 30} in document["flows"]
+    assert {each["count"] for each in document["flows"]} <= {30, 20, 4}
+    assert set(document["locations"][0]) == {"id", "name", "lat", "lon"}
