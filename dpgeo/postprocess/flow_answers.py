@@ -58,7 +58,7 @@ class FlowAnswers:
             values, shares = self._ends(self._shares(given), arriving=origin is None)
             return self._added(values, shares, self._content.sum_noise)
         values, shares = self._pairs(self._shares(origin), self._shares(destination))
-        answer_notes = ()
+        answer_notes: tuple[str, ...] = ()
         if self._content.sparse:
             answer_notes = (UNLISTED.format(least=self._content.threshold),)
         return self._added(values, shares, self._content.noise, answer_notes)

@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, FlowsRelease
 from dpgeo.phrases import listed as listed_words
@@ -267,9 +267,7 @@ def _threshold(noise: DiscreteLaplace, terms: int) -> int:
 
 @make_areas.register
 def _areas(content: FlowsRelease, area: StudyArea, mechanism: str) -> Areas:
-    if len(content.keys) > 1:
-        raise Conflict("These flows are divided by time; name one of the layers of flows.")
-    return ZoneAreas(content.zones, content.leaving[0], content.sum_noise, area)
+    return ZoneAreas(content.zones, list(content.leaving), content.sum_noise, area)
 
 
 @slice_of.register
