@@ -13,6 +13,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
+from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
@@ -85,6 +86,10 @@ class CountsView:
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Raise TypeError: counts have no values."""
         raise TypeError("There are counts of cells here, and no values.")
+
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Raise TypeError: counts of cells do not say where anybody went next."""
+        raise TypeError("There are counts of cells here, and no trips.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Raise TypeError, because each record is a privacy unit of its own."""

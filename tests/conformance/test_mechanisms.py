@@ -327,11 +327,13 @@ def test_the_order_of_the_rows_has_no_effect(mechanism: Mechanism, params: Any) 
     view = city()
     assert view.persons is not None
     order = np.random.default_rng(2).permutation(np.size(view.persons))
+    ends = view.destinations
+    assert ends is not None
     shuffled = dataclasses.replace(
         view,
         longitude=np.asarray(view.longitude)[order],
         latitude=np.asarray(view.latitude)[order],
-        destinations=tuple(np.asarray(each)[order] for each in view.destinations or ()),
+        destinations=(np.asarray(ends[0])[order], np.asarray(ends[1])[order]),
         persons=np.asarray(view.persons)[order],
         hours=np.asarray(view.hours)[order],
         values=np.asarray(view.values)[order],

@@ -197,8 +197,8 @@ def test_listed_margins_hold_and_what_is_left_is_told_as_other() -> None:
 
 
 def _popular() -> np.ndarray:
-    weights = 0.6 ** np.arange(16)
-    return weights / weights.sum()
+    weights: np.ndarray = 0.6 ** np.arange(16)
+    return np.asarray(weights / weights.sum())
 
 
 def test_records_need_trips_by_row() -> None:

@@ -90,6 +90,7 @@ def test_the_picture_of_a_faint_surface_keeps_its_shape() -> None:
 
 def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
     _, partitions, estimate = shown(clustered(), 1)
+    assert estimate.coloured_from is not None
     loud = (partitions.value >= partitions.threshold)[estimate.columns["partition"]]
     seen, alone = coloured(estimate), standing(estimate)
     assert seen.sum() > 1.1 * alone.sum()
