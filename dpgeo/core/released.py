@@ -148,6 +148,28 @@ class PhasedRelease(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PhasedSlicesRelease(Content):
+    """Noisy counts for boxes in every slice of local time, in phases, and a surface for each slice.
+
+    Within each of s slices, `boxes`, `phase` and `counts` (n,) are as in `PhasedRelease`.
+    `slice_number`, int32 (n,), is the index of each box's slice, ascending within a phase. `keys`,
+    `titles` and `time_zone` are as in `SlicesRelease`. `noises` holds the noise for each phase,
+    which is the same in all slices. `surfaces` is float64 (s, rows, columns).
+    """
+
+    grid: Grid
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    time_zone: str
+    boxes: NDArray[np.int32]
+    phase: NDArray[np.int32]
+    slice_number: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    noises: tuple[DiscreteLaplace, ...]
+    surfaces: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SparseRelease(Content):
     """The cells whose noisy counts reach a public threshold.
 
@@ -368,6 +390,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     PartitionRelease,
     TreeRelease,
     PhasedRelease,
+    PhasedSlicesRelease,
     SparseRelease,
     ClustersRelease,
     LocationsRelease,

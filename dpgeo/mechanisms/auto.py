@@ -32,20 +32,23 @@ Ullman and Vadhan 2016 (for pure epsilon, a fixed sum suffices).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
-from dpgeo.mechanisms.survey import Survey
+from dpgeo.mechanisms.survey import (
+    LAST_SHARE,
+    PILOT_SHARE,
+    UNALLOCATED,
+    Phase,
+    Survey,
+    phases_after,
+)
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
@@ -56,21 +59,6 @@ from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
 PILOT = "pilot: number of people"
-UNALLOCATED = "counts of areas, allocated after the pilot"
-
-PILOT_SHARE = Fraction(2, 100)
-LAST_SHARE = Fraction(40, 100)
-"""Smallest share of epsilon for the last phase."""
-
-MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected total, in units of l/epsilon.
-
-Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a coarser grid is
-counted as well, because counts of large squares would otherwise be sums of many noisy counts.
-"""
-
-PER_SQUARE = 40.0
-"""Target for the average count per square in the grid of equal squares, in units of l/epsilon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,54 +74,12 @@ class Params:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """A phase after the pilot measurement: its share of epsilon and its squares.
-
-    If `level` is not None, the phase counts all squares of that level of the quadtree. Otherwise,
-    it counts the squares that result from splitting, from the root down, every square with an
-    expected count above `limit` times the phase's noise scale.
-    """
-
-    share: Fraction
-    level: int | None = None
-    limit: float = 0.0
-
-
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     """Declare a fiftieth of epsilon for the pilot, and the rest as unallocated."""
     pilot = epsilon * PILOT_SHARE
     return [
         Spend(label=PILOT, epsilon=pilot),
         Spend(label=UNALLOCATED, epsilon=epsilon - pilot, unallocated=True),
-    ]
-
-
-def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
-    """Choose the phases for an expected total; their shares add up to 1 - PILOT_SHARE.
-
-    `signal` is the expected total in units of l/epsilon. The level of the grid of equal squares is
-    chosen so that squares in the study area have an average count of PER_SQUARE of these units.
-    """
-    depth = len(inside).bit_length() - 1
-    filled = float(inside.mean())
-    level = round(math.log2(max(signal / PER_SQUARE, 1.0) / filled) / 2)
-    level = min(max(level, min(3, depth)), max(depth - 2, min(3, depth)))
-    if signal < MANY:
-        return [
-            Phase(share=Fraction(38, 100), level=level),
-            Phase(share=Fraction(20, 100), limit=4.0),
-            Phase(share=Fraction(40, 100), limit=7.0),
-        ]
-    if signal < VERY_MANY:
-        return [
-            Phase(share=Fraction(50, 100), level=level),
-            Phase(share=Fraction(48, 100), limit=4.0),
-        ]
-    return [
-        Phase(share=Fraction(15, 100), level=max(level - 2, 0)),
-        Phase(share=Fraction(30, 100), level=level),
-        Phase(share=Fraction(53, 100), limit=5.0),
     ]
 
 

@@ -104,7 +104,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a cell's count, measured with the whole epsilon."""
     noise = DiscreteLaplace(epsilon, bound)
-    return forecast_cells(domain, params.cells, noise, region="cell")
+    return forecast_cells(domain, params.cells, noise, region="cell", alike=True)
 
 
 MECHANISM = Mechanism(

@@ -14,6 +14,7 @@ from dpgeo.core.parameters import deprecated_names
 from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
+    auto_by_time,
     averages,
     category_slices,
     contours,
@@ -45,6 +46,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         sparse_grid.MECHANISM,
         time_slices.MECHANISM,
         category_slices.MECHANISM,
+        auto_by_time.MECHANISM,
         private_clusters.MECHANISM,
         prilocation.MECHANISM,
         zones.MECHANISM,

@@ -1,10 +1,14 @@
 """Measurements of quadtree nodes in phases, and the surface inferred from them.
 
-The mechanisms Auto and quadtree share this code. The mechanisms decide which nodes are measured,
-and under which labels.
+The mechanisms Auto, its form by time and quadtree share this code. They decide which nodes are
+measured, and under which labels; `phases_after` chooses the phases of Auto.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,71 @@ from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
+
+UNALLOCATED = "counts of areas, allocated after the pilot"
+
+PILOT_SHARE = Fraction(2, 100)
+LAST_SHARE = Fraction(40, 100)
+"""Smallest share of epsilon for the last phase."""
+
+MANY, VERY_MANY = 3000.0, 30_000.0
+"""Thresholds on the expected total, in units of l/epsilon.
+
+Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a coarser grid is
+counted as well, because counts of large squares would otherwise be sums of many noisy counts.
+"""
+
+PER_SQUARE = 40.0
+"""Target for the average count per square in the grid of equal squares, in units of l/epsilon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A phase after the pilot measurement: its share of epsilon and its squares.
+
+    If `level` is not None, the phase counts all squares of that level of the quadtree. Otherwise,
+    it counts the squares that result from splitting, from the root down, every square with an
+    expected count above `limit` times the phase's noise scale. `coarser` is the number of levels
+    by which an even grid is coarser than `level_for` chooses.
+    """
+
+    share: Fraction
+    level: int | None = None
+    limit: float = 0.0
+    coarser: int = 0
+
+
+def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
+    """Choose the phases for an expected total; their shares add up to 1 - PILOT_SHARE.
+
+    `signal` is the expected total in units of l/epsilon. The level of the grid of equal squares is
+    chosen so that squares in the study area have an average count of PER_SQUARE of these units.
+    """
+    level = level_for(signal, inside)
+    if signal < MANY:
+        return [
+            Phase(share=Fraction(38, 100), level=level),
+            Phase(share=Fraction(20, 100), limit=4.0),
+            Phase(share=Fraction(40, 100), limit=7.0),
+        ]
+    if signal < VERY_MANY:
+        return [
+            Phase(share=Fraction(50, 100), level=level),
+            Phase(share=Fraction(48, 100), limit=4.0),
+        ]
+    return [
+        Phase(share=Fraction(15, 100), level=max(level - 2, 0), coarser=2),
+        Phase(share=Fraction(30, 100), level=level),
+        Phase(share=Fraction(53, 100), limit=5.0),
+    ]
+
+
+def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
+    """Return the level of the grid of equal squares for an expected total of `signal`."""
+    depth = len(inside).bit_length() - 1
+    filled = float(inside.mean())
+    level = round(math.log2(max(signal / PER_SQUARE, 1.0) / filled) / 2)
+    return min(max(level, min(3, depth)), max(depth - 2, min(3, depth)))
 
 
 class Survey:

@@ -28,14 +28,13 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
 from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.spend import Spend
 from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
-from dpgeo.phrases import Phrase
+from dpgeo.mechanisms.sliced_survey import local_time_zone, slices_fact
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -77,7 +76,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
     """Measure every cell of every slice once."""
     grid = Grid.over(view.domain.area, params.cells)
-    slices, time_zone = params.time_slices, _time_zone(view.domain)
+    slices, time_zone = params.time_slices, local_time_zone(view.domain)
     cells = view.sliced_histogram(counted(params, view.domain))
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
@@ -94,41 +93,22 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 def counted(params: Params, domain: Domain) -> SlicedGrid:
     """Return the cells of all slices. Raises InvalidInput for data without times."""
     grid = Grid.over(domain.area, params.cells)
-    return SlicedGrid(grid, Slicing(params.time_slices, _time_zone(domain)))
+    return SlicedGrid(grid, Slicing(params.time_slices, local_time_zone(domain)))
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a cell's count. Raises InvalidInput for data without times."""
     grid = Grid.over(domain.area, params.cells)
     slices = params.time_slices
-    zone = _time_zone(domain)
+    zone = local_time_zone(domain)
     return Forecast(
         region="cell",
         regions=len(slices) * int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(epsilon, bound),
         ground_metres=grid.ground_cell_metres,
-        facts=(
-            Phrase(
-                "There are {count} maps, from {first} to {last}, in local time ({zone}). The "
-                "bound on what one person adds holds for all of them together.",
-                count=len(slices),
-                first=Phrase(slices.titles[0]),
-                last=Phrase(slices.titles[-1]),
-                zone=zone,
-            ),
-        ),
+        facts=(slices_fact(slices, zone),),
+        alike=True,
     )
-
-
-def _time_zone(domain: Domain) -> str:
-    """Return the dataset's time zone. Raises InvalidInput for data without times."""
-    if not domain.time_zone:
-        raise InvalidInput(
-            "This dataset has no time column. Choose another mechanism, or declare a dataset "
-            "whose file has one.",
-            field="slices",
-        )
-    return domain.time_zone
 
 
 MECHANISM = Mechanism(

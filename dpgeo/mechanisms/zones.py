@@ -74,6 +74,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         regions=len(zones),
         noise=DiscreteLaplace(epsilon, bound),
         ground_metres=zones.smallest_side_metres,
+        alike=True,
     )
 
 

@@ -27,12 +27,13 @@ from dpgeo.pages.mean_table import MeanTable, mean_table
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import Phrase, translatable
+from dpgeo.postprocess.joint_sums import JointSums
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.profile_tables import Profile, profile_of
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.opening import Opening, coloured, opening_of
-from dpgeo.postprocess.profiles import profiles
+from dpgeo.postprocess.profiles import Profiles, profiles
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
@@ -346,8 +347,9 @@ def summarise(released: Released) -> Summary:
     ]
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.sliced]
     flows = flows_of(released.content, drawn_layers)
+    joint = JointSums.of(released)
     if slices:
-        counts = [stacked(slices)]
+        counts = [stacked([each for each in counts if isinstance(each, BoxLayer)])]
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -381,20 +383,20 @@ def summarise(released: Released) -> Summary:
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         flows=flows,
         moved=moved_of(released.content, released, drawn_layers),
-        figures=_figures(counts[0], released, drawn_layers) if counts else None,
+        figures=_figures(counts[0], released, drawn_layers, joint) if counts else None,
         totals=tuple(
             TotalLine(counted, each.count, each.margin, each.noise.sensitivity)
             for counted, each in (released.totals.each() if released.totals else {}).items()
         ),
         scaling=scaling_of(released, drawn_layers),
         bands=_bands(drawn_layers),
-        slices=_flow_times(flows) if flows else _slice_totals(slices),
+        slices=_flow_times(flows) if flows else _slice_totals(slices, released),
         values=_titles(each.of[0] for each in drawn_layers if each.sliced),
         times=_titles(each.of[1] for each in drawn_layers if each.sliced),
         means=mean_table(drawn_layers),
         profile=profile_of(released.content),
         ranking=_ranking(counts[0]) if counts else (),
-        profiles=_profiles(counts[0]) if counts and not slices else (),
+        profiles=_profiles(counts[0], joint) if counts and not slices else (),
     )
 
 
@@ -402,8 +404,12 @@ def _titles(titles: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, titles)))
 
 
-def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
-    totals = [total(layer) for layer in slices]
+def _slice_totals(slices: Sequence[Layer], released: Released) -> tuple[Bar, ...]:
+    joints = [JointSums.of(released, layer.name) for layer in slices]
+    totals = [
+        joint.total() if joint else total(layer)
+        for layer, joint in zip(slices, joints, strict=True)
+    ]
     named = [
         (layer.title, each.value, each.margin) for layer, each in zip(slices, totals, strict=True)
     ]
@@ -426,13 +432,19 @@ def _bars(named: Sequence[tuple[str, float, float]]) -> tuple[Bar, ...]:
     return tuple(Bar(*each, range=place) for each, place in zip(named, drawn, strict=True))
 
 
-def _profiles(layer: Layer) -> tuple[Chart, ...]:
-    strips = profiles(layer) if isinstance(layer, BoxLayer) else None
+def _profiles(layer: Layer, joint: JointSums | None) -> tuple[Chart, ...]:
+    if joint:
+        strips: Profiles | None = joint.profiles()
+    else:
+        strips = profiles(layer) if isinstance(layer, BoxLayer) else None
     return (chart(strips.eastward, "EW"), chart(strips.northward, "NS")) if strips else ()
 
 
-def _figures(measured: Layer, released: Released, shown: Sequence[Layer]) -> Figures:
-    whole, clear = total(measured), standing_out(measured)
+def _figures(
+    measured: Layer, released: Released, shown: Sequence[Layer], joint: JointSums | None
+) -> Figures:
+    """Return the figures of measured counts; the total uses all phases if there are several."""
+    whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     boxes = isinstance(measured, BoxLayer) and bool((measured.cells > 1).any())
     of_sum = counted_in_sum(released.counting, released.bound)
     once = measured.features.once and not boxes
@@ -448,7 +460,7 @@ def _figures(measured: Layer, released: Released, shown: Sequence[Layer]) -> Fig
         total=whole.value,
         total_margin=whole.margin,
         count_margin=float(counted(measured)[1].max(initial=0.0)),
-        counts=whole.counts,
+        counts=len(measured),
         boxes=boxes,
         size=size(measured),
         standing=clear,

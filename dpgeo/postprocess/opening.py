@@ -254,7 +254,8 @@ class _Spread:
 def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[float, ...]]:
     slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.sliced]
     if slices:
-        return dict.fromkeys([each.name for each in slices], layer_edges(stacked(slices), metres))
+        alike = dict.fromkeys([each.name for each in slices], layer_edges(stacked(slices), metres))
+        return {layer.name: layer_edges(layer, metres) for layer in shown} | alike
     flows = [
         layer
         for layer in shown

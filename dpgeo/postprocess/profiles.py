@@ -5,6 +5,8 @@ squares of the margins of its counts, which is never too narrow for the noise. T
 that spans several strips is divided among them in proportion to the box's width in each. This
 assumes that people are evenly spread within the box; the margin ignores the error of that
 assumption.
+
+Where a surface was inferred from several phases, `postprocess.joint_sums` makes the profiles.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ def profiles(layer: BoxLayer) -> Profiles | None:
     east = _strips(layer, left, right)
     south = _strips(layer, top, bottom)
     return Profiles(
-        eastward=tuple(Strip(*each) for each in _placed(layer.grid, east, columns=True)),
-        northward=tuple(Strip(*each) for each in _placed(layer.grid, south, columns=False))[::-1],
+        eastward=placed(layer.grid, east, columns=True),
+        northward=placed(layer.grid, south, columns=False)[::-1],
     )
 
 
@@ -66,8 +68,7 @@ def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, 
     The limits are row or column indices of the grid. `start` (n,) holds the first row or column of
     each box, and `stop` (n,) the row or column after its last.
     """
-    first, last = int(start.min()), int(stop.max())
-    edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))
+    edges = strip_edges(int(start.min()), int(stop.max()))
     strips = len(edges) - 1
     at = np.searchsorted(edges, start, side="right") - 1
     whole = stop <= edges[at + 1]
@@ -82,11 +83,16 @@ def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, 
     return edges, value, np.sqrt(square)
 
 
-def _placed(
-    grid: Grid, strips: tuple[Cells, Floats, Floats], *, columns: bool
-) -> list[tuple[float, float, float, float]]:
+def strip_edges(first: int, last: int) -> Cells:
+    """Return the limits (s + 1,) of at most STRIPS strips from row or column `first` to `last`."""
+    return np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))
+
+
+def placed(grid: Grid, strips: tuple[Cells, Floats, Floats], *, columns: bool) -> tuple[Strip, ...]:
+    """Return strips in degrees, given their limits (s + 1,), sums (s,) and margins (s,)."""
     edges, value, margin = strips
     x, y = grid.west + edges * grid.cell, grid.north - edges * grid.cell
     longitude, latitude = to_degrees(x, y)
     low, high = (longitude[:-1], longitude[1:]) if columns else (latitude[1:], latitude[:-1])
-    return list(zip(*(each.tolist() for each in (low, high, value, margin)), strict=True))
+    lists = (each.tolist() for each in (low, high, value, margin))
+    return tuple(Strip(*each) for each in zip(*lists, strict=True))

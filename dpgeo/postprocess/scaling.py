@@ -7,8 +7,9 @@ scaled by the factor
     f = T / M,
 
 where T is the bought total, of sightings if people are counted, otherwise of visits, and M is the
-sum of all counts of the map. Under a bound of 1, M is the number of people with any row at all, for
-which the bought total of people is used. Otherwise M is the sum of the map's own noisy counts,
+sum of all counts of the map (where a surface was inferred from several phases, the sum of that
+surface, which uses all counts). Under a bound of 1, M is the number of people with any row at all,
+for which the bought total of people is used. Otherwise M is the sum of the map's own noisy counts,
 which are measured independently of T. The true value of T is never below that of M, because B is at
 least l; so f is at least 1. All this is post-processing of noisy figures.
 
@@ -49,6 +50,7 @@ from dpgeo.core.counted import Counted
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
 from dpgeo.phrases import Phrase, translatable
+from dpgeo.postprocess.joint_sums import JointSums
 from dpgeo.postprocess.layers import BoxLayer, Layer
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.summary import total
@@ -132,7 +134,8 @@ def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
         measured = _measured(layers)
         if measured is None or measured.least_listed is not None:
             return Scaling(counted=counted, most=most, why=Phrase(LISTED))
-        added = total(measured)
+        joint = JointSums.of(released)
+        added = joint.total() if joint else total(measured)
         whole, margin = float(added.value), added.margin
     if whole <= margin:
         why = Phrase(MAP_TOO_NOISY, margin=math.ceil(margin))

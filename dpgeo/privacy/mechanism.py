@@ -41,7 +41,8 @@ class Forecast:
     `cautions` are warnings to show before the budget is spent. `facts` are further sentences for
     the quote, such as the distance between hidden places. Where noise is added to sums of steps
     instead of counts (`core.measures`), `records` is the margin of a region's number of records and
-    the number from which something is told; else it is None.
+    the number from which something is told; else it is None. If `alike`, every region is counted
+    with this noise, whatever the data, so advice is for all of them instead of a busy one.
     """
 
     region: str
@@ -52,6 +53,7 @@ class Forecast:
     facts: tuple[Phrase, ...] = ()
     plural: str = ""
     records: tuple[int, int] | None = None
+    alike: bool = False
 
     @property
     def region_plural(self) -> str:
@@ -89,7 +91,13 @@ class Forecast:
 
 
 def forecast_cells(
-    domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
+    domain: Domain,
+    cells: int,
+    noise: Noise,
+    *,
+    region: str,
+    cautions: tuple[Phrase, ...] = (),
+    alike: bool = False,
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
@@ -102,6 +110,7 @@ def forecast_cells(
         noise=noise,
         ground_metres=grid.ground_cell_metres,
         cautions=cautions,
+        alike=alike,
     )
 
 

@@ -42,7 +42,8 @@ class Advice:
     `best` is the best bound. `error` is the expected error with the requested bound, and
     `error_at_best` is the expected error with the best bound. `bounds` are about
     `MOST_ADVISED` bounds from 1 to the guessed number of places per person, and `errors`
-    are the expected errors with these bounds.
+    are the expected errors with these bounds. `alike` says that the errors are root mean squares
+    over all regions, which are counted alike; otherwise, they are those of the busy place.
     """
 
     guess: Guess
@@ -51,6 +52,7 @@ class Advice:
     error_at_best: float
     bounds: tuple[int, ...]
     errors: tuple[float, ...]
+    alike: bool
 
 
 MOST_ADVISED = 200
@@ -84,16 +86,18 @@ class Quote:
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
         epsilon, most = float(noise.epsilon), self.guess.records
-        best = best_bound(self.guess, epsilon)
+        regions = self.forecast.regions if self.forecast.alike else 1
+        best = best_bound(self.guess, epsilon, regions)
         candidates = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
         bounds = tuple(sorted(candidates | {best}))
         return Advice(
             guess=self.guess,
             best=best,
-            error=expected_error(self.guess, self.request.bound, epsilon),
-            error_at_best=expected_error(self.guess, best, epsilon),
+            error=expected_error(self.guess, self.request.bound, epsilon, regions),
+            error_at_best=expected_error(self.guess, best, epsilon, regions),
             bounds=bounds,
-            errors=tuple(expected_error(self.guess, bound, epsilon) for bound in bounds),
+            errors=tuple(expected_error(self.guess, bound, epsilon, regions) for bound in bounds),
+            alike=self.forecast.alike,
         )
 
     @property

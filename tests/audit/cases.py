@@ -72,6 +72,7 @@ CASES = (
     ),
     Case(name="dpcube", key="dpcube", wanted=TREE, most=10_000),
     Case(name="auto", key="auto", wanted=TREE, most=24_000, seconds=600),
+    Case(name="auto-by-time", key="auto-by-time", wanted=TREE, most=24_000, seconds=600),
     Case(
         name="private-clusters",
         key="private-clusters",

@@ -448,8 +448,9 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
         return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
     assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
-    if layer.sliced:
-        key = layer.name.removeprefix("cells-")
+    # Layers of slices are named after what they show and their slice, "partitions-06-12".
+    shows, _, key = layer.name.partition("-")
+    if layer.sliced or (key and shows == "partitions"):
         cells = next(each for each in slices_of(layer, view) if key in each)[key]
     sums = np.pad(cells.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     top, bottom, left, right = layer.boxes.T

@@ -119,7 +119,10 @@ def test_the_form_shows_advice_and_warns_before_paying() -> None:
     guess = {"guess_people": "1000", "guess_records": "20", "guess_share": "0.05"}
     address = f"/desk/datasets/{dataset.slug}/quote"
     page = desk.client.get(address, {**typed, **guess}).content.decode()
-    assert "Expected error of the busy place you guess" in page
+    assert "Typical error over all counts" in page
+    chosen = {**typed, **guess, "mechanism": "auto"}
+    busy = desk.client.get(address, chosen).content.decode()
+    assert "Expected error of the busy place you guess" in busy
     assert '<path d="M0.0 ' in page
     assert "Before you pay" not in page
     page = desk.client.get(address, {**typed, **guess, "guess_people": "4"}).content.decode()
@@ -127,7 +130,7 @@ def test_the_form_shows_advice_and_warns_before_paying() -> None:
     page = desk.client.get(address, {**typed, **guess, "guess_share": "7"}).content.decode()
     assert "at most 1" in page
     plain = desk.client.get(address, typed).content.decode()
-    assert "Expected error of the busy place" not in plain
+    assert "Typical error over all counts" not in plain
 
 
 def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpgeo_client import notebook, types
 from dpgeo_client.connection import Connection
 from dpgeo_client.errors import NetworkError
-from dpgeo_client.slices import MECHANISM, Slice, read_slice
+from dpgeo_client.slices import MECHANISMS, Slice, is_slice, read_slice
 
 if TYPE_CHECKING:
     import geopandas
@@ -64,9 +64,11 @@ class Release:
 
         The list is empty unless the release is a map by time.
         """
-        if self.facts["mechanism"] != MECHANISM:
+        if self.facts["mechanism"] not in MECHANISMS:
             return []
-        return [read_slice(each["layer"], each["title"]) for each in self._errors()]
+        # An inferred map by time also has layers of measured boxes, which are no slices.
+        found = [each for each in self._errors() if is_slice(each["layer"])]
+        return [read_slice(each["layer"], each["title"]) for each in found]
 
     def statement(self) -> dict[str, Any]:
         """Return the privacy statement of the release. Raises LookupError if there is none yet."""

@@ -9,7 +9,11 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 SPANS = {"working-days": ("Monday", "Friday"), "weekends": ("Saturday", "Sunday")}
 
-MECHANISM = "time-slices"
+MECHANISMS = ("time-slices", "auto-by-time")
+
+
+PREFIXES = ("cells-", "estimate-")
+"""What the names of slices begin with: with counts of cells, and with estimates of cells."""
 
 
 class Slice(NamedTuple):
@@ -25,12 +29,19 @@ class Slice(NamedTuple):
     end: str
 
 
+def is_slice(layer: str) -> bool:
+    """Return whether a layer of a map by time is one of its slices, by its name."""
+    return layer.startswith(PREFIXES)
+
+
 def read_slice(layer: str, title: str) -> Slice:
     """Return the slice that a layer's name stands for, such as "cells-06-12" or "cells-1-monday".
 
+    Inferred slices have names such as "estimate-06-12".
+
     Its start and end are "" if this version of the client does not recognise the name.
     """
-    key = layer.removeprefix("cells-")
+    key = layer.removeprefix("cells-").removeprefix("estimate-")
     if hours := re.fullmatch(r"(\d\d)-(\d\d)", key):
         return Slice(layer, title, f"{hours[1]}:00", f"{hours[2]}:00")
     if day := re.fullmatch(r"[1-7]-([a-z]+)", key):

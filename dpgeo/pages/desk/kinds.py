@@ -179,7 +179,7 @@ MAP_KINDS = (
         title=_("By time of day or week"),
         words=_("A heatmap for each part of the day or day of the week, to play through."),
         headline=_("Where people are, by time: {place}"),
-        methods=("time-slices",),
+        methods=("auto-by-time", "time-slices"),
         counted_in=_("A place is one square at one time of day or week."),
         missing=lacks_times,
     ),

@@ -14,6 +14,7 @@ from dpgeo.postprocess.layers import (
     points,
     prilocation,
     profile,
+    sliced_phases,
     slices,
     sparse,
     trees,
@@ -31,7 +32,14 @@ from dpgeo.postprocess.layers.layer import (
     ShapeLayer,
     quantisation_step,
 )
-from dpgeo.postprocess.layers.registry import box_layers, layers, make_areas, make_pairs, slice_of
+from dpgeo.postprocess.layers.registry import (
+    box_layers,
+    layers,
+    make_areas,
+    make_inferred,
+    make_pairs,
+    slice_of,
+)
 
 __all__ = [
     "CALIBRATED",
@@ -51,6 +59,7 @@ __all__ = [
     "grids",
     "layers",
     "make_areas",
+    "make_inferred",
     "make_pairs",
     "partitions",
     "phases",
@@ -59,6 +68,7 @@ __all__ = [
     "profile",
     "quantisation_step",
     "slice_of",
+    "sliced_phases",
     "slices",
     "sparse",
     "trees",

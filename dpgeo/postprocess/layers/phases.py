@@ -19,7 +19,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
 from dpgeo.postprocess.layers.trees import FIXED_TREES
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.surface_areas import SurfaceAreas
@@ -131,6 +131,7 @@ def _calibrated(
 
 
 @make_areas.register
+@make_inferred.register
 def _areas(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
     return SurfaceAreas(content, area, fixed=mechanism in FIXED_TREES)
 

@@ -35,6 +35,15 @@ def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
 
 
 @singledispatch
+def make_inferred(content: Content, area: StudyArea, mechanism: str) -> Areas | None:
+    """Return the regions of a surface inferred from several phases; None if there is none.
+
+    Their covers are sums of the surface (`areas.Inferred`).
+    """
+    return None
+
+
+@singledispatch
 def make_pairs(content: Content, area: StudyArea) -> Any:
     """Return the measured regions of averages (`layers.averages.Pairs`); None for other content."""
     return None

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.released import GridRelease, SlicesRelease
@@ -42,8 +43,15 @@ def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
         value=np.concatenate([layer.value for layer in slices]),
         margin=np.concatenate([layer.margin for layer in slices]),
         threshold=np.concatenate([layer.threshold for layer in slices]),
+        coloured_from=None
+        if first.coloured_from is None
+        else np.concatenate([_coloured_from(layer) for layer in slices]),
         columns={"name": np.repeat([layer.title for layer in slices], len(first)).astype(object)},
     )
+
+
+def _coloured_from(layer: BoxLayer) -> NDArray[np.float64]:
+    return layer.threshold if layer.coloured_from is None else layer.coloured_from
 
 
 @make_layers.register

@@ -26,6 +26,7 @@ from dpgeo.core.released import (
     LocationsRelease,
     PartitionRelease,
     PhasedRelease,
+    PhasedSlicesRelease,
     PointsRelease,
     ProfileRelease,
     Released,
@@ -203,6 +204,35 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
         for phase, noise in enumerate(noises)
     )
     return _released("auto", {"cells": cells}, content, trace, area, 3)
+
+
+def phased_slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
+    """Return two time slices in two phases: the whole grid and its quarters, each slice its own."""
+    grid = Grid.over(area, cells)
+    mask = grid.inside(area)
+    root = np.array([[0, cells, 0, cells]], dtype=np.int32)
+    parts, _ = tiles(root, 2, summed_area(mask))
+    noises = (DiscreteLaplace(Fraction(1, 8), 3), DiscreteLaplace(Fraction(1, 4), 3))
+    # In the second phase, the second slice is one box again.
+    sizes = [1, 1, len(parts), 1]
+    content = PhasedSlicesRelease(
+        grid=grid,
+        keys=("00-12", "12-24"),
+        titles=("00:00 to 12:00", "12:00 to 24:00"),
+        time_zone="Europe/Amsterdam",
+        boxes=np.concatenate([root, root, parts, root]),
+        phase=np.repeat([0, 0, 1, 1], sizes).astype(np.int32),
+        slice_number=np.repeat([0, 1, 0, 1], sizes).astype(np.int32),
+        counts=np.arange(sum(sizes), dtype=np.int64) * 71 % 59 - 5,
+        noises=noises,
+        surfaces=np.stack([np.where(mask, 1.25, 0.0), np.where(mask, 2.5, 0.0)]),
+    )
+    trace = tuple(
+        Measured(label=f"phase {phase}", epsilon=noise.epsilon, noise=noise)
+        for phase, noise in enumerate(noises)
+    )
+    parameters: dict[str, int | bool | str] = {"cells": cells, "slices": "12 hours"}
+    return _released("auto-by-time", parameters, content, trace, area, 3)
 
 
 def sparse_release(
@@ -436,6 +466,7 @@ def examples() -> tuple[Released, ...]:
         partition_release(),
         tree_release(),
         phased_release(),
+        phased_slices_release(),
         contour_release(),
         points_release(),
         sparse_release(),
@@ -515,6 +546,19 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             counts=np.array([draw(_int64)], dtype=np.int64),
             noises=(draw(_noises),),
             surface=counts.astype(np.float64),
+        )
+    if kind is PhasedSlicesRelease:
+        return PhasedSlicesRelease(
+            grid=grid,
+            keys=(draw(_texts),),
+            titles=(draw(_texts),),
+            time_zone=draw(_texts),
+            boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
+            phase=np.array([0], dtype=np.int32),
+            slice_number=np.array([0], dtype=np.int32),
+            counts=np.array([draw(_int64)], dtype=np.int64),
+            noises=(draw(_noises),),
+            surfaces=counts.astype(np.float64)[None],
         )
     if kind is GridAverages:
         return GridAverages(

@@ -47,3 +47,37 @@ def test_impossible_guesses_are_refused_by_name(changes: dict[str, float], field
     with pytest.raises(InvalidInput) as refusal:
         Guess(**{"people": 10, "records": 2, "share": 0.1, **changes})  # type: ignore[arg-type]
     assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("regions", [2, 1000, 10**6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_bound_advised_for_many_regions_has_the_least_error(
+    regions: int, epsilon: float
+) -> None:
+    guess = Guess(people=1000, records=50, share=0.03)
+    errors = [expected_error(guess, bound, epsilon, regions) for bound in range(1, 51)]
+    assert errors[best_bound(guess, epsilon, regions) - 1] == min(errors)
+
+
+def test_more_regions_advise_a_smaller_bound() -> None:
+    """Noise in quiet regions counts too: the more of them, the smaller the best bound."""
+    guess = Guess(people=1000, records=100, share=0.03)
+    bounds = [best_bound(guess, 0.1, regions) for regions in (1, 100, 10_000, 10**6)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] > 50
+    assert bounds[-1] == 1
+
+
+def test_the_error_over_many_regions_matches_a_simulation() -> None:
+    """The sum of squares of the shares is what the guess implies, p^1.5, in this invented town."""
+    share, regions, epsilon, bound = 0.25, 40, 0.5, 4
+    guess = Guess(people=300, records=12, share=share)
+    # One busy region with the share p, and others so that the sum of squares is p^1.5.
+    number = round((1 - share) ** 2 / (share**1.5 - share**2))
+    shares = np.array([share, *[(1 - share) / number] * number, *[0.0] * (regions - 1 - number)])
+    assert float(np.sum(shares**2)) == pytest.approx(share**1.5, rel=0.02)
+    random = np.random.default_rng(1)
+    lost = random.multinomial(guess.people * (guess.records - bound), shares, 2000)
+    errors = lost - random.laplace(0, bound / epsilon, lost.shape)
+    found = math.sqrt(float(np.mean(np.square(errors))))
+    assert found == pytest.approx(expected_error(guess, bound, epsilon, regions), rel=0.02)

@@ -11,7 +11,7 @@ from benchmarks.evaluation.arrays import CountsView
 from benchmarks.evaluation.ranges import random_boxes, range_counts
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import PhasedRelease, Released
-from dpgeo.mechanisms import auto, uniform_grid
+from dpgeo.mechanisms import auto, survey, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.node_measurements import NodeMeasurements
@@ -54,7 +54,7 @@ def test_shares_add_up_exactly_whatever_the_pilot_measurement(people: int) -> No
 
     assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
     assert released.trace[0].label == auto.PILOT
-    assert released.trace[-1].epsilon >= auto.LAST_SHARE * Fraction("0.7")
+    assert released.trace[-1].epsilon >= survey.LAST_SHARE * Fraction("0.7")
     assert len({line.label for line in released.trace}) == len(released.trace)
 
 
@@ -63,10 +63,10 @@ def test_shares_add_up_exactly_whatever_the_pilot_measurement(people: int) -> No
 def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, signal: float) -> None:
     inside = padded(np.ones((cells, cells), dtype=np.bool_))
 
-    phases = auto.phases_after(signal, inside)
+    phases = survey.phases_after(signal, inside)
 
-    assert sum(phase.share for phase in phases) == 1 - auto.PILOT_SHARE
-    assert phases[-1].share >= auto.LAST_SHARE
+    assert sum(phase.share for phase in phases) == 1 - survey.PILOT_SHARE
+    assert phases[-1].share >= survey.LAST_SHARE
     depth = NodeMeasurements(inside).depth
     assert all(phase.level is None or 0 <= phase.level <= depth for phase in phases)
 
@@ -145,7 +145,7 @@ def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> N
     inside = np.ones((128, 128), dtype=np.bool_)
 
     def levels(signal: float) -> list[int | None]:
-        return [phase.level for phase in auto.phases_after(signal, inside)]
+        return [phase.level for phase in survey.phases_after(signal, inside)]
 
     assert levels(1e3) == [3, None, None]
     assert levels(1e4) == [4, None]

@@ -1,0 +1,65 @@
+"""Totals and profiles of releases with an inferred surface, from everything that was measured.
+
+A release in phases measures every part of the map several times. The sum of its surface uses all of
+these counts, so its noise is a fraction of that of the last counts added up. All this is
+post-processing; see `postprocess.surface_areas` for the intervals.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import shapely
+
+from dpgeo.core.released import Released
+from dpgeo.postprocess.areas import Areas, Inferred, Shapes
+from dpgeo.postprocess.layers import box_layers, make_inferred, slice_of
+from dpgeo.postprocess.profiles import Profiles, placed, strip_edges
+from dpgeo.postprocess.summary import Total
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.coverage import as_array
+from dpgeo.spatial.grid import Grid
+
+
+class JointSums:
+    """Sums of the inferred surface of one release, or of one of its time slices."""
+
+    def __init__(self, areas: Areas, grid: Grid, area: StudyArea) -> None:
+        self._areas, self._grid, self._area = areas, grid, area
+
+    @classmethod
+    def of(cls, released: Released, layer: str = "") -> JointSums | None:
+        """Return the sums of a release, or None if it has no inferred surface of several phases.
+
+        `layer` is the name of a time slice; if it is empty, all slices are added up.
+        """
+        area, content = released.area, released.content
+        chosen = slice_of(content, layer) if layer else content
+        areas = make_inferred(chosen, area, released.mechanism)
+        return cls(areas, box_layers(released)[0].grid, area) if areas else None
+
+    def total(self) -> Total:
+        """Return the sum over the study area; `counts` is the number of areas it rests on."""
+        [whole] = self._sums(as_array([self._area.shape]))
+        return Total(value=round(whole.estimate), margin=whole.margin, counts=whole.areas)
+
+    def profiles(self) -> Profiles:
+        """Return the profiles of the surface along both axes of the map."""
+        grid = self._grid
+        row, column = np.nonzero(grid.inside(self._area))
+        rows, columns = (strip_edges(int(at.min()), int(at.max()) + 1) for at in (row, column))
+        boxes = [[row.min(), row.max() + 1, left, right] for left, right in pairwise(columns)]
+        boxes += [[top, bottom, column.min(), column.max() + 1] for top, bottom in pairwise(rows)]
+        west, south, east, north = grid.box_bounds(np.array(boxes, dtype=np.int64)).T
+        strips = as_array(list(shapely.box(west, south, east, north)))
+        sums = self._sums(np.asarray(shapely.intersection(strips, self._area.shape)))
+        value, margin = np.array([[each.estimate, each.margin] for each in sums]).T
+        split = len(columns) - 1
+        return Profiles(
+            eastward=placed(grid, (columns, value[:split], margin[:split]), columns=True),
+            northward=placed(grid, (rows, value[split:], margin[split:]), columns=False)[::-1],
+        )
+
+    def _sums(self, regions: Shapes) -> list[Inferred]:
+        return [each for each in self._areas.covers(regions) if isinstance(each, Inferred)]

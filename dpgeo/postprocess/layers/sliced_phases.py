@@ -1,0 +1,87 @@
+"""Layers of a release in phases by time: the boxes of every slice, and its inferred surface."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.released import Content, PhasedRelease, PhasedSlicesRelease
+from dpgeo.phrases import listed
+from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.layers.layer import Layer
+from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
+from dpgeo.postprocess.sliced_areas import SlicedAreas
+from dpgeo.postprocess.surface_areas import SurfaceAreas
+from dpgeo.spatial.area import StudyArea
+
+
+def one_slice(content: PhasedSlicesRelease, number: int) -> PhasedRelease:
+    """Return one time slice as a release of its own."""
+    own = content.slice_number == number
+    return PhasedRelease(
+        grid=content.grid,
+        boxes=content.boxes[own],
+        phase=content.phase[own],
+        counts=content.counts[own],
+        noises=content.noises,
+        surface=content.surfaces[number],
+    )
+
+
+@make_layers.register
+def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]:
+    """Return the measured boxes of all slices, followed by the surfaces, which are the slices.
+
+    The boxes are those of the last phase, with their counts as drawn.
+    """
+    measured, inferred = [], []
+    note = (
+        f"Local time ({content.time_zone}); whoever was there in several slices is in each of them."
+    )
+    for number, (key, title) in enumerate(zip(content.keys, content.titles, strict=True)):
+        boxes, surface = make_layers(one_slice(content, number), area)
+        measured.append(
+            dataclasses.replace(
+                boxes,
+                name=f"{boxes.name}-{key}",
+                title=f"Counts of partitions, {title}",
+                note=f"{boxes.note} {note}",
+            )
+        )
+        inferred.append(
+            dataclasses.replace(
+                surface,
+                name=f"{surface.name}-{key}",
+                title=title,
+                sliced=True,
+                of=("", title),
+                note=f"{surface.note} {note}",
+            )
+        )
+    return [*measured, *inferred]
+
+
+@make_areas.register
+@make_inferred.register
+def _areas(content: PhasedSlicesRelease, area: StudyArea, mechanism: str) -> Areas:
+    numbers = range(len(content.keys))
+    return SlicedAreas(
+        [SurfaceAreas(one_slice(content, number), area, fixed=False) for number in numbers]
+    )
+
+
+@slice_of.register
+def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
+    """Return a slice by the name of its surface, or of its measured boxes."""
+    for number, key in enumerate(content.keys):
+        if layer == f"estimate-{key}":
+            return one_slice(content, number)
+        if layer == f"partitions-{key}":
+            return slice_of(one_slice(content, number), "partitions")
+    known = [f"{name}-{key}" for name in ("estimate", "partitions") for key in content.keys]
+    raise InvalidInput(
+        "There is no slice {layer!r}; choose from {known}.",
+        layer=layer,
+        known=listed(known),
+        field="layer",
+    )

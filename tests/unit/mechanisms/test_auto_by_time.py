@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import PhasedSlicesRelease, Released
+from dpgeo.mechanisms import auto_by_time, survey, time_slices
+from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.postprocess.ranges import Ranges
+from dpgeo.privacy.mechanism import run
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.mechanisms.views import TRIANGLE
+from tests.views import ArrayView
+
+PARAMS = auto_by_time.Params(cells=32, slices="12 hours")
+
+
+def commuters(people: int = 4000, seed: int = 1) -> ArrayView:
+    """Return people who are around one place at night and around another by day."""
+    random = np.random.default_rng(seed)
+    west, south, east, north = TRIANGLE.bounds
+    place = np.tile([[0.3, 0.1], [0.3, 0.6]], (people, 1)) + random.normal(0, 0.04, (2 * people, 2))
+    return ArrayView(
+        area=TRIANGLE,
+        longitude=west + place[:, 0] * (east - west),
+        latitude=south + place[:, 1] * (north - south),
+        persons=np.repeat(np.arange(people), 2),
+        hours=np.tile([3, 15], people),
+        bound=2,
+    )
+
+
+def release(view: ArrayView, epsilon: str = "1", seed: int | None = 1) -> Released:
+    entropy = ZeroNoise() if seed is None else SeededEntropy(seed)
+    return run(auto_by_time.MECHANISM, view, PARAMS, Fraction(epsilon), entropy, {})
+
+
+def content_of(released: Released) -> PhasedSlicesRelease:
+    assert isinstance(released.content, PhasedSlicesRelease)
+    return released.content
+
+
+def true_counts(view: ArrayView) -> np.ndarray:
+    sliced = auto_by_time.counted(PARAMS, view.domain)
+    return view.sliced_histogram(sliced)._read_by_meter()
+
+
+@pytest.mark.parametrize("people", [0, 60, 4000])
+def test_one_division_of_epsilon_pays_for_all_slices(people: int) -> None:
+    released = release(commuters(people), "0.7")
+
+    assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
+    assert released.trace[0].label == auto_by_time.PILOT
+    assert released.trace[-1].epsilon >= survey.LAST_SHARE * Fraction("0.7")
+    for line in released.trace:  # over all slices together, not for each of them
+        assert isinstance(line.noise, DiscreteLaplace)
+        assert line.noise.sensitivity == released.bound
+
+
+def test_every_phase_covers_every_slice_once() -> None:
+    content = content_of(release(commuters()))
+    inside = content.grid.inside(TRIANGLE)
+    for phase in range(len(content.noises)):
+        for number in range(len(content.keys)):
+            own = (content.phase == phase) & (content.slice_number == number)
+            seen = np.zeros(content.grid.shape, dtype=np.int64)
+            for top, bottom, left, right in content.boxes[own]:
+                seen[top:bottom, left:right] += 1
+            assert (seen[inside] == 1).all()
+
+
+def test_counts_are_those_of_their_own_slice() -> None:
+    view = commuters()
+    content, truth = content_of(release(view, seed=None)), true_counts(view)
+    for box, number, count in zip(content.boxes, content.slice_number, content.counts, strict=True):
+        top, bottom, left, right = box
+        assert truth[number, top:bottom, left:right].sum() == count
+    assert content.surfaces.sum(axis=(1, 2)) == pytest.approx(truth.sum(axis=(1, 2)), rel=0.01)
+
+
+def test_removing_a_person_changes_a_phase_by_at_most_the_bound() -> None:
+    """Without noise, both datasets lead to the same squares here, so their counts compare."""
+    view = commuters()
+    without = dataclasses.replace(
+        view,
+        longitude=np.asarray(view.longitude)[2:],
+        latitude=np.asarray(view.latitude)[2:],
+        persons=np.asarray(view.persons)[2:],
+        hours=np.asarray(view.hours)[2:],
+    )
+    one, two = (content_of(release(each, seed=None)) for each in (view, without))
+    for phase in (0, 1):
+        first, second = (each.counts[each.phase == phase] for each in (one, two))
+        assert np.array_equal(one.boxes[one.phase == phase], two.boxes[two.phase == phase])
+        assert 0 < np.abs(first - second).sum() <= view.bound
+
+
+def test_its_layers_are_measured_boxes_and_slices_of_estimates() -> None:
+    shown = layers(release(commuters()))
+
+    assert [layer.name for layer in shown] == [
+        "partitions-00-12",
+        "partitions-12-24",
+        "estimate-00-12",
+        "estimate-12-24",
+    ]
+    assert [layer.sliced for layer in shown] == [False, False, True, True]
+    assert [layer.kind for layer in shown] == ["measured"] * 2 + ["inferred"] * 2
+    assert [layer.title for layer in shown[2:]] == ["00:00 to 12:00", "12:00 to 24:00"]
+    assert isinstance(shown[0], BoxLayer)
+    assert shown[0].value.dtype == np.int64
+
+
+def test_an_area_adds_up_the_requested_slices() -> None:
+    released = release(commuters())
+    content = content_of(released)
+    [whole] = Ranges(released).answer([TRIANGLE.shape])
+    parts = [
+        Ranges(released, layer=f"estimate-{key}").answer([TRIANGLE.shape])[0]
+        for key in content.keys
+    ]
+    assert whole.estimate == pytest.approx(sum(part.estimate for part in parts))
+    assert whole.estimate == pytest.approx(content.surfaces.sum())
+    assert max(part.margin for part in parts) < whole.margin < sum(part.margin for part in parts)
+    [measured] = Ranges(released, layer="partitions-00-12").answer([TRIANGLE.shape])
+    own = (content.slice_number == 0) & (content.phase == content.phase[-1])
+    assert measured.estimate == content.counts[own].sum()
+    with pytest.raises(InvalidInput, match="estimate-00-12"):
+        Ranges(released, layer="cells-00-12")
+
+
+def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
+    """In three releases, boxes err less than half as much as in raw grids of the same cells."""
+    view = commuters()
+    truth = true_counts(view)
+    errors: dict[str, float] = {"raw": 0.0, "inferred": 0.0}
+    params = time_slices.Params(cells=PARAMS.cells, slices=PARAMS.slices)
+    for seed in range(3):
+        raw = run(time_slices.MECHANISM, view, params, Fraction(1, 2), SeededEntropy(seed), {})
+        found = {
+            "raw": raw.content.counts,  # type: ignore[attr-defined]
+            "inferred": content_of(release(view, "0.5", seed)).surfaces,
+        }
+        for name, counts in found.items():
+            for size in (4, 8, 16):
+                for start in range(0, 32 - size + 1, 4):
+                    part = np.s_[:, start : start + size, start : start + size]
+                    errors[name] += float(np.abs((counts - truth)[part].sum(axis=(1, 2))).sum())
+    assert errors["inferred"] < 0.5 * errors["raw"]
