@@ -17,6 +17,7 @@ from typing import TypeVar
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
 from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
@@ -48,7 +49,7 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """The study area, layers by name, time zone and declared columns of a dataset.
+    """The study area, layers by name, time zone, declared columns and privacy unit of a dataset.
 
     `time_zone` is the zone of local times, or "" if no time column is declared. `destinations` says
     whether columns for the destinations of trips are declared.
@@ -61,6 +62,7 @@ class Domain:
     measures: tuple[Measure, ...] = ()
     categories: tuple[Category, ...] = ()
     destinations: bool = False
+    unit: Unit = Unit.PERSON
 
     def layer(self, name: str, kind: type[L]) -> L:
         """Return the layer with this name and type. Raises InvalidInput if there is none."""

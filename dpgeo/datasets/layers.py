@@ -26,12 +26,14 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core import domain
 from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.layer_documents import read_document
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.ingest.layer_file import LayerChoices
+from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import listed, phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.places import Places
@@ -227,8 +229,9 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     times = (dataset.columns or {}).get("time")
     zone = dataset.time_zone if times else ""
     declared = dataset.attributes, dataset.measured, dataset.categorised
-    destinations = bool((dataset.columns or {}).get("destination_latitude"))
-    return Domain(area, layers, zone, *declared, destinations)
+    unit = Unit(dataset.unit)
+    destinations = Columns.from_json(dataset.columns or {}).has_destination(unit)
+    return Domain(area, layers, zone, *declared, destinations, unit)
 
 
 @lru_cache(maxsize=16)

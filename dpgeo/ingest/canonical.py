@@ -125,7 +125,7 @@ def canonical_rows(
     accepted = pa.array(kept)
     measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
     categories = [codes.filter(accepted) for codes in category_codes(batch, schema)]
-    ends = destinations(batch, schema, kept) if schema.columns.has_destination else []
+    ends = destinations(batch, schema, kept) if schema.has_destination else []
     return pa.RecordBatch.from_arrays(
         [*columns, times, attributes, *measures, *categories, *ends],
         schema=canonical_schema(len(measures), len(categories), destination=bool(ends)),

@@ -91,6 +91,9 @@ def field_of(key: str) -> str:
     return "measures" if key.startswith(MEASURE) else "public_attributes"
 
 
+MDS = "mds"
+"""Code of the format whose rows are the points of trips (see `formats`)."""
+
 DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
 """Roles of the pair of columns that says where the trip of a row ends."""
 
@@ -164,9 +167,14 @@ class Columns:
         values = asdict(self)
         return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
 
-    @property
-    def has_destination(self) -> bool:
-        """Return whether columns for the destination of a row's trip are declared."""
+    def has_destination(self, unit: Unit) -> bool:
+        """Return whether each row says where its trip ends, by declared columns.
+
+        In MDS files, the destination is the position of the trip's last row. One row would decide
+        about another's destination, so if the privacy unit is a record there are none.
+        """
+        if unit is Unit.RECORD and self.file_format == MDS:
+            return False
         return bool(self.destination_longitude and self.destination_latitude)
 
     @property
@@ -290,15 +298,22 @@ class Schema:
         }
 
     @property
+    def has_destination(self) -> bool:
+        """Return whether the destinations of the rows' trips are read."""
+        return self.columns.has_destination(self.unit)
+
+    @property
     def wanted(self) -> dict[str, str]:
         """Return the columns to read, by role or by the key of another declared column.
 
         If the privacy unit is a record, the person column is not read even if declared: data that
-        are not needed do not leave the upload.
+        are not needed do not leave the upload. Nor are destinations that depend on other rows.
         """
         names: dict[str, str] = {role: getattr(self.columns, role) for role in Role}
         if self.unit is Unit.RECORD:
             names[Role.PERSON] = ""
+        if not self.has_destination:
+            names |= dict.fromkeys(DESTINATION, "")
         names |= {attribute_key(each): each.column for each in self.attributes}
         names |= {measure_key(each): each.column for each in self.measures}
         names |= {category_key(each): each.column for each in self.categories}

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.kinds import FLOWS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
@@ -198,6 +199,13 @@ def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
             "This dataset has no time column. Choose all times together, or declare a dataset "
             "whose file has one.",
             field="slices",
+        )
+    if not by_row and domain.unit is Unit.RECORD:
+        raise InvalidInput(
+            "This dataset protects single records, and a record would change two trips between "
+            "rows. Name columns for the destinations of trips in a new dataset, or declare one "
+            "that protects persons.",
+            field="trips",
         )
     if not by_row and not domain.time_zone:
         raise InvalidInput(

@@ -110,3 +110,17 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
     [batch] = TRIPS_READER.read(path, wanted, Tally(), crs="EPSG:4326")
     ends = [each.as_py() for each in batch.fields["destination_longitude"]]
     assert ends == [b"5.2", None, None, b"5.3", None, None]
+
+
+def test_no_record_of_an_mds_trip_decides_where_another_goes() -> None:
+    """The last row of a trip is another row's destination, so records have none in such files."""
+    columns = replace(
+        Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format="mds"),
+        destination_longitude="destination_longitude",
+        destination_latitude="destination_latitude",
+    )
+    assert Schema(columns, Unit.PERSON, AREA).has_destination
+    of_records = Schema(columns, Unit.RECORD, AREA)
+    assert not of_records.has_destination
+    assert not any(role.startswith("destination") for role in of_records.wanted)
+    assert Schema(ENDS, Unit.RECORD, AREA).has_destination

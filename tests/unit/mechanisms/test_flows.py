@@ -112,6 +112,7 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
         ({}, {}, "trips"),
         ({"time_zone": "UTC"}, {"trips": flows.DESTINATIONS}, "trips"),
         ({"destinations": True}, {"slices": "6 hours"}, "slices"),
+        ({"time_zone": "UTC", "unit": Unit.RECORD}, {"trips": flows.FOLLOWING}, "trips"),
     ]
     for facts, chosen, name in cases:
         with pytest.raises(InvalidInput) as refused:
