@@ -52,6 +52,7 @@ SUBCOMMANDS = (
 
 PACKAGES: dict[ModuleType, tuple[str, ...]] = {
     crowdsourcing: ("scipy",),
+    firstmap: ("playwright",),
     geoind: ("scipy",),
     ground: ("playwright",),
     literature: ("scipy",),

@@ -253,10 +253,9 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """The expected root-mean-square errors of counts, computed from guesses alone.
+    """Errors expected of counts, computed from guesses alone."""
 
-    They are those of the busy place or, where all cells have the same noise, over all cells.
-    """
+    # Of the busy place or, where all cells have the same noise, over all cells.
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."

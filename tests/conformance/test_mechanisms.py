@@ -445,7 +445,9 @@ def can_be_counted(released: Released) -> bool:
 def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
     """Return the true counts, after contribution bounding, of a layer's boxes or zones."""
     if isinstance(layer, ShapeLayer):
-        return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
+        declared = (each for each in DOMAIN.layers.values() if isinstance(each, Zones))
+        zones = next(each for each in declared if list(each.keys) == layer.columns["key"].tolist())
+        return view.zone_counts(zones)._read_by_meter()
     assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
     # Layers of slices are named after what they show and their slice, "partitions-06-12".

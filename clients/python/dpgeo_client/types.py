@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """The expected root-mean-square errors of a busy place's count, computed from guesses alone."""
+    """Errors expected of counts, computed from guesses alone."""
 
     best_bound: int
     error: float
