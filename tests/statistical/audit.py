@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.promise import least_log_ratio
-from dpgeo.core.released import FlowsRelease, PhasedRelease, Released, SparseRelease
+from dpgeo.core.released import (
+    FlowsRelease,
+    PhasedRelease,
+    PhasedSlicesRelease,
+    Released,
+    SparseRelease,
+)
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import LOG_FALSE_ALARM
@@ -152,7 +158,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         numbers += flow_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
-    if isinstance(released.content, PhasedRelease):
+    if isinstance(released.content, PhasedRelease | PhasedSlicesRelease):
         numbers += phase_numbers(released.content, difference)
     for layer in box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
@@ -186,8 +192,13 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     return [*pairs.tolist(), *arriving.tolist(), *sums]
 
 
-def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]:
-    """Return, for each phase, the residuals of all boxes that contain a cell of the difference."""
+def phase_numbers(
+    content: PhasedRelease | PhasedSlicesRelease, difference: Difference
+) -> list[float]:
+    """Return, for each phase, the residuals of all boxes that contain a cell of the difference.
+
+    In a release by time, they are added up over all slices.
+    """
     marked = np.zeros(difference.known.size, dtype=np.int64)
     marked[difference.cells] = 1
     inside = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0

@@ -80,6 +80,7 @@ SIDES = Category("side", "Side", ("left", "right"))
 """A category whose values are those of the halves of the area."""
 
 CHOSEN: dict[str, dict[str, object]] = {
+    "auto-by-time": {"slices": "12 hours"},
     "zones": {"zones": "tiles"},
     "profile": {"parts": "days of the week"},
     "sparse-grid": {"threshold": 4},
@@ -90,17 +91,17 @@ CHOSEN: dict[str, dict[str, object]] = {
 single cluster, because its count always covers the same records.
 """
 
-TOO_LITTLE = {"private-clusters": 4, "prilocation": 8}
+TOO_LITTLE = {"auto-by-time": 3, "private-clusters": 4, "prilocation": 8}
 """By how much the noise is divided in the planted fault, where half the noise cannot be detected.
 
-Half of the epsilon goes into centres for private clusters and into rows for PriLocation; both
-reveal little.
+Automatic by time measures in several phases, each of which shows a part of the epsilon. Half of the
+epsilon goes into centres for private clusters and into rows for PriLocation; both reveal little.
 """
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
 """Mechanisms that hide presence. Moved points do not, so `test_moved_points` audits them."""
 
-SLOW = {"prilocation", "private-clusters"}
+SLOW = {"auto-by-time", "prilocation", "private-clusters"}
 """Mechanisms audited with half as many releases, because each release takes several times as long.
 """
 
