@@ -52,15 +52,17 @@ def test_a_switch_and_a_slider_choose_value_and_time(open_page: Open, by_categor
     page = open_page(reverse("release", args=[by_category.pk]))
     assert "On foot, Morning" in page.inner_text(".legend")
     page.get_by_label("Show", exact=True).select_option("Other")
-    page.wait_for_function("location.hash.includes('cells-2-other-a')", timeout=PATIENCE)
+    page.wait_for_function("() => location.hash.includes('cells-2-other-a')", timeout=PATIENCE)
     page.get_by_role("slider", name="By time").press("ArrowRight")
-    page.wait_for_function("location.hash.includes('cells-2-other-b')", timeout=PATIENCE)
+    page.wait_for_function("() => location.hash.includes('cells-2-other-b')", timeout=PATIENCE)
     page.wait_for_function(
-        "document.querySelector('.legend').innerText.includes('Other, Evening')", timeout=PATIENCE
+        "() => document.querySelector('.legend').innerText.includes('Other, Evening')",
+        timeout=PATIENCE,
     )
     unfold(page, "All maps side by side")
     page.wait_for_function(
-        "document.querySelectorAll('.multiples canvas').length === 4", timeout=PATIENCE
+        "() => document.querySelectorAll('.multiples canvas').length === 4",
+        timeout=PATIENCE,
     )
     page.wait_for_timeout(500)
     assert ramp_share(screenshot(page, ".multiples li:first-child canvas"), "light") > 0.05

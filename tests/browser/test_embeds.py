@@ -103,7 +103,8 @@ def test_the_element_falls_back_to_what_the_policy_allows(
     page.wait_for_selector("dp-map[data-shows=picture]", timeout=PATIENCE)
     picture = page.locator("dp-map img")
     page.wait_for_function(
-        "document.querySelector('dp-map').shadowRoot.querySelector('img').naturalWidth === 1200"
+        """() => document.querySelector("dp-map")
+            .shadowRoot.querySelector("img").naturalWidth === 1200"""
     )
     assert picture.get_attribute("alt") == "Where people are"
     page.goto(elsewhere(element(address, "still"), f"script-src 'self'; img-src {site}"))

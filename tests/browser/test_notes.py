@@ -83,7 +83,7 @@ def test_pins_move_with_the_map_and_leave_with_it(open_page: Open, noted: Releas
     first = page.locator(".pin").first
     before = first.bounding_box()
     page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function("document.querySelector('#map').dataset.state === 'idle'")
+    page.wait_for_function("() => document.querySelector('#map').dataset.state === 'idle'")
     page.wait_for_timeout(600)
     assert first.bounding_box() != before
     away = f"#map=13/{NORTH:.4f}/{EAST:.4f}"

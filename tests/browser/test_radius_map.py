@@ -93,7 +93,7 @@ def test_the_map_follows_the_reward_and_the_link_holds_it(
     before = screenshot(page, "#map .canvas")
     tab_to(page, "#reward")
     page.keyboard.press("Home")
-    page.wait_for_function("location.hash.includes('reward=1')", timeout=PATIENCE)
+    page.wait_for_function("() => location.hash.includes('reward=1')", timeout=PATIENCE)
     page.wait_for_timeout(2000)
     after = screenshot(page, "#map .canvas")
     assert (after != before).any(axis=-1).mean() > 0.01

@@ -37,7 +37,7 @@ def test_the_slider_goes_from_slice_to_slice_by_keys(
     classes = page.inner_text(".legend .axis")
     assert slider.get_attribute("aria-valuetext") == "Monday to Friday"
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("location.hash.includes('cells-weekends')", timeout=PATIENCE)
+    page.wait_for_function("() => location.hash.includes('cells-weekends')", timeout=PATIENCE)
     page.wait_for_timeout(300)
     weekends = screenshot(page, "#map .sheet")
     assert slider.get_attribute("aria-valuetext") == "Saturday and Sunday"
