@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +68,20 @@ def test_a_switch_and_a_slider_choose_value_and_time(open_page: Open, by_categor
     page.wait_for_timeout(500)
     assert ramp_share(screenshot(page, ".multiples li:first-child canvas"), "light") > 0.05
     assert violations(page) == []
+
+
+def test_a_choice_made_while_the_map_loads_is_kept(open_page: Open, by_category: Release) -> None:
+    held: list[Any] = []
+    page = open_page(
+        reverse("release", args=[by_category.pk]),
+        wait="#slice-value:enabled",
+        prepare=lambda page: page.route("**/assets/map-*.js", lambda route: held.append(route)),
+    )
+    page.get_by_label("Show", exact=True).select_option("Other")
+    for route in held:
+        route.continue_()
+    page.wait_for_function("() => location.hash.includes('cells-2-other-a')", timeout=PATIENCE)
+    assert held, "the map's library was held back"
 
 
 DISTRICTS = 4

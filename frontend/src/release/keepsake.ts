@@ -22,6 +22,17 @@ export type Imprint = {
   lines: string[];
 };
 
+/** The imprint of a map's frame; `named` says whether streets and names are in the picture. */
+export function imprintOf(frame: HTMLElement, scene: Scene, named: boolean): Imprint {
+  const { title = "", imprint = "[]" } = frame.dataset;
+  const lines = JSON.parse(imprint) as string[];
+  // Whoever sees the streets and names sees whom they are from.
+  const ground = named ? scene.basemap.ground.map(({ attribution }) => attribution) : [];
+  const credits = [...new Set([...ground, ...(scene.basemap.names_from ?? [])])];
+  const further = credits.filter((credit) => !lines.some((line) => line.includes(credit)));
+  return { title, lines: further.length ? [...lines, further.join(", ")] : lines };
+}
+
 /** The area that a reader counts in: its shape, and the answer; "" while there is none. */
 export type SeenArea = { shape: AreaShape; answer: string };
 

@@ -14,7 +14,7 @@ import { t } from "../ui/translate";
 import type { AreaTool } from "./area-tool";
 import type { Comparison, Other } from "./compare";
 import { FlowPanel } from "./flow-panel";
-import { drawKeepsake } from "./keepsake";
+import { drawKeepsake, imprintOf } from "./keepsake";
 import { installOptions, limitOptions } from "./options";
 import { formatLink, type Link } from "./permalink";
 import { installSharing } from "./share";
@@ -48,12 +48,9 @@ export class Page {
     await this.restyle();
     if (library) drawAhead(frame, opened, this.shown.layer, this.firstView());
     need<HTMLElement>(frame, ".map-loading").hidden = true;
-    const module = await library;
-    if (module) await this.showInteractive(module);
-    else if (library) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
-    else this.showStill(t("This browser has no WebGL, so the map is a still picture. The table has its figures."));
-    const change = (part: Partial<Link>): void => void this.change(part);
-    this.pinNotes();
+    const standing = this.stand(library);
+    // What a reader chooses while the map library loads is applied once the map stands.
+    const change = (part: Partial<Link>): void => void standing.then(() => this.change(part));
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
     this.showFlows(change);
     sliceControls(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
@@ -63,9 +60,19 @@ export class Page {
       palette: () => readPalette(frame),
       styled: async (layer) => (await this.layers.styled({ ...this.link, layer }, this.metresPerPixel())).layer,
     });
+    await standing;
+    this.pinNotes();
     const panel = document.querySelector<HTMLElement>("#share");
     if (panel) installSharing(panel, frame, () => this.picture());
     onThemeChange(() => change({}));
+  }
+
+  /** Puts up the map, or a still picture where there can be none. */
+  private async stand(library: Promise<MapModule | null> | null): Promise<void> {
+    const module = await library;
+    if (module) await this.showInteractive(module);
+    else if (library) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
+    else this.showStill(t("This browser has no WebGL, so the map is a still picture. The table has its figures."));
   }
 
   /** Connects the panel of flows, where the page has one, with what is chosen on the map. */
@@ -203,23 +210,13 @@ export class Page {
   }
 
   private picture(): HTMLCanvasElement {
-    const { dataset } = this.frame;
-    const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
+    const { frame, map } = this;
     const { scene } = this.opened;
-    const drawn = this.map?.picture() ?? null;
-    // Whoever sees the streets and names sees whom they are from.
-    const ground = drawn ? scene.basemap.ground.map(({ attribution }) => attribution) : [];
-    const credits = [...new Set([...ground, ...(scene.basemap.names_from ?? [])])];
-    const further = credits.filter((credit) => !lines.some((line) => line.includes(credit)));
-    if (further.length) lines.push(further.join(", "));
-    const imprint = { title: dataset.title ?? "", lines };
-    const seen = {
-      drawn,
-      area: this.areas?.seen ?? null,
-      beside: this.comparison?.seen ?? null,
-    };
+    const drawn = map?.picture() ?? null;
     const place = this.stage!.place();
-    const notes = { title: dataset.noted ?? "", notes: notesOn(place, this.notes) };
-    return drawKeepsake(scene, this.shown.layer, readPalette(this.frame), place, imprint, { ...seen, notes });
+    const notes = { title: frame.dataset.noted ?? "", notes: notesOn(place, this.notes) };
+    const seen = { drawn, area: this.areas?.seen ?? null, beside: this.comparison?.seen ?? null, notes };
+    const imprint = imprintOf(frame, scene, drawn !== null);
+    return drawKeepsake(scene, this.shown.layer, readPalette(frame), place, imprint, seen);
   }
 }

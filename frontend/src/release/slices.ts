@@ -41,6 +41,7 @@ export function sliceControls(slices: Layer[], chosen: string, choose: (layer: s
   const select = document.querySelector<HTMLSelectElement>("#slice-value");
   if (select) {
     select.selectedIndex = at.value;
+    select.disabled = false;
     select.addEventListener("change", () => {
       at.value = select.selectedIndex;
       show();
