@@ -15,8 +15,9 @@ from typing import Any
 
 from benchmarks.page import ARGUMENTS, CHROMIUM
 
-WIDTHS = {"phone": 390, "desktop": 1440}
-HEIGHT = 900
+WINDOWS = {"phone": (390, 844), "desktop": (1440, 900)}
+"""Width and height of the window in CSS pixels, for each device."""
+
 PATIENCE = 120_000
 """Longest time to wait for a page, in milliseconds."""
 
@@ -25,6 +26,8 @@ MOST_QUESTIONS = 4
 CONFIRM = "form.mapping button.primary"
 """Selector of the button that confirms how a file is read; there is none while no row can be used.
 """
+
+MAP_DRAWN = "#map[data-state=idle]"
 
 DRAWN = """() => [...document.querySelectorAll("canvas[data-ground]")]
     .every((each) => each.dataset.state === "drawn")"""
@@ -55,14 +58,20 @@ class Film:
         if decided:
             self.decisions.append(decided)
 
-    def shoot(self, name: str) -> None:
-        """Take a picture of the whole page at both widths, in each colour scheme."""
+    def shoot(self, name: str, ready: str = "") -> None:
+        """Take a picture of the whole page at both widths, in each colour scheme.
+
+        With `ready`, a selector, the page is loaded anew at each width, as it opens there.
+        """
         began = time.monotonic()
         self.pages += 1
         for scheme in self.schemes:
             self.page.emulate_media(color_scheme=scheme)
-            for device, width in WIDTHS.items():
-                self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            for device, (width, height) in WINDOWS.items():
+                self.page.set_viewport_size({"width": width, "height": height})
+                if ready:
+                    self.page.reload()
+                    self.page.wait_for_selector(ready, state="attached")
                 self.page.wait_for_timeout(400)
                 self.page.wait_for_function(DRAWN, timeout=PATIENCE)
                 if self.page.evaluate("document.documentElement.scrollWidth") > width:
@@ -124,8 +133,8 @@ def make_map(film: Film, file: Path, place: Mapping[str, str], total: str) -> It
     film.page.wait_for_selector(".state.published")
     film.shoot("7-desk")
     film.click("main a[href*='/maps/']")
-    film.page.wait_for_selector("#map[data-state=idle]", state="attached")
-    film.shoot("8-map")
+    film.page.wait_for_selector(MAP_DRAWN, state="attached")
+    film.shoot("8-map", MAP_DRAWN)
     yield _way(film, began)
     yield {"step": "pictures", "pictures": film.pictures, "faults": "; ".join(film.faults)}
 

@@ -17,14 +17,18 @@ from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
 from dpgeo.ground import names
+from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.regions import Region, region_save
 from dpgeo.pages.desk.kinds import BY_KEY
 from dpgeo.pages.desk.places import SitePlaces, place_search
+from dpgeo.pages.desk.publishing import initial
 from dpgeo.pages.desk.quotes import like
 from dpgeo.pages.desk.settings import MapSettings
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import marked_title
 from dpgeo.spatial.area import StudyArea
+from tests.unit.spatial.test_named_places import SHAPES
+from tests.unit.spatial.test_named_places import world as invented_world
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -77,10 +81,53 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    assert dataset.title == "An area drawn by hand"
+    assert dataset.title in {"Munich", "Where people are"}  # the latter without a built frontend
     # Without a built frontend, the country is unknown and the time zone of the nearest city is
     # used.
     assert dataset.time_zone in {"Europe/Berlin", "Europe/Vaduz"}
+
+
+def drawn_title(desk: Desk, west: float, south: float, east: float, north: float) -> str:
+    """Declare a dataset with a drawn area, and return its title."""
+    sides = {"west": west, "south": south, "east": east, "north": north}
+    place(desk, **{name: str(degrees) for name, degrees in sides.items()})
+    return Dataset.objects.latest("created_at").title
+
+
+def test_a_drawn_area_is_named_after_the_public_place_it_lies_in(
+    desk: Desk, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.GROUND_DIR = tmp_path / "ground"
+    settings.GROUND_DIR.mkdir()
+    world = invented_world(tmp_path, SHAPES)
+    named = WorldNames(tmp_path / "country-names.tsv", world.cities.values())
+    monkeypatch.setattr("dpgeo.datasets.names_on_maps.world_names", lambda: named)
+    monkeypatch.setattr("dpgeo.pages.desk.places.world_places", lambda: world)
+    in_town = 2.45, 1.45, 2.55, 1.55
+    assert drawn_title(desk, *in_town) == "Oddtown"
+    assert drawn_title(desk, 2.51, 1.51, 2.55, 1.55) == "Oddtown"  # beside its middle
+    assert drawn_title(desk, 1.1, 1.0, 3.0, 2.6) == "Oddland"  # larger than any town
+    assert drawn_title(desk, -30.0, -31.0, -29.0, -30.0) == "Where people are"  # the open sea
+    dataset = Dataset.objects.latest("created_at")
+    kind = MapSettings(dataset, {"kind": "time", "total": "1"})
+    assert initial(dataset, kind)["title"] == "By time of day or week"
+    shape = shapely.box(2.4, 1.4, 2.6, 1.6)
+    quarters = [
+        names.Place(name=name, kind=kind, shape=each, outline=each)
+        for name, kind, each in (
+            ("Odd County", "county", shapely.box(1, 1, 4, 4)),
+            ("Odd Ward", "district", shape),
+            ("Odd Park", "park", shape),
+            ("Odd Corner", "district", shapely.box(2.5, 1.5, 2.51, 1.51)),
+        )
+    ]
+    names.build(settings.GROUND_DIR / "abc.sqlite", quarters, "an invented source")
+    region = Region(
+        name="here", attribution="", tiles="", names="abc", bounds=shape.bounds, zooms=(0, 1)
+    )
+    region_save(settings.GROUND_DIR, region)
+    assert drawn_title(desk, *in_town) == "Odd Ward"
+    assert drawn_title(desk, 2.3, 1.3, 2.9, 1.9) == "Odd County"
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import shapely
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from dpgeo.datasets.names_on_maps import world_places, world_search
+from dpgeo.datasets.names_on_maps import names_on, world_places, world_search
 from dpgeo.ground import names
 from dpgeo.ground.regions import Bounds, Region, regions
 from dpgeo.pages.ground import KINDS
@@ -24,15 +25,24 @@ from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import (
+    CITY_KILOMETRES,
     NamedPlace,
     PlaceSearch,
     Source,
     fold,
+    square_around,
     usable_outline,
 )
 
 MOST_SUGGESTED = 8
 MOST_SEARCHED = 40
+
+DISTRICTS = ("country", "county", "municipality", "district")
+"""Kinds of administrative areas of the basemap."""
+
+WIDEST_TOWN = 10_000
+"""Area in square kilometres above which a drawn area is named after its country, not a town."""
+
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
@@ -101,6 +111,56 @@ def ground_source(region: Region, file: Path) -> Source:
         return Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=region.date)
     day = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
     return Source(name="OpenStreetMap, as added to this site", url=OPEN_STREET_MAP, date=day)
+
+
+def name_of(area: StudyArea) -> str:
+    """Return the name of the public place that a drawn area lies in, or "" for none.
+
+    It is the smallest administrative area of this site's basemap that holds most of the drawn one,
+    else the largest town in it or around its middle, else the country that holds most of it. It
+    follows from the drawn outline and from public names alone.
+    """
+    holder = _smallest_holder(area)
+    if not holder and area.ground_square_kilometres <= WIDEST_TOWN:
+        holder = _largest_town(area)
+    return holder or _country(area)
+
+
+def _smallest_holder(area: StudyArea) -> str:
+    folder, middle = Path(settings.GROUND_DIR), area.shape.representative_point()
+    here = (middle.x, middle.y, middle.x, middle.y)
+    holders = [
+        (shape.area, name)
+        for region in regions(folder)
+        if region.names and region.names_file(folder).exists()
+        for name, _, shape in names.places_within(
+            region.names_file(folder), here, DISTRICTS, outlined=True
+        )
+        if _holds_most(shape, area)
+    ]
+    return min(holders, default=(0.0, ""))[1]
+
+
+def _largest_town(area: StudyArea) -> str:
+    for place in names_on(area, area.bounds):  # the most important ones first
+        if place.kind != "country" and area.covers([place.longitude], [place.latitude]).all():
+            return place.name
+    middle = area.shape.representative_point()
+    around = square_around(middle.x, middle.y, CITY_KILOMETRES)
+    cities = [each for each in names_on(around, around.bounds) if each.kind == "city"]
+    return cities[0].name if cities else ""
+
+
+def _country(area: StudyArea) -> str:
+    middle = area.shape.representative_point()
+    country = world_places().country_at(middle.x, middle.y)
+    return country[0] if country and _holds_most(country[1], area) else ""
+
+
+def _holds_most(shape: shapely.Geometry, area: StudyArea) -> bool:
+    """Return whether a shape holds at least half of an area, in square degrees."""
+    shared = shapely.area(shapely.intersection(shape, area.shape))
+    return bool(shared >= area.shape.area / 2)
 
 
 def full_name(place: names.Found) -> str:

@@ -92,8 +92,10 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 
 def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
     """Return the initial texts of the form."""
+    unnamed = dataset.title == gettext("Where people are")
+    headline = gettext(settings.kind.title if unnamed else settings.kind.headline)
     return {
-        "title": gettext(settings.kind.headline).format(place=dataset.title),
+        "title": headline.format(place=dataset.title),
         "description": dataset.description,
         "licence": dataset.licence,
     }

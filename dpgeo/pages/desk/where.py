@@ -30,7 +30,12 @@ from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import MOST_SUGGESTED, OPEN_STREET_MAP_CREDIT, place_search
+from dpgeo.pages.desk.places import (
+    MOST_SUGGESTED,
+    OPEN_STREET_MAP_CREDIT,
+    name_of,
+    place_search,
+)
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import NamedPlace
 
@@ -151,12 +156,12 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def default_title(self) -> str:
-        """The title that the user entered, or else the name of the place."""
-        return (
-            self.cleaned_data["title"]
-            or (self.named.name if self.named else "")
-            or gettext("An area drawn by hand")
-        )
+        """The title that the user entered, or else the name of the place, even of a drawn one."""
+        title: str = self.cleaned_data["title"]
+        if title or self.named is not None:
+            return title or (self.named.name if self.named else "")
+        drawn = StudyArea.from_geojson(self.study_area or {})
+        return name_of(drawn) or gettext("Where people are")
 
 
 @login_required

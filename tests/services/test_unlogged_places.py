@@ -1,0 +1,138 @@
+"""Places that visitors look at and search for, which neither the site nor nginx in front logs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dpgeo.ground import archives
+from tests.requirements import need
+from tests.servers import free_port
+from tests.services.installation import ROOT, Installation, kill
+from tests.services.sites import Site, site_of, wait_until_it_answers
+from tests.unit.ground.files import TILES
+
+pytestmark = pytest.mark.services
+
+TYPED = "Schimmelgasse"
+"""A name that only a visitor types, so that it is in no file of the site."""
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    """Return an installation with a basemap."""
+    new = Installation(tmp_path)
+    for words in (("migrate", "-v", "0"), ("ground", "add", str(TILES), "--name", "here")):
+        assert new.start("manage.py", *words).wait(timeout=120) == 0
+    return new
+
+
+@contextmanager
+def nginx_before(port: int, folder: Path, text: str) -> Iterator[int]:
+    """Run nginx in front of the site at a port, and yield nginx's own port.
+
+    Of the configuration, only ports and folders are changed. Messages go to `folder/messages`.
+    """
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    need(program is not None, "nginx")
+    assert program
+    own = free_port()
+    for given, here in (
+        ("web:8000", f"127.0.0.1:{port}"),
+        ("listen 8080", f"listen 127.0.0.1:{own}"),
+        ("/tmp/", f"{folder}/"),  # noqa: S108
+    ):
+        assert given in text
+        text = text.replace(given, here)
+    folder.mkdir()
+    (folder / "nginx.conf").write_text(text)
+    user = "user root; " if os.geteuid() == 0 else ""
+    words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
+    with (folder / "messages").open("wb") as messages:
+        process = subprocess.Popen(words, start_new_session=True, stdout=messages, stderr=messages)
+    try:
+        wait_until_it_answers(process, own)
+        yield own
+    finally:
+        kill(process)
+
+
+def look_around(port: int, tiles: str) -> list[int]:
+    """Ask for tiles and places as visitors do, rightly and wrongly; return the statuses."""
+    column, row = archives.tile_at(9.52, 47.14, 14)
+    addresses = [
+        f"/ground/{tiles}/14/{column}/{row}",
+        f"/ground/{tiles}/14/99999/99999",
+        f"/ground/{'0' * len(tiles)}/14/{column}/{row}",
+        f"/places/?q={TYPED}",
+        f"/places/?q={TYPED}&box=9.4,47.0,9.7,47.3",
+        f"/places/?q={TYPED}&box=nonsense",
+        f"/?near={TYPED}",
+        f"/de/?near={TYPED}",
+        f"/places/?q={TYPED}{'x' * 9_000}",
+        f"/{TYPED}/",
+    ]
+    statuses = [Site(port, {}).ask("GET", address).status for address in addresses]
+    for line in (f"GET /places/?q={TYPED}\\\x01 HTTP/9.9", f"{TYPED} / HTTP/1.1\r\nHost: ["):
+        with (
+            contextlib.suppress(OSError),  # the answer is to close the connection
+            socket.create_connection(("127.0.0.1", port), timeout=20) as raw,
+        ):
+            raw.sendall(f"{line}\r\n\r\n".encode())
+            raw.settimeout(20)
+            raw.recv(1000)
+    return statuses
+
+
+def told(folder: Path) -> list[str]:
+    """Return the places and tiles that are named in the logs in a folder."""
+    logs = [path for name in ("log", "nginx/messages") if (path := folder / name).exists()]
+    text = "\n".join(path.read_text(errors="replace") for path in logs)
+    return re.findall(rf"{TYPED}|/ground/[0-9a-f]+/[0-9/]*|/places/\?", text)
+
+
+def test_neither_the_site_nor_nginx_logs_a_search_or_a_tile(
+    installation: Installation, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    quiet = (ROOT / "deploy" / "nginx.conf").read_text()
+    (tiles,) = (tmp_path / "var" / "ground").glob("*.pmtiles")
+    (searched,) = (tmp_path / "var" / "ground").glob("*.sqlite")
+    with ExitStack() as stack:
+        site = stack.enter_context(ExitStack())
+        port = site.enter_context(site_of(installation))
+        before = stack.enter_context(nginx_before(port, tmp_path / "nginx", quiet))
+        for asked in (port, before):
+            assert look_around(asked, tiles.stem)[:8] == [200, 404, 404, 200, 200, 400, 200, 200]
+        # A configuration that logs requests would be noticed.
+        elsewhere = tmp_path_factory.mktemp("loud")
+        loud = quiet.replace("access_log off", "access_log /dev/stderr")
+        with nginx_before(port, elsewhere / "nginx", loud) as logging:
+            look_around(logging, tiles.stem)
+        assert len(set(told(elsewhere))) >= 3
+        # What cannot be answered is logged, but not what was asked for.
+        searched.write_bytes(b"no database at all")
+        assert Site(before, {}).ask("GET", f"/places/?q={TYPED}").status == 500
+        assert "DatabaseError" in (tmp_path / "log").read_text()
+        site.close()
+        assert Site(before, {}).ask("GET", f"/places/?q={TYPED}").status == 502
+    assert told(tmp_path) == []
+
+
+def test_caddy_is_told_to_log_no_request() -> None:
+    """Without a `log` block, Caddy logs the address of each request that the site fails to answer.
+
+    A site block's own `log` directive would log every request.
+    """
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    options, site = text.split("maps.example.org {")
+    assert re.search(r"^\tlog \{\n\t\texclude http\.log\.error http\.handlers\n\t\}", options, re.M)
+    assert not re.search(r"^\s*log\b", site, re.M)
