@@ -10,7 +10,8 @@ from rest_framework.renderers import JSONRenderer
 from dpgeo.api import dcat
 from dpgeo.api.access import is_key
 from dpgeo.api.documents import AnyRequest
-from dpgeo.api.ogc import documents as ogc
+from dpgeo.api.ogc.collections import collections_of
+from dpgeo.api.ogc.documents import CollectionSerializer
 from dpgeo.api.rdf import Syntax
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
 from dpgeo.releases.list_cache import Row, TextCache, make_of_datasets, make_of_releases
@@ -48,10 +49,12 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
     Releases without collections are left out.
     """
+    document = CollectionSerializer(context={"request": request, "form": "json"})
 
     def write(release: Release) -> bytes:
-        collections = ogc.collections_of(release)
-        return b",".join(_json(ogc.collection_document(request, each)) for each in collections)
+        return b",".join(
+            _json(document.to_representation(each)) for each in collections_of(release)
+        )
 
     return _of_releases(_collections, request, rows, write)
 

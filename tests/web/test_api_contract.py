@@ -17,6 +17,7 @@ from django.db import connection
 
 from dpgeo.api import openapi
 from dpgeo.api.documentation import schema
+from dpgeo.api.ogc.description import description
 from dpgeo.api.openapi import EXAMPLES
 from dpgeo.core.kinds import KINDS
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -25,6 +26,7 @@ from tests.web import example_city
 HERE = Path(__file__).parent
 
 SCHEMA = HERE / "api_schema.json"
+OGC_SCHEMA = HERE / "ogc_schema.json"
 ANSWERS = HERE / "api_answers.json"
 
 FILES = {"schema", "statement_schema", "release_file", "style"}
@@ -78,6 +80,8 @@ def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
 
 def test_the_schema_is_the_committed_one() -> None:
     hold(SCHEMA, structure(schema()), sort_keys=True)
+    ogc = description("https://maps.example.org/ogc")
+    hold(OGC_SCHEMA, structure(ogc["components"]), sort_keys=True)
 
 
 @pytest.mark.django_db

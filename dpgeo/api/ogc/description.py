@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ComponentRegistry
+from rest_framework.views import APIView
 
-from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI, SCHEMA
+from dpgeo.api.documents import Document
+from dpgeo.api.ogc.documents import (
+    GEOJSON,
+    HTML,
+    JSON,
+    OPENAPI,
+    SCHEMA,
+    CollectionSerializer,
+    CollectionsSerializer,
+    ConformanceSerializer,
+    FeatureCollectionSerializer,
+    FeatureSerializer,
+    Json,
+    LandingPageSerializer,
+)
 from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEM, ITEMS, openapi_parameters
 from dpgeo.api.problem_kinds import MEDIA_TYPE
 from dpgeo.api.problems import of_status
 from dpgeo.api.queries import Query
+from dpgeo.api.serializers import ProblemSerializer
 
-Document = dict[str, Any]
+DOCUMENTS = (
+    LandingPageSerializer,
+    ConformanceSerializer,
+    CollectionsSerializer,
+    FeatureCollectionSerializer,
+    ProblemSerializer,
+)
+"""Documents whose schemas, with those of the documents within them, make up the description."""
 
 COLLECTION_ID = {
     "name": "collectionId",
@@ -28,7 +52,7 @@ FEATURE_ID = {
 }
 
 
-def description(address: str) -> Document:
+def description(address: str) -> Json:
     """Return the description for a server with the base URL `address`, which ends in /ogc."""
     return {
         "openapi": "3.0.3",
@@ -40,14 +64,14 @@ def description(address: str) -> Document:
         "servers": [{"url": address}],
         "tags": [{"name": "Capabilities"}, {"name": "Data"}],
         "paths": {
-            "/": _get("getLandingPage", "Landing page", "LandingPage"),
-            "/conformance": _get("getConformance", "Conformance classes", "Conformance"),
+            "/": _get("getLandingPage", "Landing page", LandingPageSerializer),
+            "/conformance": _get("getConformance", "Conformance classes", ConformanceSerializer),
             "/api": _get("getApi", "This description", None, media_type=OPENAPI),
             "/collections": _get(
-                "getCollections", "List the collections", "Collections", queries=COLLECTIONS
+                "getCollections", "List the collections", CollectionsSerializer, queries=COLLECTIONS
             ),
             "/collections/{collectionId}": _get(
-                "describeCollection", "Get a collection", "Collection", keys=[COLLECTION_ID]
+                "describeCollection", "Get a collection", CollectionSerializer, keys=[COLLECTION_ID]
             ),
             "/collections/{collectionId}/schema": _get(
                 "getSchema",
@@ -66,7 +90,7 @@ def description(address: str) -> Document:
             "/collections/{collectionId}/items": _get(
                 "getFeatures",
                 "Get features",
-                "FeatureCollection",
+                FeatureCollectionSerializer,
                 queries=ITEMS,
                 keys=[COLLECTION_ID],
                 media_type=GEOJSON,
@@ -74,27 +98,27 @@ def description(address: str) -> Document:
             "/collections/{collectionId}/items/{featureId}": _get(
                 "getFeature",
                 "Get one feature",
-                "Feature",
+                FeatureSerializer,
                 queries=ITEM,
                 keys=[COLLECTION_ID, FEATURE_ID],
                 media_type=GEOJSON,
             ),
         },
-        "components": {"schemas": SCHEMAS},
+        "components": {"schemas": _schemas()},
     }
 
 
 def _get(
     name: str,
     summary: str,
-    schema: str | None,
+    document: type[Document] | None,
     *,
     queries: tuple[Query, ...] = (FORM,),
-    keys: list[Document] | None = None,
+    keys: list[Json] | None = None,
     media_type: str = JSON,
-) -> Document:
+) -> Json:
     keys = keys or []
-    body = {"$ref": f"#/components/schemas/{schema}"} if schema else {"type": "object"}
+    body = _reference(document) if document else {"type": "object"}
     content = {media_type: {"schema": body}, HTML: {"schema": {"type": "string"}}}
     statuses = (400, 404, 410, 414, 429, 500) if keys else (400, 414, 429, 500)
     return {
@@ -112,66 +136,22 @@ def _get(
     }
 
 
-def _problem(status: int) -> Document:
-    schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": of_status(status).title, "content": {MEDIA_TYPE: {"schema": schema}}}
+def _problem(status: int) -> Json:
+    content = {MEDIA_TYPE: {"schema": _reference(ProblemSerializer)}}
+    return {"description": of_status(status).title, "content": content}
 
 
-def _object(required: list[str], **properties: Any) -> Document:
-    return {"type": "object", "required": required, "properties": properties}
+def _reference(document: type[Document]) -> Json:
+    name = document.__name__.removesuffix("Serializer")
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _list(name: str) -> Document:
-    return {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
-
-
-TEXT = {"type": "string"}
-WHOLE = {"type": "integer", "minimum": 0}
-NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 6}
-
-SPATIAL = _object(["bbox"], bbox={"type": "array", "minItems": 1, "items": NUMBERS}, crs=TEXT)
-
-SCHEMAS: Document = {
-    "Link": _object(["href", "rel"], href=TEXT, rel=TEXT, type=TEXT, title=TEXT, length=WHOLE),
-    "LandingPage": _object(["links"], title=TEXT, description=TEXT, links=_list("Link")),
-    "Conformance": _object(["conformsTo"], conformsTo={"type": "array", "items": TEXT}),
-    "Collections": _object(
-        ["links", "collections"], links=_list("Link"), collections=_list("Collection")
-    ),
-    "Collection": _object(
-        ["id", "links"],
-        id=TEXT,
-        title=TEXT,
-        description=TEXT,
-        attribution=TEXT,
-        links=_list("Link"),
-        extent=_object([], spatial=SPATIAL),
-        itemType=TEXT,
-        crs={"type": "array", "items": TEXT},
-        storageCrs=TEXT,
-    ),
-    "FeatureCollection": _object(
-        ["type", "features"],
-        type={"type": "string", "enum": ["FeatureCollection"]},
-        features=_list("Feature"),
-        links=_list("Link"),
-        numberMatched=WHOLE,
-        numberReturned=WHOLE,
-    ),
-    "Feature": _object(
-        ["type", "geometry", "properties"],
-        type={"type": "string", "enum": ["Feature"]},
-        id=WHOLE,
-        geometry={"type": "object"},
-        properties={"type": "object", "nullable": True},
-        links=_list("Link"),
-    ),
-    "Problem": _object(
-        ["type", "title", "status", "detail"],
-        type=TEXT,
-        title=TEXT,
-        status={"type": "integer"},
-        detail=TEXT,
-        field=TEXT,
-    ),
-}
+def _schemas() -> Json:
+    """Return the JSON Schemas of the documents by name."""
+    mapping = AutoSchema()
+    mapping.registry = ComponentRegistry()
+    mapping.view, mapping.method = APIView(request=None), "GET"
+    for document in DOCUMENTS:
+        mapping.resolve_serializer(document, "response")
+    schemas: Json = mapping.registry.build({})["schemas"]
+    return schemas

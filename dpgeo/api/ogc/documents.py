@@ -1,26 +1,31 @@
-"""JSON documents of OGC API - Features."""
+"""JSON documents of OGC API - Features.
+
+Each serializer defines both a document's content and its schema in the OpenAPI description. Its
+context holds the request and the requested form, json or html.
+"""
+
+# ruff: noqa: N802, N815  The standard names the members of its documents in camel case.
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.fields import SkipField
 from rest_framework.request import Request
 
-from dpgeo.api.access import check_served
-from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.documents import AnyRequest, Document, address_of
+from dpgeo.api.ogc.collections import Collection
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS
+from dpgeo.api.serializers import ObjectField
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
-from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.states import KNOWN
 
 CONFORMANCE = tuple(
     f"http://www.opengis.net/spec/{name}"
@@ -49,66 +54,251 @@ OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
 
 RELATIONS = "http://www.opengis.net/def/rel/ogc/1.0"
 
-SUFFIX = ".parquet"
+Json = dict[str, Any]
 
-Document = dict[str, Any]
+
+class LinkSerializer(Document):
+    """A link (RFC 8288)."""
+
+    rel = serializers.CharField()
+    type = serializers.CharField(required=False)
+    href = serializers.CharField()
+    title = serializers.CharField(required=False)
+    length = serializers.IntegerField(required=False, min_value=0)
+
+
+class OgcDocument(Document):
+    """A document with links, of which the requested form's has the relation "self"."""
+
+    @property
+    def request(self) -> Request:
+        """Return the request."""
+        request: Request = self.context["request"]
+        return request
+
+    @property
+    def form(self) -> str:
+        """Return the requested form, json or html."""
+        return str(self.context["form"])
+
+
+class LandingPageSerializer(OgcDocument):
+    """The landing page."""
+
+    title = serializers.CharField(required=False)
+    description = serializers.CharField(required=False)
+    links = LinkSerializer(many=True)
+
+    def get_title(self, _: None) -> str:
+        """Return the title of the server."""
+        return "Differentially private maps"
+
+    def get_description(self, _: None) -> str:
+        """Return what the server publishes."""
+        return (
+            "Every published map of this server, layer by layer. Every count has noise, whose size "
+            "is stated."
+        )
+
+    def get_links(self, _: None) -> list[Json]:
+        """Return links to the other parts of OGC API - Features."""
+        request = self.request
+        description = reverse("ogc:api")
+        return [
+            *themselves(request, self.form),
+            link("service-desc", _absolute(request, description, "json"), OPENAPI, "For programs"),
+            link("service-doc", _absolute(request, description, "html"), HTML, "For people"),
+            link("conformance", address_of(request, "ogc:conformance"), JSON, "Conformance"),
+            link("data", address_of(request, "ogc:collections"), JSON, "The collections"),
+        ]
+
+
+class ConformanceSerializer(OgcDocument):
+    """The conformance classes that the server meets."""
+
+    conformsTo = serializers.ListField(child=serializers.CharField())
+    links = LinkSerializer(many=True, required=False)
+
+    def get_conformsTo(self, _: None) -> list[str]:
+        """Return the URIs of the conformance classes; tests check that they are met."""
+        return list(CONFORMANCE)
+
+    def get_links(self, _: None) -> list[Json]:
+        """Return the links to this document."""
+        return themselves(self.request, self.form)
+
+
+class SpatialExtentSerializer(Document):
+    """The boxes around the features of a collection."""
+
+    bbox = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(), min_length=4, max_length=6),
+        min_length=1,
+    )
+    crs = serializers.CharField(required=False)
+
+
+class ExtentSerializer(Document):
+    """Where the features of a collection lie."""
+
+    spatial = SpatialExtentSerializer(required=False)
+
+
+class CollectionSerializer(OgcDocument):
+    """A collection: one layer of a published release."""
+
+    id = serializers.CharField()
+    title = serializers.CharField(required=False)
+    description = serializers.CharField(source="release.description", required=False)
+    attribution = serializers.CharField(source="release.dataset.attribution", required=False)
+    links = LinkSerializer(many=True)
+    extent = ExtentSerializer(required=False)
+    itemType = serializers.CharField(required=False)
+    crs = serializers.ListField(child=serializers.CharField(), required=False)
+    storageCrs = serializers.CharField(required=False)
+
+    def get_links(self, collection: Collection) -> list[Json]:
+        """Return links to this document, the features, their schemas, the map and its files."""
+        request = self.request
+        here = reverse("ogc:collection", args=[collection.id])
+        items = reverse("ogc:items", args=[collection.id])
+        this, other = ("self", "alternate") if self.form == "json" else ("alternate", "self")
+        schema_links = [
+            link(f"{RELATIONS}/{name}", _absolute(request, path, "json"), SCHEMA, title)
+            for name, path, title in (
+                ("schema", reverse("ogc:schema", args=[collection.id]), "Its columns"),
+                ("queryables", reverse("ogc:queryables", args=[collection.id]), "For filters"),
+            )
+        ]
+        return [
+            link(this, _absolute(request, here, "json"), JSON, "This collection as JSON"),
+            link(other, _absolute(request, here, "html"), HTML, "This collection as a page"),
+            link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
+            link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
+            *schema_links,
+            link("describedby", self.address("release", collection.release.pk), HTML, "The map"),
+            *_files(request, collection),
+        ]
+
+    def get_extent(self, collection: Collection) -> Json:
+        """Return the bounds of the study area."""
+        bounds = collection.release.dataset.bounds
+        return {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
+
+    def get_itemType(self, _: Collection) -> str:
+        """Return what the collection holds."""
+        return "feature"
+
+    def get_crs(self, _: Collection) -> list[str]:
+        """Return the coordinate systems in which features can be requested."""
+        return list(SYSTEMS)
+
+    def get_storageCrs(self, _: Collection) -> str:
+        """Return the coordinate system of the files."""
+        return CRS84
+
+
+class CollectionsSerializer(OgcDocument):
+    """One page of collections."""
+
+    links = LinkSerializer(many=True)
+    collections = CollectionSerializer(many=True)
+
+
+@extend_schema_field({"type": "string", "enum": ["Feature"]})
+class FeatureTypeField(serializers.CharField):
+    """The GeoJSON type of a feature."""
+
+
+@extend_schema_field({"type": "string", "enum": ["FeatureCollection"]})
+class CollectionTypeField(serializers.CharField):
+    """The GeoJSON type of a list of features."""
+
+
+@extend_schema_field({"type": "object"})
+class GeometryField(serializers.CharField):
+    """A GeoJSON geometry as JSON text, which becomes part of the document as it is."""
+
+
+class FeatureSerializer(OgcDocument):
+    """A feature as GeoJSON. A feature in a list has no links."""
+
+    type = FeatureTypeField()
+    id = serializers.IntegerField(source="row", required=False, min_value=0)
+    properties = ObjectField()
+    links = LinkSerializer(many=True, required=False)
+    geometry = GeometryField()
+
+    def get_type(self, _: Feature) -> str:
+        """Return the GeoJSON type."""
+        return "Feature"
+
+    def get_links(self, _: Feature) -> list[Json]:
+        """Return the links to this document and to its collection."""
+        if self.parent is not None:
+            raise SkipField
+        collection = self.context["collection"]
+        return [*themselves(self.request, self.form, GEOJSON), _parent(self.request, collection)]
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """A layer of a published release, and the file with the layer's features."""
+class ShownPage:
+    """A page of a collection's features, as it is shown.
 
-    release: Release
-    file: ReleaseFile
-
-    @property
-    def layer(self) -> str:
-        """Return the layer's name."""
-        return self.file.name.removesuffix(SUFFIX)
-
-    @property
-    def id(self) -> str:
-        """Return the collection's id: the release's id, a dot and the layer's name."""
-        return f"{self.release.pk}.{self.layer}"
-
-    @property
-    def title(self) -> str:
-        """Return the release's title followed by the layer's name."""
-        return f"{self.release.title}: {self.layer}"
-
-
-def collections_of(release: Release) -> list[Collection]:
-    """Return the layers of a release that have a public file of features."""
-    files = [
-        each
-        for each in release.files.all()
-        if each.public and each.kind.layer and each.name.endswith(SUFFIX)
-    ]
-    return [Collection(release, file) for file in files]
-
-
-def find_collection(collection_id: str) -> Collection:
-    """Return the collection with this id.
-
-    Raises Http404 if there is none, or Gone if its release is withdrawn.
+    `following` is the row at which the next page starts, None on the last page. `matched` is the
+    number of features in the collection, None where boxes or a filter select some of them.
     """
-    match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
-    if match is None:
-        raise Http404
-    known = Release.objects.filter(state__in=KNOWN).select_related("dataset")
-    release = get_object_or_404(known, pk=match[1])
-    check_served(release)
-    file = get_object_or_404(release.files, name=match[2] + SUFFIX, public=True)
-    return Collection(release, file)
+
+    collection: Collection
+    features: Sequence[Feature]
+    following: int | None
+    matched: int | None
 
 
-def link(rel: str, href: str, media_type: str, title: str = "") -> Document:
+class FeatureCollectionSerializer(OgcDocument):
+    """One page of features as GeoJSON."""
+
+    type = CollectionTypeField()
+    links = LinkSerializer(many=True, required=False)
+    numberReturned = serializers.IntegerField(required=False, min_value=0)
+    numberMatched = serializers.IntegerField(required=False, min_value=0)
+    features = FeatureSerializer(many=True)
+
+    def get_type(self, _: ShownPage) -> str:
+        """Return the GeoJSON type."""
+        return "FeatureCollection"
+
+    def get_links(self, page: ShownPage) -> list[Json]:
+        """Return the links to this document, the next page and the collection."""
+        request = self.request
+        links = themselves(request, self.form, GEOJSON)
+        if page.following is not None:
+            query = {**request.query_params.dict(), "start": str(page.following)}
+            href = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
+            links.append(link("next", href, GEOJSON if self.form == "json" else HTML, "Next page"))
+        return [*links, _parent(request, page.collection)]
+
+    def get_numberReturned(self, page: ShownPage) -> int:
+        """Return the number of features on the page."""
+        return len(page.features)
+
+    def get_numberMatched(self, page: ShownPage) -> int:
+        """Return the number of features in the collection.
+
+        Raises SkipField if boxes or a filter select some of them.
+        """
+        if page.matched is None:
+            raise SkipField
+        return page.matched
+
+
+def link(rel: str, href: str, media_type: str, title: str = "") -> Json:
     """Return a link (RFC 8288) as a JSON object; an empty title is left out."""
     document = {"rel": rel, "type": media_type, "href": href}
     return {**document, "title": title} if title else document
 
 
-def themselves(request: Request, form: str, media_type: str = JSON) -> list[Document]:
+def themselves(request: Request, form: str, media_type: str = JSON) -> list[Json]:
     """Return the links to this document as JSON and as a page.
 
     The link in the requested form `form` has the relation "self".
@@ -125,29 +315,7 @@ def in_form(request: Request, form: str) -> str:
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
 
 
-def landing(request: Request, form: str) -> Document:
-    """Return the JSON document of the landing page."""
-    description = reverse("ogc:api")
-    return {
-        "title": "Differentially private maps",
-        "description": "Every published map of this server, layer by layer. Every count has "
-        "noise, whose size is stated.",
-        "links": [
-            *themselves(request, form),
-            link("service-desc", _absolute(request, description, "json"), OPENAPI, "For programs"),
-            link("service-doc", _absolute(request, description, "html"), HTML, "For people"),
-            link("conformance", address_of(request, "ogc:conformance"), JSON, "Conformance"),
-            link("data", address_of(request, "ogc:collections"), JSON, "The collections"),
-        ],
-    }
-
-
-def conformance(request: Request, form: str) -> Document:
-    """Return the document that lists the conformance classes; tests check that they are met."""
-    return {"conformsTo": list(CONFORMANCE), "links": themselves(request, form)}
-
-
-def collections(request: Request, form: str, next_url: str | None) -> Document:
+def list_links(request: Request, form: str, next_url: str | None) -> Json:
     """Return the document for one page of collections, without the collections themselves.
 
     `next_url` is None on the last page.
@@ -158,48 +326,12 @@ def collections(request: Request, form: str, next_url: str | None) -> Document:
     return {"links": links}
 
 
-def collection_document(
-    request: AnyRequest, collection: Collection, form: str = "json"
-) -> Document:
-    """Return a collection's document, with the link "self" in the form `form`, json or html."""
-    release = collection.release
-    here = reverse("ogc:collection", args=[collection.id])
-    items = reverse("ogc:items", args=[collection.id])
-    this, other = ("self", "alternate") if form == "json" else ("alternate", "self")
-    links = [
-        link(this, _absolute(request, here, "json"), JSON, "This collection as JSON"),
-        link(other, _absolute(request, here, "html"), HTML, "This collection as a page"),
-        link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
-        link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
-        *(
-            link(f"{RELATIONS}/{name}", _absolute(request, path, "json"), SCHEMA, title)
-            for name, path, title in (
-                ("schema", reverse("ogc:schema", args=[collection.id]), "Its columns"),
-                ("queryables", reverse("ogc:queryables", args=[collection.id]), "For filters"),
-            )
-        ),
-        link("describedby", address_of(request, "release", release.pk), HTML, "The map"),
-        *_files(request, collection),
-    ]
-    return {
-        "id": collection.id,
-        "title": collection.title,
-        "description": release.description,
-        "attribution": release.dataset.attribution,
-        "links": links,
-        "extent": {"spatial": {"bbox": [list(release.dataset.bounds)], "crs": CRS84}},
-        "itemType": "feature",
-        "crs": list(SYSTEMS),
-        "storageCrs": CRS84,
-    }
-
-
 def schema(
     request: Request, collection: Collection, features: FeatureFile, *, geometry: bool
-) -> Document:
+) -> Json:
     """Return the JSON Schema of a collection's features (Part 5), or of its queryables (Part 3)."""
     kinds = kinds_of(features)
-    properties: Document = {
+    properties: Json = {
         name: {
             "title": name,
             "type": {"number": "number", "text": "string"}[kind],
@@ -244,48 +376,18 @@ def geometry_format(kinds: Sequence[str]) -> str:
     return f"geometry-{name}-or-multi{name}"
 
 
-def items(
-    request: Request,
-    form: str,
-    collection: Collection,
-    features: Sequence[Feature],
-    following: int | None,
-) -> Document:
-    """Return the document for one page of features, without the features themselves.
-
-    `following` is the row at which the next page starts, or None on the last page.
-    """
-    links = themselves(request, form, GEOJSON)
-    if following is not None:
-        query = {**request.query_params.dict(), "start": str(following)}
-        href = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
-        links.append(link("next", href, GEOJSON if form == "json" else HTML, "Next page"))
-    links.append(_parent(request, collection))
-    return {"links": links, "numberReturned": len(features)}
+def geojson_text(document: Json) -> str:
+    """Return a feature's or a feature collection's document as GeoJSON text."""
+    members = dict(document)
+    features, geometry = members.pop("features", None), members.pop("geometry", None)
+    head = json.dumps(members, ensure_ascii=False, allow_nan=False)[:-1]
+    if features is None:
+        return f'{head}, "geometry": {geometry}}}'
+    body = ",\n".join(map(geojson_text, features))
+    return f'{head}, "features": [\n{body}\n]}}'
 
 
-def item_links(request: Request, form: str, collection: Collection) -> list[Document]:
-    """Return the links for a page that shows a single feature."""
-    return [*themselves(request, form, GEOJSON), _parent(request, collection)]
-
-
-def feature_text(feature: Feature, links: Sequence[Document] = ()) -> str:
-    """Return a feature as GeoJSON text."""
-    members = {"type": "Feature", "id": feature.row, "properties": feature.properties}
-    if links:
-        members["links"] = list(links)
-    text = json.dumps(members, ensure_ascii=False, allow_nan=False)
-    return f'{text[:-1]}, "geometry": {feature.geometry}}}'
-
-
-def collection_text(document: Document, features: Iterable[Feature]) -> str:
-    """Return `document` and its features as the GeoJSON text of a FeatureCollection."""
-    head = json.dumps({"type": "FeatureCollection", **document}, ensure_ascii=False)
-    body = ",\n".join(map(feature_text, features))
-    return f'{head[:-1]}, "features": [\n{body}\n]}}'
-
-
-def _files(request: AnyRequest, collection: Collection) -> list[Document]:
+def _files(request: AnyRequest, collection: Collection) -> list[Json]:
     """Return links to the whole layer in every format, and to the privacy statement."""
     links = []
     for file in collection.release.files.all():
@@ -298,7 +400,7 @@ def _files(request: AnyRequest, collection: Collection) -> list[Document]:
     return links
 
 
-def _parent(request: AnyRequest, collection: Collection) -> Document:
+def _parent(request: AnyRequest, collection: Collection) -> Json:
     href = _absolute(request, reverse("ogc:collection", args=[collection.id]), "json")
     return link("collection", href, JSON, collection.title)
 

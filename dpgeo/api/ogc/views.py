@@ -16,9 +16,10 @@ from dpgeo.api.base import ApiView
 from dpgeo.api.cached_lists import collection_texts, listed
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
+from dpgeo.api.ogc.collections import Collection, find_collection
 from dpgeo.api.ogc.cql2 import Filter, parse
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import Collection, Document
+from dpgeo.api.ogc.documents import Json, OgcDocument
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import Query
@@ -46,7 +47,7 @@ class OgcView(ApiView):
 
     def answer(
         self,
-        document: Document,
+        document: Json,
         *,
         title: str,
         media_type: str = documents.JSON,
@@ -69,6 +70,11 @@ class OgcView(ApiView):
         answer["Vary"] = "Accept"
         return answer
 
+    def written(self, serializer: type[OgcDocument], instance: Any = None, **context: Any) -> Json:
+        """Return the document of `instance` that `serializer` writes in the requested form."""
+        context |= {"request": self.request, "form": self.form}
+        return serializer(context=context).to_representation(instance)
+
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """Return the view, which adds an ETag to its responses."""
@@ -80,7 +86,7 @@ class LandingView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """Respond with links to the other parts of OGC API - Features."""
-        document = documents.landing(request, self.form)
+        document = self.written(documents.LandingPageSerializer)
         return self.answer(document, title=document["title"])
 
 
@@ -89,7 +95,7 @@ class ConformanceView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """Respond with the list of conformance classes."""
-        return self.answer(documents.conformance(request, self.form), title="Conformance")
+        return self.answer(self.written(documents.ConformanceSerializer), title="Conformance")
 
 
 class DescriptionView(OgcView):
@@ -124,7 +130,7 @@ class CollectionsView(OgcView):
             release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
         further = next_url(request._request, following)
-        document = documents.collections(request, self.form, further)
+        document = documents.list_links(request, self.form, further)
         body = listed(document, "collections", collection_texts(request, releases))
         if self.form == "html":
             document = json.loads(body)
@@ -136,8 +142,8 @@ class CollectionView(OgcView):
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the collection's description and a link to its features."""
-        collection = documents.find_collection(collection_id)
-        document = documents.collection_document(request, collection, self.form)
+        collection = find_collection(collection_id)
+        document = self.written(documents.CollectionSerializer, collection)
         return self.answer(document, title=collection.title)
 
 
@@ -148,7 +154,7 @@ class SchemaView(OgcView):
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the JSON Schema of the collection's features, or of its queryables."""
-        collection = documents.find_collection(collection_id)
+        collection = find_collection(collection_id)
         with opened(collection) as features:
             document = documents.schema(request, collection, features, geometry=self.geometry)
         return self.answer(
@@ -174,21 +180,22 @@ class ItemsView(OgcView):
     @heavy
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with a page of features."""
-        collection = documents.find_collection(collection_id)
+        collection = find_collection(collection_id)
         boxes = self._boxes()
         with opened(collection) as features:
             where = self._filter(features)
             page = features.page(self.query["start"], self.query["limit"], boxes, where)
             matched = None if boxes or where else len(features)
         shown = in_system(page.features, self.query["crs"])
-        document = documents.items(request, self.form, collection, shown, page.next_row)
-        if matched is not None:
-            document["numberMatched"] = matched
+        document = self.written(
+            documents.FeatureCollectionSerializer,
+            documents.ShownPage(collection, shown, page.next_row, matched),
+        )
         answer = self.answer(
             document,
             title=collection.title,
             media_type=documents.GEOJSON,
-            text=lambda: documents.collection_text(document, shown),
+            text=lambda: documents.geojson_text(document),
             table=table(shown),
         )
         answer["Content-Crs"] = f"<{self.query['crs']}>"
@@ -220,18 +227,18 @@ class ItemView(OgcView):
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
         """Respond with one feature, identified by its row in the layer's files, counted from 0."""
-        collection = documents.find_collection(collection_id)
+        collection = find_collection(collection_id)
         with opened(collection) as features:
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
         (feature,) = in_system([feature], self.query["crs"])
-        links = documents.item_links(request, self.form, collection)
+        document = self.written(documents.FeatureSerializer, feature, collection=collection)
         answer = self.answer(
-            {"links": links},
+            document,
             title=f"{collection.title}, {feature.row}",
             media_type=documents.GEOJSON,
-            text=lambda: documents.feature_text(feature, links),
+            text=lambda: documents.geojson_text(document),
             table=table([feature]),
         )
         answer["Content-Crs"] = f"<{self.query['crs']}>"
