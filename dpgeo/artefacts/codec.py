@@ -35,6 +35,12 @@ VERSION = 1
 MAX_HEADER_BYTES = 32 * 1024**2
 """Largest size of the header in bytes, enough for a study area of a million corners."""
 
+FIXED_TREES = ("quadtree",)
+"""Mechanisms whose boxes never depended on the data, in releases that do not say so themselves.
+
+Releases record it in the field `fixed` of their content; this is for those written before.
+"""
+
 _SUFFIX = ".npy"
 
 _PLAIN = (str, int, bool)
@@ -118,6 +124,8 @@ def decode(data: bytes) -> Released:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             header = _read_header(archive)
+            if header["mechanism"] in FIXED_TREES:
+                header["content"]["fields"].setdefault("fixed", True)
             content = _read_content(archive, header["content"])
         return _assemble(header, content)
     except _MALFORMED as error:

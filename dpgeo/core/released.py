@@ -114,7 +114,8 @@ class TreeRelease(Content):
     a cell that touches the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
     (n,), the index of the parent node, or -1 for a root. `measured`, bool (n,), marks the nodes
     with a noisy count of their own; all leaves have one. `counts` is int64 (n,), 0 for nodes that
-    were not measured. `noises` holds the noise for each level's counts.
+    were not measured. `noises` holds the noise for each level's counts. `fixed` is true if the
+    boxes do not depend on the data, so that whoever uses the counts may choose among the levels.
     """
 
     grid: Grid
@@ -124,6 +125,7 @@ class TreeRelease(Content):
     measured: NDArray[np.bool_]
     counts: NDArray[np.int64]
     noises: tuple[DiscreteLaplace, ...]
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,7 +138,7 @@ class PhasedRelease(Content):
     from 0, and `counts` is int64 (n,), as drawn. `noises` holds the noise for each phase. `surface`
     is float64 of the grid's shape: the expected count for each cell given all phases, 0 in cells
     that do not touch the study area. It is stored instead of recomputed, so that a release does not
-    change when the inference method is improved.
+    change when the inference method is improved. `fixed` is true if no box depends on the data.
     """
 
     grid: Grid
@@ -145,6 +147,7 @@ class PhasedRelease(Content):
     counts: NDArray[np.int64]
     noises: tuple[DiscreteLaplace, ...]
     surface: NDArray[np.float64]
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

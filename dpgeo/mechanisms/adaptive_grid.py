@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
@@ -169,6 +170,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.PLACES,
     regions=usual_regions,
     counted=counted_cells,
 )

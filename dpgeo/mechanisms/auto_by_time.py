@@ -40,6 +40,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedSlicesRelease
@@ -168,6 +169,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.TIMES,
     by_time=True,
     regions=usual_regions,
     counted=counted,

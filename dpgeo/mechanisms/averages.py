@@ -35,7 +35,7 @@ import numpy as np
 
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
-from dpgeo.core.kinds import AVERAGES
+from dpgeo.core.kinds import AVERAGES, Subject
 from dpgeo.core.measures import Measure, find_measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
@@ -193,4 +193,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=AVERAGES,
+    subject=Subject.AVERAGES,
 )

@@ -32,6 +32,7 @@ import numpy as np
 
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
@@ -133,6 +134,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.CATEGORIES,
     by_time=True,
     regions=usual_regions,
     counted=counted,

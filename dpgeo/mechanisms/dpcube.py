@@ -33,6 +33,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
@@ -134,6 +135,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.PLACES,
     regions=usual_regions,
     counted=counted_cells,
 )

@@ -51,7 +51,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
-from dpgeo.core.kinds import POINTS
+from dpgeo.core.kinds import POINTS, Subject
 from dpgeo.core.levels import LEVEL_PATTERN, make_level, parse_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
@@ -308,6 +308,7 @@ MECHANISM = Mechanism(
     forecast=forecast,
     price=price,
     kind=POINTS,
+    subject=Subject.REPORTS,
     notion=Notion.GEO_IND,
     sharded=Sharded(move=move, content=content),
 )

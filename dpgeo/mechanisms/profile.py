@@ -27,7 +27,7 @@ import numpy as np
 
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.kinds import PROFILE
+from dpgeo.core.kinds import PROFILE, Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ProfileRelease
@@ -140,5 +140,6 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=PROFILE,
+    subject=Subject.WEEK,
     by_time=True,
 )

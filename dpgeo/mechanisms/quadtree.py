@@ -100,7 +100,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
         survey = Survey(grid, cells, inside, meter)
         for level in range(survey.measurements.depth + 1):
             survey.measure(label(level), even(survey.measurements, level))
-        return survey.content()
+        return survey.content(fixed=True)
     boxes, parents = pyramid(inside)
     labels = [label(level) for level in range(len(boxes))]
     noises = tuple(meter.noise(each, cells.sensitivity) for each in labels)
@@ -117,6 +117,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
         measured=np.ones(sum(sizes), dtype=np.bool_),
         counts=np.concatenate(counts),
         noises=noises,
+        fixed=True,
     )
 
 

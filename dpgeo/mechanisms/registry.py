@@ -1,6 +1,6 @@
 """Registry of mechanisms, used by forms, the API, documentation and tests.
 
-The first mechanism is the default.
+The first mechanism is the default. Of mechanisms with the same subject, the first is recommended.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MECHANISMS: Mapping[str, Mechanism] = {
         quadtree.MECHANISM,
         privtree.MECHANISM,
         sparse_grid.MECHANISM,
+        auto_by_time.MECHANISM,
         time_slices.MECHANISM,
         category_slices.MECHANISM,
-        auto_by_time.MECHANISM,
         private_clusters.MECHANISM,
         prilocation.MECHANISM,
         zones.MECHANISM,

@@ -118,9 +118,10 @@ class Survey:
         self._counts.append(counts)
         return counts
 
-    def content(self) -> PhasedRelease:
-        """Return the release, which consists of all measurements and the surface inferred from
-        them.
+    def content(self, *, fixed: bool = False) -> PhasedRelease:
+        """Return the release: all measurements, and the surface inferred from them.
+
+        `fixed` says that no measured node was chosen from counts.
         """
         surface = smooth(self.measurements, quiet(self.measurements, infer(self.measurements)))
         sizes = [len(phase) for phase in self._boxes]
@@ -131,4 +132,5 @@ class Survey:
             counts=np.concatenate(self._counts),
             noises=tuple(self.noise),
             surface=np.ascontiguousarray(surface[: self._grid.rows, : self._grid.columns]),
+            fixed=fixed,
         )

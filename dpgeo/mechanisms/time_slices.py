@@ -28,6 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
@@ -119,6 +120,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.TIMES,
     by_time=True,
     regions=usual_regions,
     counted=counted,

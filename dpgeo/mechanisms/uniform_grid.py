@@ -25,6 +25,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
@@ -94,6 +95,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    subject=Subject.PLACES,
     regions=usual_regions,
     counted=counted_cells,
 )

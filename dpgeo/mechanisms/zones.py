@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgeo.core.domain import Domain, LayerKind
-from dpgeo.core.kinds import ZONES
+from dpgeo.core.kinds import ZONES, Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
@@ -87,6 +87,7 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=ZONES,
+    subject=Subject.DISTRICTS,
     regions=regions,
     counted=regions,
 )

@@ -36,7 +36,7 @@ class JointSums:
         """
         area, content = released.area, released.content
         chosen = slice_of(content, layer) if layer else content
-        areas = make_inferred(chosen, area, released.mechanism)
+        areas = make_inferred(chosen, area)
         return cls(areas, box_layers(released)[0].grid, area) if areas else None
 
     def total(self) -> Total:

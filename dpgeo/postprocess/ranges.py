@@ -137,11 +137,7 @@ class Ranges:
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
         self._pairs = make_pairs(content, released.area)
-        self._areas = (
-            self._pairs.above
-            if self._pairs
-            else make_areas(content, released.area, released.mechanism)
-        )
+        self._areas = self._pairs.above if self._pairs else make_areas(content, released.area)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """Estimate the counts in valid polygons in degrees, longitude first.

@@ -14,7 +14,7 @@ import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
-from dpgeo.core.kinds import HEATMAP, Kind
+from dpgeo.core.kinds import HEATMAP, Kind, Subject
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
@@ -139,7 +139,9 @@ class Mechanism:
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
-    If `by_time`, each layer of the release shows only one slice of time or of a category.
+    `subject` is what owners choose on the way to the mechanism; without one, it is found in the
+    list of all mechanisms alone. If `by_time`, each layer of the release shows only one slice of
+    time or of a category.
 
     `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
     area)` is the epsilon per metre for all reports of one privacy unit together; it raises
@@ -159,6 +161,7 @@ class Mechanism:
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, Domain], Forecast]
     kind: Kind = HEATMAP
+    subject: Subject | None = None
     by_time: bool = False
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None

@@ -14,11 +14,13 @@ from django.core.cache import cache
 from dpgeo.accounts.models import Role
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
+from dpgeo.core.kinds import Subject
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
 from dpgeo.ground import names
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.regions import Region, region_save
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.kinds import BY_KEY
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.publishing import initial
@@ -489,3 +491,14 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
     elsewhere = search.find("Vaduz, Liechtenstein")
     assert elsewhere is not None
     assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
+
+
+def test_every_subject_of_a_mechanism_can_be_chosen() -> None:
+    """A mechanism that declares what its maps are about is offered for it, whatever its name."""
+    offered = {kind.subject for kind in BY_KEY.values()}
+    assert offered == set(Subject)
+    for kind in BY_KEY.values():
+        assert kind.methods
+    for key, mechanism in MECHANISMS.items():
+        offering = [kind for kind in BY_KEY.values() if key in kind.methods]
+        assert bool(offering) == (mechanism.subject is not None)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.kinds import KINDS
+from dpgeo.core.kinds import KINDS, Subject
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import dataset_for
@@ -37,19 +37,24 @@ class Missing:
 class MapKind:
     """A kind of map that an owner can choose.
 
-    `methods` are keys of mechanisms, with the recommended one first. A map's title is built from
-    `headline` and the name of the place. `counted_in` is a sentence that says what one place is.
+    Its methods are the mechanisms with the same `subject`. A map's title is built from `headline`
+    and the name of the place. `counted_in` is a sentence that says what one place is.
     """
 
     key: str
+    subject: Subject
     title: str
     words: str
     headline: str
-    methods: tuple[str, ...]
     counted_in: str = _("A place is one square of the map.")
     missing: Callable[[Dataset], Missing | None] = lambda dataset: None
     by_district: bool = False
     """Whether a method that counts in squares by default counts in declared districts."""
+
+    @property
+    def methods(self) -> list[str]:
+        """Return the keys of the mechanisms that make this map, the recommended one first."""
+        return [key for key, each in MECHANISMS.items() if each.subject is self.subject]
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
@@ -157,99 +162,99 @@ def lacks_points(dataset: Dataset) -> Missing | None:
 MAP_KINDS = (
     MapKind(
         key="heat",
+        subject=Subject.PLACES,
         title=_("Where people are"),
         words=_(
             "A heatmap: how many people in each square. Fine where it is busy, coarse where it "
             "is quiet."
         ),
         headline=_("Where people are: {place}"),
-        methods=("auto", "uniform-grid", "dpcube", "adaptive-grid"),
     ),
     MapKind(
         key="districts",
+        subject=Subject.DISTRICTS,
         title=_("By district"),
         words=_("One count for each district, from outlines that are published elsewhere."),
         headline=_("People by district: {place}"),
-        methods=("zones",),
         counted_in=_("A place is one district."),
         missing=lacks_zones,
     ),
     MapKind(
         key="time",
+        subject=Subject.TIMES,
         title=_("By time of day or week"),
         words=_("A heatmap for each part of the day or day of the week, to play through."),
         headline=_("Where people are, by time: {place}"),
-        methods=("auto-by-time", "time-slices"),
         counted_in=_("A place is one square at one time of day or week."),
         missing=lacks_times,
     ),
     MapKind(
         key="flows",
+        subject=Subject.TRIPS,
         title=_("Where people go"),
         words=_("How many trips lead from each district or square to each other one."),
         headline=_("From where to where: {place}"),
-        methods=("flows",),
         counted_in=_("A place is one way, from one district or square to another."),
         missing=lacks_trips,
     ),
     MapKind(
         key="averages",
+        subject=Subject.AVERAGES,
         title=_("How much, on average"),
         words=_("The mean of a column in each square, such as a speed, a price or a share of yes."),
         headline=_("Averages: {place}"),
-        methods=("averages",),
         missing=lacks_measures,
     ),
     MapKind(
         key="averages-districts",
+        subject=Subject.AVERAGES,
         title=_("How much, on average, by district"),
         words=_("The mean of a column in each district, such as the mean speed or rent."),
         headline=_("Averages by district: {place}"),
-        methods=("averages",),
         missing=lacks_district_averages,
         by_district=True,
     ),
     MapKind(
         key="week",
+        subject=Subject.WEEK,
         title=_("Hour by hour"),
         words=_("Counts for each hour of the week, as a table of hours and days."),
         headline=_("The week of {place}"),
-        methods=("profile",),
         missing=lacks_times,
     ),
     MapKind(
         key="category",
+        subject=Subject.CATEGORIES,
         title=_("By category"),
         words=_("A heatmap for each value of a column, such as on foot, by bike and by car."),
         headline=_("Where people are, by category: {place}"),
-        methods=("category-slices",),
         missing=lacks_categories,
     ),
 )
 MORE_KINDS = (
     MapKind(
         key="contours",
+        subject=Subject.DENSITY,
         title=_("Lines of equal density"),
         words=_("Contours, from which tasks can be planned."),
         headline=_("How densely people are spread: {place}"),
-        methods=("contours",),
     ),
     MapKind(
         key="gatherings",
+        subject=Subject.GATHERINGS,
         title=_("Gathering places"),
         words=_("A few centres where people gather, each with a count."),
         headline=_("Where people gather: {place}"),
-        methods=("private-clusters",),
     ),
     MapKind(
         key="points",
+        subject=Subject.REPORTS,
         title=_("Moved points"),
         words=_(
             "Every report as a point, moved at random. It hides where somebody was, not that "
             "they are in the data."
         ),
         headline=_("Reports, moved at random: {place}"),
-        methods=("planar-laplace",),
         missing=lacks_points,
     ),
 )

@@ -112,5 +112,5 @@ def _cells(content: ContourRelease, area: StudyArea) -> list[BoxLayer]:
 
 
 @make_areas.register
-def _areas(content: ContourRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: ContourRelease, area: StudyArea) -> Areas:
     return Cells(content.grid, [content.counts], content.noise, area)

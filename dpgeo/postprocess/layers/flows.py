@@ -266,7 +266,7 @@ def _threshold(noise: DiscreteLaplace, terms: int) -> int:
 
 
 @make_areas.register
-def _areas(content: FlowsRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: FlowsRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, list(content.leaving), content.sum_noise, area)
 
 

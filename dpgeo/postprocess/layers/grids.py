@@ -79,5 +79,5 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
 
 
 @make_areas.register
-def _areas(content: GridRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: GridRelease, area: StudyArea) -> Areas:
     return Cells(content.grid, [content.counts], content.noise, area)

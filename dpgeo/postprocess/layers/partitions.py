@@ -176,7 +176,7 @@ def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float6
 
 
 @make_areas.register
-def _areas(content: PartitionRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: PartitionRelease, area: StudyArea) -> Areas:
     sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
     listed = np.flatnonzero(sizes)
     return Listed(

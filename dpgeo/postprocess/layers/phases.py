@@ -20,7 +20,6 @@ from dpgeo.postprocess.layers.layer import (
     unit_boxes,
 )
 from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
-from dpgeo.postprocess.layers.trees import FIXED_TREES
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.surface_areas import SurfaceAreas
 from dpgeo.spatial.area import StudyArea
@@ -132,8 +131,8 @@ def _calibrated(
 
 @make_areas.register
 @make_inferred.register
-def _areas(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
-    return SurfaceAreas(content, area, fixed=mechanism in FIXED_TREES)
+def _areas(content: PhasedRelease, area: StudyArea) -> Areas:
+    return SurfaceAreas(content, area, fixed=content.fixed)
 
 
 @slice_of.register

@@ -122,7 +122,7 @@ def table_of(content: ProfileRelease, zone: int) -> NDArray[Any]:
 
 
 @make_areas.register
-def _areas(content: ProfileRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: ProfileRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, list(content.counts.T), content.noise, area)
 
 

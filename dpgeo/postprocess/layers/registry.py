@@ -29,13 +29,13 @@ def make_layers(content: Content, area: StudyArea) -> list[Layer]:
 
 
 @singledispatch
-def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
+def make_areas(content: Content, area: StudyArea) -> Areas:
     """Return the measured regions of a release's content. Raises Conflict if it has none."""
     raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
 
 
 @singledispatch
-def make_inferred(content: Content, area: StudyArea, mechanism: str) -> Areas | None:
+def make_inferred(content: Content, area: StudyArea) -> Areas | None:
     """Return the regions of a surface inferred from several phases; None if there is none.
 
     Their covers are sums of the surface (`areas.Inferred`).

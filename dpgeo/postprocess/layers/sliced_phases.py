@@ -63,7 +63,7 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
 
 @make_areas.register
 @make_inferred.register
-def _areas(content: PhasedSlicesRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: PhasedSlicesRelease, area: StudyArea) -> Areas:
     numbers = range(len(content.keys))
     return SlicedAreas(
         [SurfaceAreas(one_slice(content, number), area, fixed=False) for number in numbers]

@@ -77,7 +77,7 @@ def slice_note(names: SliceNames) -> str:
 
 
 @make_areas.register
-def _areas(content: SlicesRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: SlicesRelease, area: StudyArea) -> Areas:
     return Cells(content.grid, list(content.counts), content.noise, area)
 
 

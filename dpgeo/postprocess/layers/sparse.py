@@ -65,7 +65,7 @@ def selected_margin(
 
 
 @make_areas.register
-def _areas(content: SparseRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: SparseRelease, area: StudyArea) -> Areas:
     note = UNLISTED.format(least=f"{content.threshold:,}")
     return Cells(
         content.grid, [content.counts], content.noise, area, cells=content.cells, note=note

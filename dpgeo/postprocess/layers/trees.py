@@ -17,9 +17,6 @@ from dpgeo.postprocess.tree_areas import Tree
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_sums, summed_area
 
-FIXED_TREES = ("quadtree",)
-"""Mechanisms whose squares do not depend on the data."""
-
 
 @make_layers.register
 def _tree_layers(content: TreeRelease, area: StudyArea) -> list[Layer]:
@@ -96,5 +93,5 @@ def _reconciled(
 
 
 @make_areas.register
-def _areas(content: TreeRelease, area: StudyArea, mechanism: str) -> Areas:
-    return Tree(content, area, fixed=mechanism in FIXED_TREES)
+def _areas(content: TreeRelease, area: StudyArea) -> Areas:
+    return Tree(content, area, fixed=content.fixed)

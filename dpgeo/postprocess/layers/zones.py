@@ -38,5 +38,5 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
 
 
 @make_areas.register
-def _areas(content: ZonesRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: ZonesRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, [content.counts], content.noise, area)

@@ -25,13 +25,22 @@ from dpgeo.artefacts.codec import (
     encode,
 )
 from dpgeo.artefacts.statement import statement
-from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
+from dpgeo.core.released import (
+    CONTENT_TYPES,
+    Content,
+    GridRelease,
+    PhasedRelease,
+    PointsRelease,
+    Released,
+    TreeRelease,
+)
 from dpgeo.mechanisms.registry import current_parameters
 from dpgeo.phrases import Phrase
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
     partition_release,
+    phased_release,
     points_release,
     released_objects,
     tree_release,
@@ -111,6 +120,17 @@ def test_fields_missing_from_older_releases_have_their_defaults() -> None:
     del content["fields"]["updates"]
     with pytest.raises(UnreadableRelease):
         decode(with_header(encode(released), content=content))
+
+
+def test_squares_of_older_quadtrees_do_not_depend_on_the_data() -> None:
+    """Releases written before `fixed` existed answer ranges as they always did."""
+    for released, fixed in ((tree_release(), True), (phased_release(), False)):
+        with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
+            content = json.loads(archive["header"].tobytes())["content"]
+        del content["fields"]["fixed"]
+        read = decode(with_header(encode(released), content=content)).content
+        assert isinstance(read, TreeRelease | PhasedRelease)
+        assert read.fixed is fixed
 
 
 def without_member(data: bytes, name: str) -> bytes:

@@ -16,7 +16,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
-from dpgeo.core.released import CONTENT_TYPES, PhasedRelease, Released
+from dpgeo.core.released import CONTENT_TYPES, PhasedRelease, Released, TreeRelease
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import make_areas
 from dpgeo.postprocess.noise_sums import margin_of_sum
@@ -177,7 +177,8 @@ def test_a_quadtree_answers_by_adding_few_squares() -> None:
     grid = content.content.grid  # type: ignore[attr-defined]
     (only,) = answer(content, cells_box(grid, 16, 32, 0, 16))
     assert only.areas == 1
-    leaves = dataclasses.replace(content, mechanism="privtree")
+    assert isinstance(content.content, TreeRelease)
+    leaves = dataclasses.replace(content, content=dataclasses.replace(content.content, fixed=False))
     (many,) = answer(leaves, cells_box(grid, 16, 32, 0, 16))
     assert many.areas > 50
     assert many.margin > only.margin
