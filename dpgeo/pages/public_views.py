@@ -211,7 +211,8 @@ def release_page(
     if release.rules.gone:
         return gone_page(request, release.rules.gone, release)
     common = release_context(release)
-    if not release.blob_name:
+    shown = release.rules.public or release.files.filter(name=map_array.NAME).exists()
+    if not (release.blob_name and shown):
         return render(request, "public/not_drawn.html", common)
     summary = summary_of(release)
     figures = {

@@ -24,6 +24,11 @@ AREA = StudyArea.from_bounds(*BOUNDS)
 LOADING = ".map-loading"
 NOTICE = "#map .sheet .map-notice"
 STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
+UNCOVERED = """selector => {
+    const { x, y } = document.querySelector(selector).getBoundingClientRect();
+    return document.elementFromPoint(x + 4, y + 4).matches(selector);
+}"""
+"""Script that says whether nothing covers the upper left corner of an element."""
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
 """A connection of 400 kbit/s on which each response begins after 0.4 seconds."""
 
@@ -152,6 +157,7 @@ def test_if_the_data_fail_to_load_the_page_offers_a_way_on(
         prepare=refusing("**/map.bin", **answer),
     )
     assert said in page.inner_text(NOTICE)
+    assert page.evaluate(UNCOVERED, NOTICE)
     assert page.locator(LOADING).is_hidden()
     assert violations(page) == []
     picture = page.get_by_role("link", name="See it as a picture").get_attribute("href")

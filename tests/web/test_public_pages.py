@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, User
+from dpgeo.artefacts import map_array
 from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
@@ -298,6 +299,12 @@ def test_a_member_of_another_organisation_sees_no_draft(client: Client, draft: R
 
 def test_a_draft_before_its_drawing_says_so(client: Client, draft: Release) -> None:
     Release.objects.filter(pk=draft.pk).update(blob_name="", blob_sha256="")
+    client.force_login(member_of(draft))
+    assert "This map is being made" in words(client, reverse("release", args=[draft.pk]))
+
+
+def test_a_draft_whose_files_are_being_written_says_so(client: Client, draft: Release) -> None:
+    draft.files.filter(name=map_array.NAME).delete()
     client.force_login(member_of(draft))
     assert "This map is being made" in words(client, reverse("release", args=[draft.pk]))
 
