@@ -116,6 +116,17 @@ def test_a_wrong_setting_is_named(contours: Release, open_planner: Open) -> None
     page.wait_for_selector("#radius-error", state="hidden", timeout=PATIENCE)
 
 
+def test_a_map_that_is_out_of_reach_says_what_to_change(
+    contours: Release, open_planner: Open
+) -> None:
+    page = open_planner()
+    show(page)
+    page.locator(".workers summary").click()
+    page.fill("#worker_share", "0.001")
+    page.wait_for_selector("#radius-error:not([hidden])", timeout=PATIENCE)
+    assert "0.001 % of those on this map" in page.inner_text("#radius-error")
+
+
 def test_the_file_has_the_bands_that_are_drawn(
     contours: Release, open_planner: Open, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@ import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { download } from "../ui/download";
 import { messageOf } from "../ui/errors";
+import { t } from "../ui/translate";
 import { Rejected } from "./ask-plan";
 import { RadiusClient, type RadiusRequest } from "./ask-radius";
 import { evenReward } from "./even-reward";
@@ -73,7 +74,9 @@ export class RadiusView {
     if (!this.shown) return;
     try {
       const answer = await this.client.map(this.request());
-      if (answer && this.shown) this.map.showRadius(answer);
+      if (!answer || !this.shown) return;
+      this.map.showRadius(answer);
+      if (answer.features.every(({ properties }) => properties.feature === "out_of_reach")) this.sayWhy();
     } catch (error) {
       this.say(error);
     }
@@ -93,7 +96,19 @@ export class RadiusView {
 
   private say(error: unknown): void {
     const label = error instanceof Rejected ? this.form.labelOf(error.field) : "";
-    this.notice.textContent = `${label ? `${label}: ` : ""}${messageOf(error)}`;
+    this.notify(`${label ? `${label}: ` : ""}${messageOf(error)}`);
+  }
+
+  /** Says what to change where the whole map is out of reach. */
+  private sayWhy(): void {
+    const share = this.form.fields().worker_share ?? "";
+    this.notify(
+      t("Nowhere do enough people accept: {share} % of those on this map are taken to be workers. Raise that share under “How workers decide”, or the reward.", { share }),
+    );
+  }
+
+  private notify(words: string): void {
+    this.notice.textContent = words;
     this.notice.hidden = false;
   }
 }
