@@ -48,7 +48,7 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends wit
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
-test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=5 runs a fifth
+test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=10 runs a tenth
 	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)" \
 	  "$(PYTEST) $(STATISTICAL_TESTS) $$($(PYTHON) -m tests.statistical.record options) $(ARGS)"
 	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
