@@ -97,7 +97,7 @@ class DatasetAdmin(OrganisationScoped):
     @admin.display(description="Release")
     def release_link(self, dataset: Dataset) -> SafeString | str:
         """Return a link to the desk's form for requesting a release."""
-        return link(desk_url("desk-kind", dataset.slug), "New release")
+        return link(desk_url("desk-kind", dataset.slug), "Make a map")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for all members; the service decides which of them may set a budget."""
@@ -162,8 +162,8 @@ class DatasetAdmin(OrganisationScoped):
         if dataset is not None:
             buttons = [
                 (_("Upload a file"), upload_address(dataset)),
-                (_("New release"), desk_url("desk-kind", dataset.slug)),
-                (_("Ledger"), reverse("admin:budgets_ledger_change", args=[dataset.ledger_id])),
+                (_("Make a map"), desk_url("desk-kind", dataset.slug)),
+                (_("Spending"), reverse("admin:budgets_ledger_change", args=[dataset.ledger_id])),
                 (_("On the desk"), desk_url("desk-dataset", dataset.slug)),
             ]
         context: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}

@@ -206,7 +206,7 @@ def _position_hints(
 ) -> list[Phrase]:
     if any(re.fullmatch(r"-?[0-9]+,[0-9]+", text) for text in [*longitudes, *latitudes]):
         comma = Phrase(
-            "The coordinates have a decimal comma. Rows with one are refused: export the numbers "
+            "The coordinates have a decimal comma. Rows with one are left out: export the numbers "
             "with a decimal point."
         )
         return [comma]
@@ -224,8 +224,7 @@ def _position_hints(
     if _look_swapped(lon, lat, area):
         return [Phrase("Latitude and longitude look swapped. Swap the two columns.")]
     if (lon > 180).any():
-        beyond = "Longitudes go beyond 180. Rows with one are refused: subtract 360 from those."
-        return [Phrase(beyond)]
+        return [Phrase("Longitudes go beyond 180. Such rows are left out: subtract 360 from them.")]
     if area is not None and not area.covers(lon, lat).any():
         return [Phrase("None of the first rows lies in the study area.")]
     return []

@@ -128,7 +128,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 MECHANISM = Mechanism(
     key="auto",
-    title="Automatic",
+    title="Fine where busy",
     summary="Measures how much detail the budget allows, then counts in small squares where people "
     "crowd and in large ones elsewhere. The best choice unless you know better.",
     params=Params,

@@ -1,4 +1,4 @@
-"""Automatic heatmap by time: counts in phases in every time slice, with inferred surfaces.
+"""Adaptive heatmap by time: counts in phases in every time slice, with inferred surfaces.
 
 Idea. Do in every public slice of local time what `auto` does for a single map, under one
 contribution bound and one division of epsilon. A pilot measurement counts the records in each
@@ -162,7 +162,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 MECHANISM = Mechanism(
     key="auto-by-time",
-    title="Automatic heatmap by time",
+    title="Fine where busy, by time",
     summary="A map for each part of the day or day of the week: small squares where people crowd, "
     "large ones elsewhere, and a surface inferred from all counts of its slice.",
     params=Params,

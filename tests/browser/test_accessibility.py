@@ -70,6 +70,17 @@ def test_axe_finds_nothing(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
+@pytest.mark.parametrize("place", ["Copenhagen", "K\u00f8benhavn", "Nairobi", "qqqqqqqqq"])
+def test_axe_finds_nothing_where_the_catalogue_is_searched_by_place(
+    open_page: Open, shown: Release, place: str
+) -> None:
+    page = open_page(f"/?near={place}", (390, 844), "dark", wait="main")
+    near = place in {"Copenhagen", "K\u00f8benhavn"}
+    assert ("Where people are" in page.inner_text("main")) == near
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
     gone = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
     draft = install(grid_release(AREA, 16), "New map", state=ReleaseState.DRAFT)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.services.installation import Installation, Process
+from tests.services.sites import Site, site_of
 
 pytestmark = pytest.mark.services
 
@@ -34,6 +37,25 @@ def words_of(process: Process) -> str:
     return output.decode()
 
 
+LINK = re.compile(r'href="(/(?:maps|embed|plan)/[^"#]*|/)"')
+
+
+def pages_with_maps(site: Site) -> Iterator[tuple[str, str]]:
+    """Yield the path and the words of each page that strangers reach and that shows a map."""
+    paths, reached = ["/"], {"/"}
+    while paths:
+        path = paths.pop()
+        answer = site.ask("GET", path, Accept_Language="en")
+        assert answer.status == 200, path
+        page = html.unescape(answer.body.decode())
+        yield path, re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+        release = re.match(r"/maps/([\w-]+)/$", path)
+        embeds = [f"/embed/{release[1]}/", f"/embed/{release[1]}/still/"] if release else []
+        for found in {*LINK.findall(page), *embeds} - reached:
+            reached.add(found)
+            paths.append(found)
+
+
 def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     words_of(installation.start("manage.py", "migrate", "-v", "0"))
@@ -53,6 +75,13 @@ def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_p
         "zones",
     ]
     assert seen["entries"] == len(seen["releases"])
+
+    with site_of(installation) as port:
+        read = list(pages_with_maps(Site(port, {})))
+    assert len({path.split("/")[1] for path, _ in read}) == 4, "catalogue, maps, embeds and planner"
+    for path, text in read:
+        assert "nvented people" in text, path
+        assert "OpenStreetMap" in text, path
 
     again = words_of(installation.start("manage.py", "demo", "--people", "400"))
     assert again == ""

@@ -436,9 +436,9 @@ def test_the_desk_exchanges_an_area_for_a_named_place() -> None:
     desk = make_desk()
     dataset = desk.declare()
     address = f"/desk/datasets/{dataset.slug}/edit/"
-    assert "Exchange the area" not in desk.page(address)
+    assert "Change the area" not in desk.page(address)
     make_received(dataset)
-    assert "Exchange the area for another named place" in desk.page(address)
+    assert "Change the area to another named place" in desk.page(address)
     typed = desk.declaration(east="10.2")
     refused = desk.client.post(address, typed)
     assert (refused.status_code, list(refused.context["form"].errors)) == (422, ["place"])

@@ -43,7 +43,7 @@ class AreaForm(DeskForm):
         help_text=_(
             "The sea, and lakes of 1 km² and more, from 100 m off the shore. Where this site has "
             "no streets under its maps, only the sea is known, and is left out from 2 km off the "
-            "coast. Rows out there are refused, also those from ferries and long bridges."
+            "coast. Rows out there are left out, including those from ferries and long bridges."
         ),
     )
     side_names = ("west", "south", "east", "north")

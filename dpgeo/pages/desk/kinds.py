@@ -76,7 +76,7 @@ def lacks_times(dataset: Dataset) -> Missing | None:
     return Missing(
         gettext("It needs a column that says when each row was."),
         reverse("desk-upload", args=[upload.pk]) if upload else "",
-        gettext("Look at the columns"),
+        gettext("See the columns"),
     )
 
 
@@ -115,7 +115,7 @@ def lacks_trips(dataset: Dataset) -> Missing | None:
             "one with the person."
         ),
         reverse("desk-upload", args=[upload.pk]) if upload else "",
-        gettext("Look at the columns"),
+        gettext("See the columns"),
     )
 
 

@@ -1,6 +1,8 @@
+import type { Map as MapLibre } from "maplibre-gl";
 import { describe, expect, it } from "vitest";
-import type { PointLayer } from "../../data/release-array";
-import { clustersOf } from "./clusters";
+import type { PointLayer, ReleaseArray } from "../../data/release-array";
+import type { Scene } from "../../data/scene";
+import { clustersOf, load } from "./clusters";
 
 const layer: PointLayer = {
   name: "clusters", title: "", kind: "measured", shape: "points", of: 3, step: 2, partsOfDegree: 10,
@@ -23,5 +25,18 @@ describe("clusters", () => {
     const [largest, negative, small] = clusters.map(({ radius }) => radius);
     expect([largest, negative]).toEqual([26, 4]);
     expect(small).toBeCloseTo(26 * Math.sqrt(0.04));
+  });
+
+  it("have figures above the names of places, which would push them out", async () => {
+    const mounted: [string, string | undefined][] = [];
+    const map = {
+      getContainer: () => ({ clientWidth: 900 }),
+      getSource: () => undefined,
+      addSource: () => map,
+      addLayer: ({ id }: { id: string }, before?: string) => mounted.push([id, before]),
+    };
+    const shown = await load(layer, { layers: [layer] } as unknown as ReleaseArray, {} as Scene);
+    shown.mount(map as unknown as MapLibre, "names");
+    expect(mounted).toEqual([["clusters-areas", "names"], ["clusters", "names"], ["clusters-labels", undefined]]);
   });
 });

@@ -147,7 +147,8 @@ class Clusters implements MapLayer {
           "symbol-sort-key": ["-", 0, ["get", "radius"]],
         },
       },
-      before,
+      // Above the names of places: MapLibre leaves out what would touch a label of a layer above it,
+      // and the figures of the largest clusters lie where the names of the largest towns do.
     );
     this.repaint(map);
   }
