@@ -50,10 +50,10 @@ class RadiusMapBody(Conditions):
         schema={"type": "number", "minimum": 0},
     )
     lattice = Whole(
-        "Radii are computed at this many points along the longer side of the study area, at most "
-        "64 for the circle model; they count as tasks.",
+        "Radii are computed at this many points along the longer side of the study area; they "
+        "count as tasks.",
         schema={"type": "integer", "minimum": FEWEST_POINTS, "maximum": MOST_POINTS},
-        default=64,
+        default=MOST_POINTS,
     )
     values = Flag("Whether to include the values at the points.", default=False)
     format = Text(

@@ -71,7 +71,7 @@ def parse_radius_request(
     reward = _significant(reward)
     # The total reward is not used, because each task has the same fixed reward.
     parsed = parse_settings({**values, "total_reward": reward})
-    check_points(lattice, parsed.model)
+    check_points(lattice)
     return RadiusRequest(reward=reward, settings=parsed, points=lattice)
 
 

@@ -5,8 +5,8 @@ with positive noise would stay. So all counts are projected together: of all y >
 sum as the noisy counts x (or the sum 0 if that is negative), the projection minimises the sum of
 (x_i - y_i)^2/v_i, where v_i is the variance of x_i. The Karush-Kuhn-Tucker conditions give
     y_i = max(x_i - v_i t, 0)
-with the unique t >= 0 that preserves the sum. This is post-processing of noisy counts: it costs no
-privacy.
+with the unique t >= 0 that preserves the sum, found as by Michelot (1986). This is post-processing
+of noisy counts: it costs no privacy.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     total = values.sum()
     if total <= 0:
         return np.zeros(len(values))
-    positive = np.flatnonzero(values > 0)
-    ratio = values[positive] / variance[positive]
-    order = positive[np.argsort(-ratio, kind="stable")]
-    # t is (sum of counts - total) / (sum of variances), taken over the k counts with the largest
-    # ratios of count to variance, provided that exactly these counts stay positive.
-    cut = (np.cumsum(values[order]) - total) / np.cumsum(variance[order])
-    last = np.flatnonzero(values[order] > cut * variance[order])[-1]
-    return np.asarray(np.maximum(values - max(cut[last], 0.0) * variance, 0.0))
+    # t is (sum of counts - total) / (sum of variances), taken over the counts that stay positive.
+    # Over more counts, t is too small: start with all positive ones, and leave out what t makes
+    # negative until nothing more is left out. That takes a few passes, where sorting takes many.
+    kept = np.flatnonzero(values > 0)
+    own, spread = values[kept], variance[kept]
+    while True:
+        cut = max((own.sum() - total) / spread.sum(), 0.0)
+        stays = own > cut * spread
+        if stays.all() or not stays.any():  # None stays only if the total is lost in rounding.
+            return np.asarray(np.maximum(values - cut * variance, 0.0))
+        own, spread = own[stays], spread[stays]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,39 +83,50 @@ class BoxTree:
         weight: int,
     ) -> None:
         self.level, self.parent, self._weight = level, parent, weight
-        order = np.argsort(parent, kind="stable")
-        parents = parent[order]
-        size = len(parent)
-        self._children = order
-        self._first = np.searchsorted(parents, np.arange(size), side="left")
-        self._after = np.searchsorted(parents, np.arange(size), side="right")
+        # Stable, so that a million boxes that are in order already are sorted in no time.
+        self._children = np.argsort(parent, kind="stable")
+        self._after = np.cumsum(np.bincount(parent + 1, minlength=len(parent) + 1))[1:]
+        self._first = np.concatenate([[np.count_nonzero(parent < 0)], self._after[:-1]])
         self.leaf = self._first == self._after
         """A mask (n,) of the nodes without children."""
         self._leaves = np.flatnonzero(self.leaf)
         self._boxes = Boxes(grid, boxes[self._leaves], area)
         self._anchors = boxes[:, 0].astype(np.int64) * grid.columns
         self._anchors += boxes[:, 2]
-        self.levels = [np.flatnonzero(level == each) for each in range(int(level[-1]) + 1)]
+        edges = np.searchsorted(level, np.arange(int(level[-1]) + 2)).tolist()
+        self.levels = [np.arange(*each) for each in itertools.pairwise(edges)]
         """The nodes of each level."""
         self.ground = self.up(self._on_leaves(self._boxes.ground))
         """The ground (n,) of each node that lies in the study area."""
 
     def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return an array over all nodes: the leaves' values (n, ...), and 0 for inner nodes."""
-        spread = np.zeros((len(self.leaf), *values.shape[1:]), dtype=values.dtype)
+        """Return an array over all nodes: the leaves' values (n,), and 0 for inner nodes."""
+        spread = np.zeros(len(self.leaf), dtype=values.dtype)
         spread[self._leaves] = values
         return spread
 
-    def up(self, values: NDArray[Any], keep: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-        """Add the values of nodes (n, ...) to their parents' values, in place, from the leaves up.
+    def up(
+        self,
+        values: NDArray[Any],
+        keep: NDArray[np.bool_] | None = None,
+        lowest: int | None = None,
+    ) -> NDArray[Any]:
+        """Add the values (n,) of nodes to their parents' values, in place, from the leaves up.
 
-        Parents that `keep` (n,) marks keep their own values unchanged.
+        Parents that `keep` (n,) marks keep their own values unchanged. Below the level `lowest`,
+        all values must be 0.
         """
-        for nodes in self.levels[:0:-1]:
-            above = self.parent[nodes]
+        for nodes in self.levels[: len(self.levels) - 1 if lowest is None else lowest][::-1]:
+            inner = nodes[~self.leaf[nodes]]
+            if not inner.size:
+                continue
+            # The children of a level's nodes follow each other, and those of each node, too.
+            first = self._first[inner]
+            below = self._children[first[0] : self._after[inner[-1]]]
+            sums = np.add.reduceat(values[below], first - first[0])
             if keep is not None:
-                nodes, above = nodes[~keep[above]], above[~keep[above]]
-            np.add.at(values, above, values[nodes])
+                inner, sums = inner[~keep[inner]], sums[~keep[inner]]
+            values[inner] += sums
         return values
 
     def touched(self, regions: Shapes) -> tuple[Coverage, Touched]:
@@ -224,9 +236,11 @@ class Tree(Areas):
         content = self._content
         used = answers & ((self._boxes.ground > 0) | ~self._boxes.leaf)
         totals = np.where(used, content.counts, 0)
-        numbers = np.zeros((len(used), len(content.noises)), dtype=np.int32)
-        numbers[used, content.level[used]] = 1
-        return self._boxes.up(totals, answers), self._boxes.up(numbers, answers)
+        numbers = np.zeros((len(content.noises), len(used)), dtype=np.int32)
+        for level, nodes in enumerate(self._boxes.levels):
+            numbers[level, nodes] = used[nodes]
+            self._boxes.up(numbers[level], answers, level)
+        return self._boxes.up(totals, answers), numbers.T
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the cover of each region by tree nodes; only leaves can be used in part."""

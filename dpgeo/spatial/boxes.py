@@ -59,11 +59,14 @@ def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArra
     top, bottom, left, right = np.asarray(boxes).T
     number = np.arange(1, len(boxes) + 1, dtype=np.int32)
     # Add a box's number at two opposite corners and subtract it at the other two. Cumulative sums
-    # along both axes then fill exactly the cells of the box with that number.
-    np.add.at(corners, (top, left), number)
-    np.add.at(corners, (bottom, right), number)
-    np.subtract.at(corners, (top, right), number)
-    np.subtract.at(corners, (bottom, left), number)
+    # along both axes then fill exactly the cells of the box with that number. No two disjoint boxes
+    # have the same corner in common, so that plain indexing adds each number once.
+    flat, width = corners.ravel(), columns + 1
+    top, bottom = top.astype(np.int64) * width, bottom.astype(np.int64) * width
+    flat[top + left] += number
+    flat[bottom + right] += number
+    flat[top + right] -= number
+    flat[bottom + left] -= number
     accumulate(corners)
     return corners[:rows, :columns] - np.int32(1)
 

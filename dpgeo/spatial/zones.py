@@ -147,7 +147,13 @@ class Zones:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the zones that a document from `to_json` holds."""
-        return cls.from_geojson(document, key="key", name="name")
+        features = _features(document)
+        properties = [_properties(feature) for feature in features]
+        return cls(
+            keys=_column(properties, "key"),
+            names=_column(properties, "name"),
+            shapes=_written_shapes(features),
+        )
 
     def locator(self) -> Locator:
         """Return a locator that finds the zones of many positions."""
@@ -342,6 +348,38 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
                 "Zone {key!r} has no readable geometry; give it a Polygon.", key=keys[place]
             )
     return np.asarray(shapely.force_2d(shapes), dtype=object)
+
+
+def _written_shapes(features: Sequence[Any]) -> NDArray[np.object_]:
+    """Return the shapes (n,) of features that `to_geojson` wrote.
+
+    All are built together. To write every geometry as text again, for a parser of its own, takes
+    several times as long, and every first visitor of a map waits for it.
+    """
+    positions: list[Any] = []
+    rings, parts, zones = [0], [0], [0]
+    for feature in features:
+        geometry = feature["geometry"]
+        coordinates = geometry["coordinates"]
+        for part in [coordinates] if geometry["type"] == "Polygon" else coordinates:
+            for ring in part:
+                positions += ring
+                rings.append(len(positions))
+            parts.append(len(rings) - 1)
+        zones.append(len(parts) - 1)
+    corners = np.array(positions, dtype=np.float64).reshape(-1, 2)
+    polygons = shapely.from_ragged_array(
+        shapely.GeometryType.POLYGON, corners, (np.array(rings), np.array(parts))
+    )
+    several = np.array([each["geometry"]["type"] == "MultiPolygon" for each in features])
+    shapes = np.empty(len(features), dtype=object)
+    owner = np.repeat(np.arange(len(features)), np.diff(zones))
+    shapes[~several] = polygons[~several[owner]]
+    if several.any():
+        number = np.cumsum(several) - 1
+        own = several[owner]
+        shapes[several] = shapely.multipolygons(polygons[own], indices=number[owner[own]])
+    return shapes
 
 
 def _polygons(shape: Any) -> Any:

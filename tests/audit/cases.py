@@ -34,21 +34,15 @@ CASES = (
         name="flows",
         key="flows",
         wanted=TREE,
-        catch=Fraction(2),
         most=20_000,
-        note="A trip shows in three numbers, which are measured with three, one and one fifths of "
-        "epsilon.",
     ),
     Case(
         name="flows, chains of rows",
         key="flows",
         wanted=TREE,
-        catch=Fraction(2),
         most=20_000,
         bound=BOUND - 1,  # a person with BOUND records makes one trip fewer
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
-        note="A trip shows in three numbers, which are measured with three, one and one fifths of "
-        "epsilon.",
     ),
     Case(name="category-slices", key="category-slices", wanted=GRID, most=24_000),
     Case(

@@ -160,7 +160,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease | PhasedSlicesRelease):
         numbers += phase_numbers(released.content, difference)
-    for layer in box_layers(released):
+    # The layers of flows are lines and zones, which take long to make and have no boxes.
+    for layer in () if isinstance(released.content, FlowsRelease) else box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
         numbers += layer_numbers(layer, difference)
     return zlib.crc32(repr(structure).encode()), numbers
@@ -180,16 +181,25 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 
 
 def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
-    """Return residuals of the pairs and arrivals that the person's trips change.
+    """Return residuals of the pairs, departures and arrivals that the person's trips change.
 
-    Every record is a trip to the next cell, so that the known counts are those of pairs, too.
+    Every record is a trip to the next cell, so that the known counts are those of pairs, too; where
+    rows make trips, the person stays in a cell, and others who stay there are not expected. The
+    last number adds up the residuals of all three measurements, each clipped to what the person can
+    add: it has its extremes where all three promise most.
     """
-    n, known = len(content.zones), difference.known.reshape(-1)[difference.cells]
-    following = (difference.cells + 1) % n
+    n = len(content.zones)
+    if content.gap_hours:
+        following, known = difference.cells, np.zeros_like(difference.cells)
+    else:
+        following = (difference.cells + 1) % n
+        known = difference.known.reshape(-1)[difference.cells]
     pairs = content.pairs.reshape(-1, n, n)[0, difference.cells, following] - known
+    leaving = content.leaving[0, difference.cells] - known
     arriving = content.arriving[0, following] - known
-    sums = [float(pairs.sum()), float(arriving.sum())]
-    return [*pairs.tolist(), *arriving.tolist(), *sums]
+    sums = np.array([pairs.sum(), leaving.sum(), arriving.sum()], dtype=np.float64)
+    all_three = np.clip(sums, 0, content.noise.sensitivity).sum()
+    return [*pairs.tolist(), *arriving.tolist(), *sums.tolist(), float(all_three)]
 
 
 def phase_numbers(

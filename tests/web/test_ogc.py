@@ -18,6 +18,7 @@ import pytest
 import shapely
 from django.test import Client
 
+from dpgeo.api.ogc import query_parameters, views
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import geometry_format
 from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
@@ -109,6 +110,40 @@ def test_features_are_those_of_the_file(client: Client, release: Release, tmp_pa
     assert table["estimate"].tolist() == expected["estimate"].tolist()
     assert table.geometry.geom_equals_exact(expected.geometry, 0).all()
     assert [each["id"] for each in document["features"]] == list(range(len(expected)))
+
+
+def test_pages_for_people_hold_fewer_features_and_lead_to_the_rest(
+    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages for people hold fewer features: their tables cost several times as much as JSON."""
+    monkeypatch.setattr(query_parameters, "MAX_ON_A_PAGE", 7)
+    page = client.get(f"{items(release)}?limit=10000&f=html").content.decode()
+    assert page.count("<tr><td") == 7
+    following = html.unescape(re.findall(r'href="([^"]*)" rel="next"', page)[0])
+    assert "start=7" in following
+    assert "limit=10000" in following
+    assert client.get(following.removeprefix(HOST)).content.decode().count("<tr><td") == 7
+
+
+def test_a_table_is_made_only_for_pages(
+    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "table", None)
+    assert client.get(f"{items(release)}?limit=10000&f=json").status_code == 200
+
+
+def test_a_page_of_collections_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of collections is bounded: each of its links takes time to write."""
+    asked: list[int] = []
+
+    def page(rows: Any, order: Any, *, limit: int, cursor: Any) -> Any:
+        asked.append(limit)
+        return [], None
+
+    monkeypatch.setattr(views, "page", page)
+    assert client.get("/ogc/collections?limit=100000").status_code == 200
+    assert asked == [query_parameters.MAX_COLLECTIONS]
+    assert asked[0] <= 200
 
 
 def test_pages_follow_each_other_to_the_last(client: Client, release: Release) -> None:

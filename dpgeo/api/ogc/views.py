@@ -184,7 +184,7 @@ class ItemsView(OgcView):
         boxes = self._boxes()
         with opened(collection) as features:
             where = self._filter(features)
-            page = features.page(self.query["start"], self.query["limit"], boxes, where)
+            page = features.page(self.query["start"], self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
         shown = in_system(page.features, self.query["crs"])
         document = self.written(
@@ -196,10 +196,15 @@ class ItemsView(OgcView):
             title=collection.title,
             media_type=documents.GEOJSON,
             text=lambda: documents.geojson_text(document),
-            table=table(shown),
+            table=table(shown) if self.form == "html" else None,
         )
         answer["Content-Crs"] = f"<{self.query['crs']}>"
         return answer
+
+    def _limit(self) -> int:
+        """Return the largest number of features of the response; pages for people hold fewer."""
+        limit: int = self.query["limit"]
+        return min(limit, query_parameters.MAX_ON_A_PAGE) if self.form == "html" else limit
 
     def _boxes(self) -> list[Box]:
         """Return the requested bounding boxes in degrees. Raises InvalidInput."""

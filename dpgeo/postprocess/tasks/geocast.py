@@ -69,33 +69,22 @@ class Partition:
     def _labels(self) -> NDArray[np.int32]:
         return box_image(self.boxes, self.grid.shape)
 
-    @cached_property
-    def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Neighbours of all regions in one array, and offsets (n + 1,) into that array.
+    def neighbours(self, region: int) -> NDArray[np.int64]:
+        """Return the indices of the regions that share a cell edge with `region`, ascending.
 
-        The neighbours are indices of regions: first those of region 0, then those of region 1, and
-        so on. Those of region i are at the positions from `offsets[i]` up to, but not including,
-        `offsets[i + 1]`.
+        They are read from the cells around the region's box when they are needed: a search visits
+        few regions, and listing the neighbours of a million cells takes a second.
         """
         image = self._labels
-        pairs = np.concatenate(
-            [
-                np.column_stack([image[:, :-1].ravel(), image[:, 1:].ravel()]),
-                np.column_stack([image[:-1].ravel(), image[1:].ravel()]),
-            ]
-        ).astype(np.int64)
-        pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
-        number = len(self.boxes)
-        one, other = pairs.T
-        # Encoding each pair as a single integer makes sorting many times faster.
-        both = distinct(np.concatenate([one * number + other, other * number + one]))
-        first, second = np.divmod(both, number)
-        return second, np.searchsorted(first, np.arange(number + 1))
-
-    def neighbours(self, region: int) -> NDArray[np.int64]:
-        """Return the indices of the regions that share a cell edge with `region`."""
-        others, start = self._beside
-        return others[start[region] : start[region + 1]]
+        top, bottom, left, right = self.boxes[region].tolist()
+        around = [
+            *(image[row, left:right] for row in (top - 1, bottom) if 0 <= row < self.grid.rows),
+            *(image[top:bottom, at] for at in (left - 1, right) if 0 <= at < self.grid.columns),
+        ]
+        if not around:  # The region is the whole grid.
+            return np.empty(0, dtype=np.int64)
+        found = np.concatenate(around).astype(np.int64)
+        return distinct(found[found >= 0])
 
     def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
         """Return the index of the region at each position (n,) in degrees, or OUTSIDE."""
@@ -142,7 +131,7 @@ class Partition:
             loss, _, region = heapq.heappop(queue)
             if loss < 0:
                 accepting -= loss
-                chosen |= dict.fromkeys(_way(region, predecessor))
+                chosen |= dict.fromkeys(_way(region, predecessor, chosen))
             candidates = self.neighbours(region)
         regions = np.array(list(chosen), dtype=np.int64)
         return Geocast(
@@ -182,10 +171,13 @@ class Partition:
         return np.asarray(acceptance.chance(reward, metres).mean(axis=(1, 2)))
 
 
-def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the path of regions from the task's region to `region`."""
+def _way(region: int, predecessor: dict[int, int], chosen: dict[int, None]) -> list[int]:
+    """Return the end of the path from the task's region to `region`, from the last chosen one on.
+
+    Whatever lies on the path to a chosen region is chosen, too.
+    """
     way = []
-    while region != OUTSIDE:
+    while region != OUTSIDE and region not in chosen:
         way.append(region)
         region = predecessor[region]
     return way[::-1]

@@ -42,14 +42,10 @@ from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 Floats = NDArray[np.float64]
 
-FEWEST_POINTS, MOST_POINTS = 2, 96
-"""Fewest and most points of a lattice along its longer side."""
+FEWEST_POINTS, MOST_POINTS = 2, 64
+"""Fewest and most points of a lattice along its longer side.
 
-MOST_CIRCLE_POINTS = 64
-"""Most points of a lattice along its longer side in the circle model.
-
-In that model radii follow every cell, so bands have many corners: 96 x 96 points took 0.7 s of
-processor time on a map of noise.
+On a map of noise, whose bands have many corners, 96 x 96 points took 1.2 s of processor time.
 """
 
 MOST_LINES = 6
@@ -153,14 +149,13 @@ class RadiusMap:
     out_of_reach: Any
 
 
-def check_points(points: int, model: Model = Model.FIELD) -> None:
+def check_points(points: int) -> None:
     """Raise InvalidInput unless a lattice may have this many points along its longer side."""
-    most = MOST_CIRCLE_POINTS if model is Model.CIRCLE else MOST_POINTS
-    if not FEWEST_POINTS <= points <= most:
+    if not FEWEST_POINTS <= points <= MOST_POINTS:
         raise InvalidInput(
             "Must be a whole number from {low} to {high}.",
             low=FEWEST_POINTS,
-            high=most,
+            high=MOST_POINTS,
             field="lattice",
         )
 

@@ -44,6 +44,6 @@ describe("tasks in files", () => {
   it("are refused where there are more than can be planned at once", () => {
     const rows = (count: number): string => `lon,lat\n${"18,59\n".repeat(count)}`;
     expect(readTasks(rows(MOST_TASKS))).toHaveLength(MOST_TASKS);
-    expect(() => readTasks(rows(MOST_TASKS + 1))).toThrow("5001");
+    expect(() => readTasks(rows(MOST_TASKS + 1))).toThrow("3001");
   });
 });

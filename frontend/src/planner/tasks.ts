@@ -3,7 +3,7 @@
 /** A reward that is no number stays as it was typed, so that the server can answer it with its reason. */
 export type Task = { name: string; longitude: number | null; latitude: number | null; reward: number | string | null };
 
-export const MOST_TASKS = 5_000;
+export const MOST_TASKS = 3_000;
 /** More do not fit an address that mail and chat keep whole. */
 export const MOST_LINKED = 150;
 

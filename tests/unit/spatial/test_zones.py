@@ -67,6 +67,35 @@ def test_written_layers_read_back_unchanged() -> None:
     assert shapely.equals_identical(again.shapes, zones.shapes).all()
 
 
+def test_stored_zones_are_built_together_without_a_parser_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Stored zones are built together: a parser for each is what a map's first visitor waits for.
+
+    Holes, several parts and small numbers come back exactly.
+    """
+    ring = shapely.box(0, 0, 1, 1).exterior
+    shapes = [
+        shapely.box(3, 0, 3 + 1 / 3, 1e-7),
+        shapely.MultiPolygon([shapely.box(0, 1, 1, 2), shapely.box(2, 1, 3, 2)]),
+        shapely.Polygon(ring, [shapely.box(0.2, 0.2, 0.4, 0.4).exterior]),
+        shapely.MultiPolygon([shapely.box(1.1, 0, 1.2, 0.1)]),
+    ]
+    keys = tuple("abcd")
+    zones = Zones(keys=keys, names=keys, shapes=np.array(shapes, dtype=object))
+    document = json.loads(json.dumps(zones.to_json()))
+    monkeypatch.setattr(module.shapely, "from_geojson", None)
+    assert Zones.from_json(document) == zones
+
+
+def test_stored_zones_with_a_ring_of_two_corners_are_refused() -> None:
+    zones = Zones.from_geojson(collection(feature(square(0, 0), id=1, name="a")))
+    document = zones.to_json()
+    del document["features"][0]["geometry"]["coordinates"][0][2:]
+    with pytest.raises(ValueError, match="ring"):
+        Zones.from_json(document)
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [

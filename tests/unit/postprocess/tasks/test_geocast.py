@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.postprocess.tasks import geocast
 from dpgeo.postprocess.tasks.acceptance import Acceptance
 from dpgeo.postprocess.tasks.geocast import Partition
+from dpgeo.spatial import coverage
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.tasks.surfaces import AREA, two_towns
 
@@ -35,10 +37,38 @@ def accepting(partition: Partition, regions: np.ndarray, here: Any) -> np.ndarra
     return np.asarray(partition.people[regions] * chances)
 
 
+def test_a_search_reads_the_cells_around_regions_not_those_of_the_whole_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sorted_cells: list[int] = []
+
+    def counted(numbers: Any) -> Any:
+        sorted_cells.append(len(numbers))
+        return coverage.distinct(numbers)
+
+    monkeypatch.setattr(geocast, "distinct", counted)
+    side = 256
+    row, column = np.divmod(np.arange(side**2), side)
+    boxes = np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+    partition = Partition(Grid.over(AREA, side), boxes, np.ones(side**2))
+    west, south, east, north = AREA.bounds
+    cast = partition.geocast(
+        (west + east) / 2, (south + north) / 2, reward=5.0, acceptance=MODEL, target=0.9
+    )
+    assert cast.reached
+    assert sum(sorted_cells) <= 4 * cast.searched
+
+
+def test_the_whole_map_as_one_region_has_no_neighbours() -> None:
+    partition = Partition(Grid.over(AREA, 4), np.array([[0, 4, 0, 4]], np.int32), np.ones(1))
+    assert partition.neighbours(0).tolist() == []
+
+
 def test_regions_list_their_neighbours() -> None:
     partition = halves_and_quarters()
     assert partition.neighbours(0).tolist() == [1, 2]
     assert partition.neighbours(1).tolist() == [0, 2]
+    assert partition.neighbours(2).tolist() == [0, 1]
     east, nowhere = partition.regions_at([18.2, 0.0], [59.35, 0.0])
     assert east in {1, 2}
     assert nowhere == -1
