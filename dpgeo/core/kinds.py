@@ -36,8 +36,8 @@ ZONES = Kind(
 )
 POINTS = Kind(
     key="points",
-    title=translatable("Perturbed points"),
-    plural=translatable("Perturbed points"),
+    title=translatable("Moved points"),
+    plural=translatable("Moved points"),
 )
 CLUSTERS = Kind(key="clusters", title=translatable("Clusters"), plural=translatable("Clusters"))
 CONTOURS = Kind(
