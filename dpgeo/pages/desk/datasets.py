@@ -25,7 +25,7 @@ from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
-from dpgeo.pages.desk.figures import budget_of, outline_of
+from dpgeo.pages.desk.figures import budget_of
 from dpgeo.pages.desk.forms import FINDING, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
 from dpgeo.spatial.area import StudyArea
@@ -173,7 +173,6 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "dataset": the_dataset,
         "budget": budget_of(the_dataset),
         "points": points_ledger(the_dataset.ledger),
-        "outline": outline_of(the_dataset.area),
         "uploads": the_dataset.uploads.select_related("job", "created_by"),
         "releases": releases,
         "ready": the_dataset.uploads.filter(state=UploadState.READY).exists(),
