@@ -13,6 +13,11 @@ coefficient n of the squared intercept gets noise, because the number of people 
 
 The source has 16 for d = 1. Its neighbours exchange a record, so n is public to them, and each of
 y^2, x^2, 2 x y, 2 x and 2 y counts twice.
+
+`simplex_regression` is ours and has the sensitivity 1. With u = (1 + x)/2 and v = (1 + y)/2, the
+six products of (1 - u)^2, 2u(1 - u), u^2 with 1 - v, v are not negative and add up to 1. So a
+person adds a point of a simplex, whose sums have the L1 sensitivity 1, and the sums of 1, u, u^2, v
+and uv, of which the least-squares line is made, are linear in them.
 """
 
 from __future__ import annotations
@@ -52,6 +57,30 @@ def functional_mechanism(
     linear = linear + random.laplace(0, scale, size) / 2
     values, vectors = np.linalg.eigh(form)
     strong = values > np.sqrt(2) * scale
+    return np.asarray(vectors[:, strong] @ (vectors[:, strong].T @ linear / values[strong]))
+
+
+def simplex_sums(x: Floats, y: Floats) -> Floats:
+    """Return the sums (3, 2) over x (n,) and y (n,); those of one person add up to 1."""
+    u, v = (1 + np.clip(x, -1, 1)) / 2, (1 + np.clip(y, -1, 1)) / 2
+    return np.stack([(1 - u) ** 2, 2 * u * (1 - u), u**2]) @ np.stack([1 - v, v]).T
+
+
+def simplex_regression(x: Floats, y: Floats, epsilon: float, random: Generator) -> Floats:
+    """Return the intercept and slope (2,); x (n,) and y (n,) are clipped to [-1, 1].
+
+    Directions of the quadratic form that noise made flat or concave are left out, as above.
+    """
+    sums = simplex_sums(x, y) + random.laplace(0, 1 / epsilon, (3, 2))
+    number, halves, squares = sums.sum(), np.array([0, 0.5, 1]), np.array([0, 0, 1])
+    first, second = halves @ sums.sum(axis=1), squares @ sums.sum(axis=1)
+    up, product = sums[:, 1].sum(), halves @ sums[:, 1]
+    # Back to x = 2u - 1 and y = 2v - 1.
+    form = np.array([[number, 2 * first - number], [0, 4 * second - 4 * first + number]])
+    form[1, 0] = form[0, 1]
+    linear = np.array([2 * up - number, 4 * product - 2 * first - 2 * up + number])
+    values, vectors = np.linalg.eigh(form)
+    strong = values > np.sqrt(2) / epsilon
     return np.asarray(vectors[:, strong] @ (vectors[:, strong].T @ linear / values[strong]))
 
 

@@ -1,7 +1,7 @@
 """Means of a value between 0 and 10 in 144 regions of very different sizes.
 
 `error` is the median absolute error, and `rmse` the root mean square error, over the regions with
-at least 100 records. A person is one record.
+at least 100 records. A person is one record. Where dpgeo tells no mean, the middle counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks.literature.averages import compose_then_perturb, perturb_then_compose
+from benchmarks.literature.comparisons.own import measured_shares
 from benchmarks.literature.trials import Line, Options, line
+from dpgeo.core.measures import NUMBER_STEPS
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.postprocess.fieller import ShareNoise
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +36,7 @@ def compare(options: Options) -> Iterator[Line]:
     values = np.clip(level[region] + random.normal(0, 2, region.size), 0, HIGH)
     sums = np.bincount(region, values).astype(np.float64)
     counts = sizes.astype(np.float64)
+    steps = np.bincount(region, np.rint(NUMBER_STEPS * values / HIGH)).astype(np.int64)
     large, epsilon = sizes >= LEAST, options.budget
 
     def errors(means: Floats) -> Mapping[str, float]:
@@ -51,6 +56,14 @@ def compare(options: Options) -> Iterator[Line]:
             partial(perturbed, share),
             options,
         )
+
+    def own(random: Generator) -> Mapping[str, float]:
+        above, below = measured_shares(steps, counts.astype(np.int64), options.epsilon, random)
+        found = ShareNoise(DiscreteLaplace(options.epsilon, NUMBER_STEPS), NUMBER_STEPS)
+        shares = found.means(above, below, REGIONS).share
+        return errors(HIGH * np.where(np.isnan(shares), 0.5, shares))
+
+    yield line("dpgeo, sums above and below", "dpgeo", own, options)
     yield line(
         "compose, then perturb",
         "Srivastava 2016",

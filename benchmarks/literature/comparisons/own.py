@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from benchmarks.evaluation.arrays import CountsView, coarsened, drawn
 from benchmarks.evaluation.ranges import spread
 from benchmarks.generated import generated
+from dpgeo.core.measures import NUMBER_STEPS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sampler import sample
+from dpgeo.privacy.value_shares import PrivateShares
 from tests.randomness import SeededEntropy
 
 Floats = NDArray[np.float64]
@@ -41,6 +45,19 @@ def measured(counts: NDArray[np.int64], epsilon: Fraction, random: Generator) ->
     stream = SeededEntropy(int(random.integers(1 << 32))).stream()
     noise = sample(DiscreteLaplace(epsilon, 1), counts.size, stream).reshape(counts.shape)
     return np.asarray(counts + noise, dtype=np.float64)
+
+
+def measured_shares(
+    sums: NDArray[np.int64], numbers: NDArray[np.int64], epsilon: Fraction, random: Generator
+) -> NDArray[np.int64]:
+    """Return the noisy sums (2, n) above and below of regions, as `averages` publishes them.
+
+    `sums` are those of whole steps from 0 to NUMBER_STEPS of so many records; a person has one.
+    """
+    shares = PrivateShares(numbers, sums, steps=NUMBER_STEPS, bound=1)
+    entropy = SeededEntropy(int(random.integers(1 << 32)))
+    meter = Meter([Spend(label="sums", epsilon=epsilon)], entropy)
+    return meter.measure_shares("sums", shares)
 
 
 def heatmap(

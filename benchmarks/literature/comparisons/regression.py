@@ -12,7 +12,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks.literature.comparisons.own import heatmap
-from benchmarks.literature.regression import functional_mechanism, least_squares
+from benchmarks.literature.regression import (
+    functional_mechanism,
+    least_squares,
+    simplex_regression,
+)
 from benchmarks.literature.trials import Line, Options, line
 
 Floats = NDArray[np.float64]
@@ -53,6 +57,12 @@ def compare(options: Options) -> Iterator[Line]:
         lambda r: errors(
             functional_mechanism(x[:, None], y, epsilon, r, sensitivity=SOURCE_SENSITIVITY)
         ),
+        options,
+    )
+    yield line(
+        "six sums of a simplex, sensitivity 1",
+        "dpgeo",
+        lambda r: errors(simplex_regression(x, y, epsilon, r)),
         options,
     )
     yield line("dpgeo, least squares on a map (auto)", "dpgeo", by_map, options)

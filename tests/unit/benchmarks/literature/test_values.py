@@ -45,6 +45,20 @@ def test_nobody_moves_the_coefficients_further_than_is_paid_for(size: int) -> No
     assert sum(draws for _, draws in random.asked) == (size + 1) * (size + 2) / 2 + size + 1
 
 
+def test_the_sums_of_a_simplex_without_noise_are_least_squares() -> None:
+    random = WithoutNoise()
+    line = regression.simplex_regression(X, Y, 1e9, random)
+    assert line == pytest.approx(regression.least_squares(X[:, None], Y))
+    assert random.asked == [(1e-9, 6)]
+
+
+@pytest.mark.parametrize(("x", "y"), [(-1, -1), (-0.3, 0.7), (0, 0), (1, -1), (0.99, 1)])
+def test_one_person_moves_the_sums_of_a_simplex_by_one(x: float, y: float) -> None:
+    sums = regression.simplex_sums(np.array([x]), np.array([y]))
+    assert (sums >= 0).all()
+    assert sums.sum() == pytest.approx(1)
+
+
 def test_a_concave_objective_still_has_a_finite_line() -> None:
     weights = regression.functional_mechanism(X[:, None], Y, 1e-3, np.random.default_rng(0))
     assert np.isfinite(weights).all()
