@@ -14,6 +14,7 @@ from benchmarks.literature.comparisons.crowdsourcing import compare as crowdsour
 from benchmarks.literature.comparisons.locations import compare as locations
 from benchmarks.literature.comparisons.margins import compare as margins
 from benchmarks.literature.comparisons.places import compare as places
+from benchmarks.literature.comparisons.profile import compare as profile
 from benchmarks.literature.comparisons.ranges import compare as ranges
 from benchmarks.literature.comparisons.regression import compare as regression
 from benchmarks.literature.comparisons.sizes import compare as sizes
@@ -33,13 +34,14 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "thresholds": thresholds,
     "streams": streams,
     "places": places,
+    "profile": profile,
     "averages": averages,
     "regression": regression,
     "locations": locations,
     "crowdsourcing": crowdsourcing,
 }
 
-WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places")
+WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places", "profile")
 
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """A table in a page of the documentation, between comments; the first names its task."""
