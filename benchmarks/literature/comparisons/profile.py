@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
@@ -39,7 +40,7 @@ RANGES = 500
 
 def compare(options: Options) -> Iterator[Line]:
     """Yield a line for each system."""
-    person, hour = _generated() if options.file is None else _read(options)
+    person, hour = _generated() if options.file is None else _read(options.file)
     first, last = np.sort(np.random.default_rng(1).integers(0, BINS, (RANGES, 2))).T
     each = options.budget / BOUND
 
@@ -96,9 +97,9 @@ def _generated() -> tuple[Ints, Ints]:
     return person, random.choice(BINS, len(person), p=(week / week.sum()).ravel())
 
 
-def _read(options: Options) -> tuple[Ints, Ints]:
+def _read(file: Path) -> tuple[Ints, Ints]:
     import pandas
 
-    table = pandas.read_parquet(options.file, columns=["user", "minute"])
+    table = pandas.read_parquet(file, columns=["user", "minute"])
     hour = (table["minute"].to_numpy() // 60 % BINS).astype(np.int64)
     return np.unique(table["user"], return_inverse=True)[1], hour
