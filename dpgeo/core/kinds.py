@@ -1,10 +1,9 @@
-"""Kinds of map, by which pages filter and name releases, and subjects, by which owners choose."""
+"""Registry of the kinds of map, which pages use to filter and name releases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from dpgeo.phrases import translatable
 
@@ -59,18 +58,3 @@ KINDS: Mapping[str, Kind] = {
     kind.key: kind
     for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS, PROFILE)
 }
-
-
-class Subject(Enum):
-    """What a map is about, by which owners choose one in plain words; mechanisms declare theirs."""
-
-    PLACES = auto()
-    DISTRICTS = auto()
-    TIMES = auto()
-    TRIPS = auto()
-    AVERAGES = auto()
-    WEEK = auto()
-    CATEGORIES = auto()
-    DENSITY = auto()
-    GATHERINGS = auto()
-    REPORTS = auto()

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from dpgeo.core.categories import MOST_SLICES, Category
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.parameters import param
 from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -148,6 +149,20 @@ class SlicedZones:
     def shape(self) -> tuple[int, int]:
         """Number of slices and of zones."""
         return (len(self.slices), len(self.zones))
+
+
+def slices_param(*, optional: bool = False) -> Any:
+    """Declare the parameter `slices`, which names a division of time.
+
+    If `optional`, it may also be ALL_TIMES, which is then the default.
+    """
+    names = [*([ALL_TIMES] if optional else []), *TIME_SLICES]
+    return param(
+        names[0],
+        "How local time is divided: parts of the day of this many hours, days of the week, or "
+        "working days and weekends.",
+        choices=names,
+    )
 
 
 def slicing(times: str, category: Category | None, time_zone: str) -> Slicing | None:

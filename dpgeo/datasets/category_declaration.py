@@ -13,16 +13,20 @@ from typing import Any
 from dpgeo.core.attributes import OTHER
 from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES, Category
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.declaration import LONGEST_NAME, LONGEST_VALUE, clean_text
-from dpgeo.datasets.measure_declaration import IDENTIFIERS, LONGEST_TITLE
+from dpgeo.datasets.declaration import LONGEST_VALUE
+from dpgeo.datasets.declared_columns import IDENTIFIERS, ColumnList
 from dpgeo.ingest.column_words import words_of
-from dpgeo.phrases import InvalidValue
+from dpgeo.phrases import InvalidValue, translatable
 
 FIELD = "categories"
 
-NOT_CATEGORIES = (
-    'Must be a list like [{"column": "mode", "values": ["walk", "bike", "car"]}], where "title" '
-    "may be added."
+CATEGORIES = ColumnList(
+    FIELD,
+    MOST_CATEGORIES,
+    translatable(
+        'Must be a list like [{"column": "mode", "values": ["walk", "bike", "car"]}], where '
+        '"title" may be added.'
+    ),
 )
 
 
@@ -32,26 +36,16 @@ def clean_categories(declared: object) -> list[dict[str, Any]]:
     A column whose name says that it is an identifier is refused; one that has another role is
     refused when the columns are confirmed (`ingest.schema`).
     """
-    if not isinstance(declared, Sequence) or isinstance(declared, str):
-        raise InvalidInput(NOT_CATEGORIES, field=FIELD)
-    categories = [_clean_category(each) for each in declared]
-    if len(categories) > MOST_CATEGORIES:
-        raise InvalidInput("Declare at most {most}.", most=MOST_CATEGORIES, field=FIELD)
-    columns = [category.column for category in categories]
-    for column in columns:
-        if columns.count(column) > 1:
-            raise InvalidInput("{column!r} is declared twice.", column=column, field=FIELD)
-    return [category.to_json() for category in categories]
+    return CATEGORIES.clean(declared, _clean_category)
 
 
 def _clean_category(declared: object) -> Category:
     if not isinstance(declared, Mapping) or declared.keys() - {"column", "title", "values"}:
-        raise InvalidInput(NOT_CATEGORIES, field=FIELD)
+        raise CATEGORIES.refusal()
     listed = declared.get("values")
     if not isinstance(listed, list | tuple):
-        raise InvalidInput(NOT_CATEGORIES, field=FIELD)
-    column = _line(declared.get("column"), LONGEST_NAME, required=True)
-    title = _line(declared.get("title", ""), LONGEST_TITLE) or column
+        raise CATEGORIES.refusal()
+    column, title = CATEGORIES.names(declared.get("column"), declared.get("title", ""))
     if words_of(column) & IDENTIFIERS:
         raise InvalidInput(
             "{column!r} is a usual name for an identifier, which is no category; leave it out.",
@@ -59,9 +53,8 @@ def _clean_category(declared: object) -> Category:
             field=FIELD,
         )
     # Values are normalised in the same way as ingestion does before it compares them.
-    values = [
-        unicodedata.normalize("NFC", _line(value, LONGEST_VALUE, required=True)) for value in listed
-    ]
+    lines = [CATEGORIES.line(value, LONGEST_VALUE, required=True) for value in listed]
+    values = [unicodedata.normalize("NFC", line) for line in lines]
     _check_values(values, column)
     return Category(column, title, tuple(values))
 
@@ -93,17 +86,6 @@ def _check_values(values: Sequence[str], column: str) -> None:
             other=OTHER,
             field=FIELD,
         )
-
-
-def _line(text: object, longest: int, *, required: bool = False) -> str:
-    if not isinstance(text, str):
-        raise InvalidInput(NOT_CATEGORIES, field=FIELD)
-    line = clean_text(text, field=FIELD, longest=longest, required=required)
-    if len(line.splitlines()) > 1 or "\t" in line:
-        raise InvalidInput(
-            "A name or value contains a line break; write it on one line.", field=FIELD
-        )
-    return line
 
 
 def read_category(line: str) -> dict[str, Any]:

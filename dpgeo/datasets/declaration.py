@@ -249,9 +249,10 @@ def _clean_attribute(declared: object) -> Attribute:
     texts = [declared["column"], *(listed if isinstance(listed, list | tuple) else [None])]
     if not all(isinstance(text, str) for text in texts):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    column = _clean_line(texts[0], LONGEST_NAME)
+    column = clean_line(texts[0], field=ATTRIBUTES, longest=LONGEST_NAME)
     # Normalise the values in the same way as ingestion does before it compares them.
-    values = [unicodedata.normalize("NFC", _clean_line(text, LONGEST_VALUE)) for text in texts[1:]]
+    lines = [clean_line(text, field=ATTRIBUTES, longest=LONGEST_VALUE) for text in texts[1:]]
+    values = [unicodedata.normalize("NFC", line) for line in lines]
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None or OTHER in values:
         raise InvalidInput(
@@ -274,12 +275,12 @@ def _clean_attribute(declared: object) -> Attribute:
     return Attribute(column, tuple(values))
 
 
-def _clean_line(text: Any, longest: int) -> str:
-    """Return a text that has a single line. Raises InvalidInput if it is invalid."""
-    line = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
+def clean_line(text: str, *, field: str, longest: int, required: bool = True) -> str:
+    """Return a valid text that has a single line. Raises InvalidInput, which names `field`."""
+    line = clean_text(text, field=field, longest=longest, required=required)
     if len(line.splitlines()) > 1 or "\t" in line:
         raise InvalidInput(
-            "A name or value contains a line break; write it on one line.", field=ATTRIBUTES
+            "A name or value contains a line break; write it on one line.", field=field
         )
     return line
 

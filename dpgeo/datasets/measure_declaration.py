@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
@@ -21,18 +21,21 @@ from dpgeo.core.measures import (
     Measure,
 )
 from dpgeo.core.number_text import number_text
-from dpgeo.datasets.declaration import LONGEST_NAME, POSITIONS, clean_text
+from dpgeo.datasets.declaration import POSITIONS
+from dpgeo.datasets.declared_columns import IDENTIFIERS, ColumnList
 from dpgeo.ingest.column_words import words_of
-from dpgeo.phrases import InvalidValue
+from dpgeo.phrases import InvalidValue, translatable
 
 FIELD = "measures"
 
-NOT_MEASURES = (
-    'Must be a list like [{"column": "speed", "unit": "km/h", "low": 0, "high": 120}], where '
-    '"title" may be added; a column of answers is {"column": "by_bike", "answer": true}.'
+MEASURES = ColumnList(
+    FIELD,
+    MOST_MEASURES,
+    translatable(
+        'Must be a list like [{"column": "speed", "unit": "km/h", "low": 0, "high": 120}], where '
+        '"title" may be added; a column of answers is {"column": "by_bike", "answer": true}.'
+    ),
 )
-
-LONGEST_TITLE = 100
 
 LONGEST_UNIT = 30
 
@@ -47,15 +50,6 @@ PLACES = frozenset(
 )
 """Words that mark a column of places, of which an average would be a place."""
 
-IDENTIFIERS = frozenset(
-    {
-        *("id", "ids", "uid", "uuid", "guid", "userid", "deviceid", "identifier", "kennung"),
-        *("kennzeichen", "schlussel", "token", "hash", "imsi", "imei", "msisdn", "maid", "idfa"),
-        *("phone", "telephone", "telefon", "email", "person", "user", "username"),
-    }
-)
-"""Words that mark a column of identifiers."""
-
 
 def clean_measures(declared: object) -> list[dict[str, Any]]:
     """Return valid measures as documents of `Measure.to_json`. Raises InvalidInput.
@@ -63,25 +57,15 @@ def clean_measures(declared: object) -> list[dict[str, Any]]:
     A column whose name says that it is a place or an identifier is refused; one that has another
     role is refused when the columns are confirmed (`ingest.schema`).
     """
-    if not isinstance(declared, Sequence) or isinstance(declared, str):
-        raise InvalidInput(NOT_MEASURES, field=FIELD)
-    measures = [_clean_measure(each) for each in declared]
-    if len(measures) > MOST_MEASURES:
-        raise InvalidInput("Declare at most {most}.", most=MOST_MEASURES, field=FIELD)
-    columns = [measure.column for measure in measures]
-    for column in columns:
-        if columns.count(column) > 1:
-            raise InvalidInput("{column!r} is declared twice.", column=column, field=FIELD)
-    return [measure.to_json() for measure in measures]
+    return MEASURES.clean(declared, _clean_measure)
 
 
 def _clean_measure(declared: object) -> Measure:
     """Return one measure, from a caller's document or from one of `Measure.to_json`."""
     if not isinstance(declared, Mapping) or not isinstance(declared.get("column"), str):
-        raise InvalidInput(NOT_MEASURES, field=FIELD)
+        raise MEASURES.refusal()
     facts = dict(declared)
-    column = _line(facts.pop("column"), LONGEST_NAME, required=True)
-    title = _line(facts.pop("title", ""), LONGEST_TITLE) or column
+    column, title = MEASURES.names(facts.pop("column"), facts.pop("title", ""))
     _check_name(column)
     if facts.pop("answer", False) is True or facts.get("steps") == ANSWER_STEPS:
         if facts.get("low", 0) != 0 or facts.get("high", 1) != 1 or facts.get("unit", ""):
@@ -92,7 +76,7 @@ def _clean_measure(declared: object) -> Measure:
             )
         _refuse_others(facts)
         return Measure(column, title, "", 0.0, 1.0, ANSWER_STEPS)
-    unit = _line(facts.get("unit", ""), LONGEST_UNIT)
+    unit = MEASURES.line(facts.get("unit", ""), LONGEST_UNIT)
     low, high = (_limit(facts.get(name), column) for name in ("low", "high"))
     if not high > low or facts.get("steps", NUMBER_STEPS) != NUMBER_STEPS:
         raise InvalidInput(
@@ -106,7 +90,7 @@ def _clean_measure(declared: object) -> Measure:
 
 def _refuse_others(facts: Mapping[str, Any]) -> None:
     if facts.keys() - {"unit", "low", "high", "steps"}:
-        raise InvalidInput(NOT_MEASURES, field=FIELD)
+        raise MEASURES.refusal()
 
 
 def _check_name(column: str) -> None:
@@ -137,17 +121,6 @@ def _limit(value: object, column: str) -> float:
             "A limit of {column!r} is beyond 10¹²; use a larger unit.", column=column, field=FIELD
         )
     return float(value)
-
-
-def _line(text: object, longest: int, *, required: bool = False) -> str:
-    if not isinstance(text, str):
-        raise InvalidInput(NOT_MEASURES, field=FIELD)
-    line = clean_text(text, field=FIELD, longest=longest, required=required)
-    if len(line.splitlines()) > 1 or "\t" in line:
-        raise InvalidInput(
-            "A name or unit contains a line break; write it on one line.", field=FIELD
-        )
-    return line
 
 
 ANSWER = re.compile(r"(?i)(?:yes|ja)\s*(?:or|oder|/)\s*(?:no|nein)")

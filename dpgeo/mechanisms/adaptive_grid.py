@@ -36,8 +36,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
@@ -170,7 +170,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    subject=Subject.PLACES,
+    subjects=(subjects.PLACES,),
     regions=usual_regions,
     counted=counted_cells,
 )

@@ -39,15 +39,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedSlicesRelease
-from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.slices import SlicedGrid, slices_param
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
-from dpgeo.mechanisms.sliced_survey import SlicedSurvey, local_time_zone, slices_fact
+from dpgeo.mechanisms.sliced_survey import SlicedSurvey, cells_by_time, slices_fact
 from dpgeo.mechanisms.survey import (
     LAST_SHARE,
     PILOT_SHARE,
@@ -63,7 +62,6 @@ from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.grid import Grid
 
 PILOT = "pilot: number of people in each slice"
 
@@ -79,17 +77,7 @@ class Params:
         high=512,
         beyond="For finer cells choose auto, which counts all times together.",
     )
-    slices: str = param(
-        "6 hours",
-        "How local time is divided: parts of the day of this many hours, days of the week, or "
-        "working days and weekends.",
-        choices=list(TIME_SLICES),
-    )
-
-    @property
-    def time_slices(self) -> TimeSlices:
-        """The time slices named by the parameter `slices`."""
-        return TIME_SLICES[self.slices]
+    slices: str = slices_param()
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -140,8 +128,7 @@ def _label(number: int, phase: Phase) -> str:
 
 def counted(params: Params, domain: Domain) -> SlicedGrid:
     """Return the cells of all slices. Raises InvalidInput for data without times."""
-    grid = Grid.over(domain.area, params.cells)
-    return SlicedGrid(grid, Slicing(params.time_slices, local_time_zone(domain)))
+    return cells_by_time(domain, params.cells, params.slices)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
@@ -156,7 +143,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         regions=len(sliced.slices) * int(np.count_nonzero(sliced.grid.inside(domain.area))),
         noise=DiscreteLaplace(epsilon * LAST_SHARE, bound),
         ground_metres=sliced.grid.ground_cell_metres,
-        facts=(slices_fact(params.time_slices, sliced.slices.time_zone),),
+        facts=(slices_fact(sliced.slices),),
     )
 
 
@@ -169,7 +156,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    subject=Subject.TIMES,
+    subjects=(subjects.TIMES,),
     by_time=True,
     regions=usual_regions,
     counted=counted,

@@ -33,23 +33,23 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
-from dpgeo.core.kinds import AVERAGES, Subject
+from dpgeo.core.kinds import AVERAGES
 from dpgeo.core.measures import Measure, find_measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
 from dpgeo.core.slices import (
-    ALL_TIMES,
     UNDIVIDED,
     SlicedGrid,
     SlicedZones,
     Slicing,
+    slices_param,
     slicing,
 )
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.fieller import ShareNoise
 from dpgeo.privacy.bounding import ValuedRegions
@@ -84,12 +84,7 @@ class Params:
         high=128,
         beyond="Finer squares hold too few records for a mean.",
     )
-    slices: str = param(
-        ALL_TIMES,
-        "How local time is divided: parts of the day of this many hours, days of the week, or "
-        "working days and weekends.",
-        choices=[ALL_TIMES, *TIME_SLICES],
-    )
+    slices: str = slices_param(optional=True)
     category: str = param(
         "",
         "The declared category by which the map is divided, too; empty for none.",
@@ -193,5 +188,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=AVERAGES,
-    subject=Subject.AVERAGES,
+    subjects=(subjects.AVERAGES, subjects.AVERAGES_BY_DISTRICT),
 )

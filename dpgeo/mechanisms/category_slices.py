@@ -30,15 +30,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
-from dpgeo.core.slices import ALL_TIMES, SlicedGrid, Slicing, slicing
+from dpgeo.core.slices import SlicedGrid, Slicing, slices_param, slicing
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
@@ -65,12 +64,7 @@ class Params:
         "The declared category by whose values the map is divided; empty for the first.",
         category=True,
     )
-    slices: str = param(
-        ALL_TIMES,
-        "How local time is divided, too: parts of the day of this many hours, days of the week, or "
-        "working days and weekends.",
-        choices=[ALL_TIMES, *TIME_SLICES],
-    )
+    slices: str = slices_param(optional=True)
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -134,7 +128,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    subject=Subject.CATEGORIES,
+    subjects=(subjects.CATEGORIES,),
     by_time=True,
     regions=usual_regions,
     counted=counted,

@@ -29,8 +29,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import CONTOURS, Subject
+from dpgeo.core.kinds import CONTOURS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ContourRelease
@@ -116,7 +117,7 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=CONTOURS,
-    subject=Subject.DENSITY,
+    subjects=(subjects.DENSITY,),
     regions=usual_regions,
     counted=counted_cells,
 )

@@ -33,10 +33,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.kinds import FLOWS, Subject
+from dpgeo.core.kinds import FLOWS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import FlowsRelease
@@ -311,5 +312,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=FLOWS,
-    subject=Subject.TRIPS,
+    subjects=(subjects.TRIPS,),
 )

@@ -47,11 +47,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core import subjects
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
-from dpgeo.core.kinds import POINTS, Subject
+from dpgeo.core.kinds import POINTS
 from dpgeo.core.levels import LEVEL_PATTERN, make_level, parse_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
@@ -308,7 +309,7 @@ MECHANISM = Mechanism(
     forecast=forecast,
     price=price,
     kind=POINTS,
-    subject=Subject.REPORTS,
+    subjects=(subjects.REPORTS,),
     notion=Notion.GEO_IND,
     sharded=Sharded(move=move, content=content),
 )

@@ -27,8 +27,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import CLUSTERS, Subject
+from dpgeo.core.kinds import CLUSTERS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ClustersRelease
@@ -118,5 +119,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=CLUSTERS,
-    subject=Subject.GATHERINGS,
+    subjects=(subjects.GATHERINGS,),
 )

@@ -25,9 +25,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.kinds import PROFILE, Subject
+from dpgeo.core.kinds import PROFILE
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ProfileRelease
@@ -140,6 +141,6 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=PROFILE,
-    subject=Subject.WEEK,
+    subjects=(subjects.WEEK,),
     by_time=True,
 )

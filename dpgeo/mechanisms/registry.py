@@ -1,6 +1,6 @@
 """Registry of mechanisms, used by forms, the API, documentation and tests.
 
-The first mechanism is the default. Of mechanisms with the same subject, the first is recommended.
+The first mechanism is the default. Of those with the same subject, the first is recommended.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import deprecated_names
+from dpgeo.core.subjects import Subject
 from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
@@ -87,6 +88,11 @@ def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def mechanisms_of(kind: Kind) -> list[str]:
     """Return the keys of the mechanisms that release a given kind of map."""
     return [key for key, mechanism in MECHANISMS.items() if mechanism.kind is kind]
+
+
+def mechanisms_about(subject: Subject) -> list[str]:
+    """Return the keys of the mechanisms with a given subject, the recommended one first."""
+    return [key for key, mechanism in MECHANISMS.items() if subject in mechanism.subjects]
 
 
 def kind_of(key: str) -> Kind | None:

@@ -1,8 +1,8 @@
 """Measurements of quadtree nodes in several slices, and the surfaces inferred from them.
 
 A slice is one of several public, disjoint parts of the records, such as a part of the day. Every
-measurement counts nodes of all slices together, as one vector. Below are also the local time zone
-and the sentence for the quote that mechanisms by time share.
+measurement counts nodes of all slices together, as one vector. Mechanisms by time also share the
+cells of all slices and the sentence for the quote.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedSlicesRelease
-from dpgeo.core.slices import SlicedGrid
-from dpgeo.core.time_slices import TimeSlices
+from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
@@ -27,6 +27,7 @@ from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.grid import Grid
 
 
 class SlicedSurvey:
@@ -87,19 +88,29 @@ class SlicedSurvey:
         )
 
 
-def slices_fact(slices: TimeSlices, zone: str) -> Phrase:
+def cells_by_time(domain: Domain, cells: int, slices: str) -> SlicedGrid:
+    """Return the cells of all time slices, `cells` along each side of a slice.
+
+    Raises InvalidInput for data without times.
+    """
+    slicing = Slicing(TIME_SLICES[slices], _local_time_zone(domain))
+    return SlicedGrid(Grid.over(domain.area, cells), slicing)
+
+
+def slices_fact(slicing: Slicing) -> Phrase:
     """Return a sentence for the quote that says which maps there are and what bounds them."""
+    titles = slicing.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "
         "bound on what one person adds holds for all of them together.",
-        count=len(slices),
-        first=Phrase(slices.titles[0]),
-        last=Phrase(slices.titles[-1]),
-        zone=zone,
+        count=len(titles),
+        first=Phrase(titles[0]),
+        last=Phrase(titles[-1]),
+        zone=slicing.time_zone,
     )
 
 
-def local_time_zone(domain: Domain) -> str:
+def _local_time_zone(domain: Domain) -> str:
     """Return the dataset's time zone. Raises InvalidInput for data without times."""
     if not domain.time_zone:
         raise InvalidInput(

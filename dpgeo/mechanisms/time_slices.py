@@ -27,20 +27,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Subject
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
-from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.slices import SlicedGrid, slices_param
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
-from dpgeo.mechanisms.sliced_survey import local_time_zone, slices_fact
+from dpgeo.mechanisms.sliced_survey import cells_by_time, slices_fact
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.grid import Grid
 
 LABEL = "cell counts of all slices"
 
@@ -56,17 +54,7 @@ class Params:
         high=512,
         beyond="For finer cells choose auto, which counts all times together.",
     )
-    slices: str = param(
-        "6 hours",
-        "How local time is divided: parts of the day of this many hours, days of the week, or "
-        "working days and weekends.",
-        choices=list(TIME_SLICES),
-    )
-
-    @property
-    def time_slices(self) -> TimeSlices:
-        """The time slices named by the parameter `slices`."""
-        return TIME_SLICES[self.slices]
+    slices: str = slices_param()
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -76,16 +64,16 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
     """Measure every cell of every slice once."""
-    grid = Grid.over(view.domain.area, params.cells)
-    slices, time_zone = params.time_slices, local_time_zone(view.domain)
-    cells = view.sliced_histogram(counted(params, view.domain))
+    sliced = counted(params, view.domain)
+    grid, names = sliced.grid, sliced.slices.names
+    cells = view.sliced_histogram(sliced)
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
     return SlicesRelease(
         grid=grid,
-        keys=slices.keys,
-        titles=slices.titles,
-        time_zone=time_zone,
+        keys=names.keys,
+        titles=names.titles,
+        time_zone=names.time_zone,
         counts=np.where(grid.inside(view.domain.area), counts, 0),
         noise=noise,
     )
@@ -93,21 +81,19 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 
 def counted(params: Params, domain: Domain) -> SlicedGrid:
     """Return the cells of all slices. Raises InvalidInput for data without times."""
-    grid = Grid.over(domain.area, params.cells)
-    return SlicedGrid(grid, Slicing(params.time_slices, local_time_zone(domain)))
+    return cells_by_time(domain, params.cells, params.slices)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a cell's count. Raises InvalidInput for data without times."""
-    grid = Grid.over(domain.area, params.cells)
-    slices = params.time_slices
-    zone = local_time_zone(domain)
+    sliced = counted(params, domain)
+    grid = sliced.grid
     return Forecast(
         region="cell",
-        regions=len(slices) * int(np.count_nonzero(grid.inside(domain.area))),
+        regions=len(sliced.slices) * int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(epsilon, bound),
         ground_metres=grid.ground_cell_metres,
-        facts=(slices_fact(slices, zone),),
+        facts=(slices_fact(sliced.slices),),
         alike=True,
     )
 
@@ -120,7 +106,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    subject=Subject.TIMES,
+    subjects=(subjects.TIMES,),
     by_time=True,
     regions=usual_regions,
     counted=counted,

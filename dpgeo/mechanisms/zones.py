@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
-from dpgeo.core.kinds import ZONES, Subject
+from dpgeo.core.kinds import ZONES
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
@@ -87,7 +88,7 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=ZONES,
-    subject=Subject.DISTRICTS,
+    subjects=(subjects.DISTRICTS,),
     regions=regions,
     counted=regions,
 )

@@ -203,11 +203,6 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
     return min(tried, key=lambda each: each[0])[1]
 
 
-def class_shares(values: Array, weights: Array, edges: Sequence[float]) -> Array:
-    """Return the share of the weights in each class."""
-    return _Spread.of(values, weights).shares(edges)
-
-
 @dataclass(frozen=True, slots=True)
 class _Spread:
     """Weights by value: ascending `values` (n,) and cumulative weights `below` (n + 1,).

@@ -14,10 +14,11 @@ import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
-from dpgeo.core.kinds import HEATMAP, Kind, Subject
+from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
+from dpgeo.core.subjects import Subject
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import totals as bought_totals
@@ -139,7 +140,7 @@ class Mechanism:
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
-    `subject` is what owners choose on the way to the mechanism; without one, it is found in the
+    `subjects` are what owners choose on the way to the mechanism; without any, it is found in the
     list of all mechanisms alone. If `by_time`, each layer of the release shows only one slice of
     time or of a category.
 
@@ -161,7 +162,7 @@ class Mechanism:
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, Domain], Forecast]
     kind: Kind = HEATMAP
-    subject: Subject | None = None
+    subjects: Sequence[Subject] = ()
     by_time: bool = False
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None

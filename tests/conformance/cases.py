@@ -189,10 +189,45 @@ PLANS = [
 ]
 """Pairs of mechanism and parameters with large grids, for tests that need no data."""
 
+MANY, SHARES = 5, 3
+"""From how many values on a parameter's choices are shared by its mechanisms, and in how many
+shares.
+"""
+
+
+def choices_drawn(cls: type[Any]) -> Iterator[dict[str, object]]:
+    """Yield the choices with which releases are drawn: all in the audit, else this class's share.
+
+    A mechanism draws every third value of a long list of choices, such as the divisions of a week,
+    and other mechanisms with that parameter draw the rest. Plans and schemas are tested with all.
+    """
+    drawn = {each.name: share(cls, each) for each in parameters(cls)}
+    for given in choices(cls):
+        if all(value in drawn[name] for name, value in given.items()):
+            yield given
+
+
+def share(cls: type[Any], parameter: Parameter) -> list[int | bool | str]:
+    """Return the values of a parameter that this mechanism's releases are drawn with."""
+    every = values(parameter)
+    users = [
+        each.params
+        for each in MECHANISMS.values()
+        if parameter.name in {other.name for other in parameters(each.params)}
+    ]
+    if AUDIT or len(parameter.choices) < MANY or len(users) < SHARES:
+        return every
+    place = users.index(cls)
+    # Counted from the end, because some mechanisms have a further choice in front.
+    return [
+        value for number, value in enumerate(reversed(every)) if number % SHARES == place % SHARES
+    ]
+
+
 RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
-    for given in choices(mechanism.params)
+    for given in choices_drawn(mechanism.params)
     if not given.keys() & sides(mechanism.params).keys()
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
@@ -208,14 +243,35 @@ def is_form(given: dict[str, object]) -> bool:
     return AUDIT or not any(type(value) is int for value in given.values())
 
 
-FORMS = [
-    params
-    for mechanism in MECHANISMS.values()
-    for given in choices(mechanism.params)
-    if not given.keys() & sides(mechanism.params).keys() and is_form(given)
-    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
-]
-"""Parameters whose releases may differ in which parts they have."""
+def keeps_choices(cls: type[Any], given: dict[str, object]) -> bool:
+    """Return whether every parameter with a list of choices has its default."""
+    return not any(each.choices for each in parameters(cls) if each.name in given)
+
+
+def forms(*, all_choices: bool) -> list[Any]:
+    """Return parameters whose releases may differ in which parts they have.
+
+    Unless `all_choices`, parameters with a list of choices keep their defaults.
+    """
+    return [
+        params
+        for mechanism in MECHANISMS.values()
+        for given in choices_drawn(mechanism.params)
+        if not given.keys() & sides(mechanism.params).keys() and is_form(given)
+        if all_choices or keeps_choices(mechanism.params, given)
+        for params in parsed(mechanism.params, {**small(mechanism.params), **given})
+    ]
+
+
+FORMS = forms(all_choices=True)
+"""Parameters with which the files of a release are written again from its bytes."""
+
+EXTREME_FORMS = forms(all_choices=AUDIT)
+"""Parameters with which files are written of extreme counts, and of a dataset without rows.
+
+What a number does to an encoder depends on the layers that a release has, which FORMS tries; these
+are fewer, since files take longer than all else here.
+"""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """The runs whose mechanisms measure counts."""

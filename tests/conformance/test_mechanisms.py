@@ -35,12 +35,14 @@ from tests.conformance.cases import (
     BOUND,
     COUNTS,
     DOMAIN,
+    EXTREME_FORMS,
     FORMS,
     LAYERS,
     PLANS,
     RUNS,
     city,
     nobody,
+    share,
 )
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.views import ArrayView
@@ -288,6 +290,20 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
 # Releases
 
 
+def test_every_choice_is_drawn_by_a_mechanism() -> None:
+    """Mechanisms share the values of long choices; together they draw all of them."""
+    for one in MECHANISMS.values():
+        for parameter in parameters(one.params):
+            users = [
+                (each.params, other)
+                for each in MECHANISMS.values()
+                for other in parameters(each.params)
+                if other.name == parameter.name
+            ]
+            drawn = {parameter.default}.union(*(share(cls, each) for cls, each in users))
+            assert drawn >= set(parameter.choices), parameter.name
+
+
 @every_run
 @pytest.mark.parametrize("counting", Counting)
 def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Counting) -> None:
@@ -379,8 +395,8 @@ def test_extreme_budgets_give_whole_releases(
 
 
 def written(released: Released, params: Any, folder: Path) -> object:
-    """Write the release's files if its parameters are in FORMS; otherwise only encode it."""
-    return build_files(released, folder) if params in FORMS else encode(released)
+    """Write the release's files if its parameters are in EXTREME_FORMS; else only encode it."""
+    return build_files(released, folder) if params in EXTREME_FORMS else encode(released)
 
 
 @every_run

@@ -14,14 +14,14 @@ from django.core.cache import cache
 from dpgeo.accounts.models import Role
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
-from dpgeo.core.kinds import Subject
+from dpgeo.core.subjects import SUBJECTS
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
 from dpgeo.ground import names
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.regions import Region, region_save
-from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk.kinds import BY_KEY
+from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
+from dpgeo.pages.desk.kinds import missing
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.publishing import initial
 from dpgeo.pages.desk.quotes import like
@@ -357,7 +357,7 @@ def test_nothing_of_the_file_reaches_the_later_steps(
     assert desk.client.get(picture[1]).content.startswith(b"DPGM")
 
 
-@pytest.mark.parametrize("kind", BY_KEY)
+@pytest.mark.parametrize("kind", SUBJECTS)
 def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> None:
     measures = [{"column": "speed", "low": 0, "high": 120}, {"column": "by_bike", "answer": True}]
     categories = [{"column": "mode", "values": ["walk", "bike"]}]
@@ -365,7 +365,7 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     answer = desk.client.get(address, {"kind": kind})
     if answer.status_code == 302:
-        assert BY_KEY[kind].missing(dataset), "only what lacks something is sent back"
+        assert missing(SUBJECTS[kind], dataset), "only what lacks something is sent back"
         return
     picture = answer.context["picture"]
     drawn = desk.client.get(picture)
@@ -493,12 +493,7 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
     assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
 
 
-def test_every_subject_of_a_mechanism_can_be_chosen() -> None:
-    """A mechanism that declares what its maps are about is offered for it, whatever its name."""
-    offered = {kind.subject for kind in BY_KEY.values()}
-    assert offered == set(Subject)
-    for kind in BY_KEY.values():
-        assert kind.methods
-    for key, mechanism in MECHANISMS.items():
-        offering = [kind for kind in BY_KEY.values() if key in kind.methods]
-        assert bool(offering) == (mechanism.subject is not None)
+def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
+    assert all(mechanisms_about(subject) for subject in SUBJECTS.values())
+    for mechanism in MECHANISMS.values():
+        assert {*mechanism.subjects} <= {*SUBJECTS.values()}

@@ -34,6 +34,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
 from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.kinds import missing
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, MapSettings
 from dpgeo.pages.rendering import say
@@ -66,7 +67,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for the amount of detail and, the first time, for the lifetime total."""
     dataset = dataset_for(request, slug, "request")
     settings = MapSettings(dataset, request.GET)
-    if settings.kind.missing(dataset):
+    if missing(settings.kind, dataset):
         return redirect(f"{reverse('desk-kind', args=[slug])}?kind={settings.kind.key}")
     asks = request.GET.get("go") == "publish"
     problem = (total_problem(request, settings) or settings.places_problem) if asks else ""
@@ -169,7 +170,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
             picture_address(settings, method=key),
             settings.query(method=key),
         )
-        for key in settings.kind.methods
+        for key in settings.methods
     ]
     return {
         "picture": picture_address(settings),

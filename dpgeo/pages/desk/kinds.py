@@ -1,8 +1,8 @@
-"""Kinds of maps in plain words: what each shows, its methods, and what it requires."""
+"""Page that asks what a map should show, and what a dataset lacks for each subject."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.kinds import KINDS, Subject
+from dpgeo.core.kinds import KINDS
+from dpgeo.core.subjects import SUBJECTS, Need, Subject
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import dataset_for
@@ -31,30 +31,6 @@ class Missing:
     words: str
     address: str = ""
     link: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapKind:
-    """A kind of map that an owner can choose.
-
-    Its methods are the mechanisms with the same `subject`. A map's title is built from `headline`
-    and the name of the place. `counted_in` is a sentence that says what one place is.
-    """
-
-    key: str
-    subject: Subject
-    title: str
-    words: str
-    headline: str
-    counted_in: str = _("A place is one square of the map.")
-    missing: Callable[[Dataset], Missing | None] = lambda dataset: None
-    by_district: bool = False
-    """Whether a method that counts in squares by default counts in declared districts."""
-
-    @property
-    def methods(self) -> list[str]:
-        """Return the keys of the mechanisms that make this map, the recommended one first."""
-        return [key for key, each in MECHANISMS.items() if each.subject is self.subject]
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
@@ -137,11 +113,6 @@ def lacks_categories(dataset: Dataset) -> Missing | None:
     )
 
 
-def lacks_district_averages(dataset: Dataset) -> Missing | None:
-    """Return what is missing for averages by district: a column or the districts' outlines."""
-    return lacks_measures(dataset) or lacks_zones(dataset)
-
-
 def lacks_points(dataset: Dataset) -> Missing | None:
     """Return what to tell the owner if there is no budget for points; None if there is one."""
     if points_ledger(dataset.ledger) is not None:
@@ -159,120 +130,38 @@ def lacks_points(dataset: Dataset) -> Missing | None:
     )
 
 
-MAP_KINDS = (
-    MapKind(
-        key="heat",
-        subject=Subject.PLACES,
-        title=_("Where people are"),
-        words=_(
-            "A heatmap: how many people in each square. Fine where it is busy, coarse where it "
-            "is quiet."
-        ),
-        headline=_("Where people are: {place}"),
-    ),
-    MapKind(
-        key="districts",
-        subject=Subject.DISTRICTS,
-        title=_("By district"),
-        words=_("One count for each district, from outlines that are published elsewhere."),
-        headline=_("People by district: {place}"),
-        counted_in=_("A place is one district."),
-        missing=lacks_zones,
-    ),
-    MapKind(
-        key="time",
-        subject=Subject.TIMES,
-        title=_("By time of day or week"),
-        words=_("A heatmap for each part of the day or day of the week, to play through."),
-        headline=_("Where people are, by time: {place}"),
-        counted_in=_("A place is one square at one time of day or week."),
-        missing=lacks_times,
-    ),
-    MapKind(
-        key="flows",
-        subject=Subject.TRIPS,
-        title=_("Where people go"),
-        words=_("How many trips lead from each district or square to each other one."),
-        headline=_("From where to where: {place}"),
-        counted_in=_("A place is one way, from one district or square to another."),
-        missing=lacks_trips,
-    ),
-    MapKind(
-        key="averages",
-        subject=Subject.AVERAGES,
-        title=_("How much, on average"),
-        words=_("The mean of a column in each square, such as a speed, a price or a share of yes."),
-        headline=_("Averages: {place}"),
-        missing=lacks_measures,
-    ),
-    MapKind(
-        key="averages-districts",
-        subject=Subject.AVERAGES,
-        title=_("How much, on average, by district"),
-        words=_("The mean of a column in each district, such as the mean speed or rent."),
-        headline=_("Averages by district: {place}"),
-        missing=lacks_district_averages,
-        by_district=True,
-    ),
-    MapKind(
-        key="week",
-        subject=Subject.WEEK,
-        title=_("Hour by hour"),
-        words=_("Counts for each hour of the week, as a table of hours and days."),
-        headline=_("The week of {place}"),
-        missing=lacks_times,
-    ),
-    MapKind(
-        key="category",
-        subject=Subject.CATEGORIES,
-        title=_("By category"),
-        words=_("A heatmap for each value of a column, such as on foot, by bike and by car."),
-        headline=_("Where people are, by category: {place}"),
-        missing=lacks_categories,
-    ),
-)
-MORE_KINDS = (
-    MapKind(
-        key="contours",
-        subject=Subject.DENSITY,
-        title=_("Lines of equal density"),
-        words=_("Contours, from which tasks can be planned."),
-        headline=_("How densely people are spread: {place}"),
-    ),
-    MapKind(
-        key="gatherings",
-        subject=Subject.GATHERINGS,
-        title=_("Gathering places"),
-        words=_("A few centres where people gather, each with a count."),
-        headline=_("Where people gather: {place}"),
-    ),
-    MapKind(
-        key="points",
-        subject=Subject.REPORTS,
-        title=_("Moved points"),
-        words=_(
-            "Every report as a point, moved at random. It hides where somebody was, not that "
-            "they are in the data."
-        ),
-        headline=_("Reports, moved at random: {place}"),
-        missing=lacks_points,
-    ),
-)
-BY_KEY = {kind.key: kind for kind in (*MAP_KINDS, *MORE_KINDS)}
+LACKS: Mapping[Need, Callable[[Dataset], Missing | None]] = {
+    Need.ZONES: lacks_zones,
+    Need.TIMES: lacks_times,
+    Need.TRIPS: lacks_trips,
+    Need.MEASURES: lacks_measures,
+    Need.CATEGORIES: lacks_categories,
+    Need.POINTS_BUDGET: lacks_points,
+}
+
+
+def missing(subject: Subject, dataset: Dataset) -> Missing | None:
+    """Return the first thing that a dataset lacks for maps of a subject, or None."""
+    lacking = (LACKS[need](dataset) for need in subject.needs)
+    return next(filter(None, lacking), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A kind of map as offered for a dataset, with what the dataset lacks for it."""
+    """A subject as offered for a dataset, with what the dataset lacks for it."""
 
-    kind: MapKind
+    kind: Subject
     missing: Missing | None
     chosen: bool
 
 
-def choices(dataset: Dataset, kinds: tuple[MapKind, ...], chosen: str) -> list[Choice]:
-    """Return the given kinds as choices for a dataset, with what the dataset lacks for each."""
-    return [Choice(kind, kind.missing(dataset), kind.key == chosen) for kind in kinds]
+def choices(dataset: Dataset, chosen: str, *, common: bool) -> list[Choice]:
+    """Return the common subjects, or the others, as choices for a dataset."""
+    return [
+        Choice(subject, missing(subject, dataset), subject.key == chosen)
+        for subject in SUBJECTS.values()
+        if subject.common is common
+    ]
 
 
 def methods_by_kind() -> list[tuple[str, list[Any]]]:
@@ -289,13 +178,13 @@ def methods_by_kind() -> list[tuple[str, list[Any]]]:
 def kind(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the page that asks which kind of map to make."""
     dataset = dataset_for(request, slug, "request")
-    chosen = request.GET.get("kind", MAP_KINDS[0].key)
+    chosen = request.GET.get("kind", next(iter(SUBJECTS)))
     context = {
         "dataset": dataset,
         "steps": steps(4),
-        "kinds": choices(dataset, MAP_KINDS, chosen),
-        "more": choices(dataset, MORE_KINDS, chosen),
+        "kinds": choices(dataset, chosen, common=True),
+        "more": choices(dataset, chosen, common=False),
         "methods": methods_by_kind(),
-        "opened": chosen in {each.key for each in MORE_KINDS},
+        "opened": chosen in SUBJECTS and not SUBJECTS[chosen].common,
     }
     return render(request, "desk/kind.html", context)

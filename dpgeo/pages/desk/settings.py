@@ -24,9 +24,9 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Counting, Notion, Unit
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parameters
+from dpgeo.core.subjects import SUBJECTS, Subject
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk.kinds import BY_KEY, MAP_KINDS, MapKind
+from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
 from dpgeo.pages.rendering import say
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
@@ -76,9 +76,10 @@ class MapSettings:
 
     def __init__(self, dataset: Dataset, given: Mapping[str, Any]) -> None:
         self.dataset = dataset
-        self.kind: MapKind = BY_KEY.get(given.get("kind", ""), MAP_KINDS[0])
+        self.kind: Subject = SUBJECTS.get(given.get("kind", ""), next(iter(SUBJECTS.values())))
         method = given.get("method", "")
-        self.method: str = method if method in self.kind.methods else self.kind.methods[0]
+        self.methods = mechanisms_about(self.kind)
+        self.method: str = method if method in self.methods else self.methods[0]
         detail = given.get("detail", "")
         self.detail: str = detail if detail in DETAILS else "balanced"
         self.total_text: str = str(given.get("other") or given.get("total") or "").strip()

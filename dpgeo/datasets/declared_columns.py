@@ -1,0 +1,76 @@
+"""Validation that declared measures and categories share: lists of columns, and texts of one line.
+
+Nothing here, and nothing that calls it, proposes or shows anything from the data: what is public
+about a column is exactly what was declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.declaration import LONGEST_NAME, clean_line
+
+LONGEST_TITLE = 100
+
+IDENTIFIERS = frozenset(
+    {
+        *("id", "ids", "uid", "uuid", "guid", "userid", "deviceid", "identifier", "kennung"),
+        *("kennzeichen", "schlussel", "token", "hash", "imsi", "imei", "msisdn", "maid", "idfa"),
+        *("phone", "telephone", "telefon", "email", "person", "user", "username"),
+    }
+)
+"""Words that mark a column of identifiers."""
+
+
+class Column(Protocol):
+    """A declared column."""
+
+    @property
+    def column(self) -> str: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnList:
+    """A list of columns in a declaration: its field, the most that it may hold, and its shape.
+
+    `wrong` is the error for a list of another shape.
+    """
+
+    field: str
+    most: int
+    wrong: str
+
+    def clean(self, declared: object, read: Callable[[object], Column]) -> list[dict[str, Any]]:
+        """Return the declared columns as documents; `read` checks one. Raises InvalidInput."""
+        if not isinstance(declared, Sequence) or isinstance(declared, str):
+            raise self.refusal()
+        columns = [read(each) for each in declared]
+        if len(columns) > self.most:
+            raise InvalidInput("Declare at most {most}.", most=self.most, field=self.field)
+        names = [each.column for each in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInput("{column!r} is declared twice.", column=name, field=self.field)
+        return [each.to_json() for each in columns]
+
+    def refusal(self) -> InvalidInput:
+        """Return the error for a list of another shape."""
+        return InvalidInput(self.wrong, field=self.field)
+
+    def names(self, column: object, title: object) -> tuple[str, str]:
+        """Return a column's name and its title, which is the name if it is empty.
+
+        Raises InvalidInput.
+        """
+        name = self.line(column, LONGEST_NAME, required=True)
+        return name, self.line(title, LONGEST_TITLE) or name
+
+    def line(self, text: object, longest: int, *, required: bool = False) -> str:
+        """Return a text of one line without white space around it. Raises InvalidInput."""
+        if not isinstance(text, str):
+            raise self.refusal()
+        return clean_line(text, field=self.field, longest=longest, required=required)
