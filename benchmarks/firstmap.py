@@ -304,7 +304,7 @@ def _opening(release: Any) -> Figures:
     values = per_square(layer, opens.metres)[coloured]
     weights = layer.cells[coloured].astype(float)
     edges = opens.edges[layer.name]
-    in_class = np.histogram(values, [*edges, np.inf], weights=weights)[0] if len(edges) else []
+    in_class: Any = np.histogram(values, [*edges, np.inf], weights=weights)[0] if len(edges) else []
     side = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer)[coloured])
     true = _true_counts(release, layer)
     return figures | {

@@ -109,7 +109,7 @@ VALUED_KEYS = """, keyed AS (
     FROM items
 )"""
 
-# The number and the sum of each region come from one aggregate of one sample.
+# One query over one sample gives both the number of records in each region and their sum.
 SUM_SAMPLED = """
 SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
     sum(item % $values::UBIGINT)::BIGINT AS total

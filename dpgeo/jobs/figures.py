@@ -84,5 +84,5 @@ def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
         longer = Q(taken__gt=before) if before is not None else Q()
         yield f"{minutes}m", ended & longer & Q(taken__lte=slot), Q(submitted_at__lte=now - slot)
         before = slot
-    # Such an end is shown at the next full hour after the request, so at most an hour later.
+    # Longer jobs are shown as done at a full hour after the request, at most an hour too late.
     yield "longer", ended & Q(taken__gt=before), Q(finished_at__lte=now - LAST_SLOTS)

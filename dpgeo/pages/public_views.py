@@ -100,7 +100,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
         about["array_url"] = file_url(release, map_array.NAME)
         return render_to_string("public/_card.html", about).encode()
 
-    links = reverse("catalogue")  # differs between `/` and `/de/`
+    links = reverse("catalogue")  # The links in a card begin with the language, such as /de/.
     texts = _cards.texts(rows, make_of_releases(write), beside=(get_language(), links))
     return [mark_safe(text.decode()) for text in texts]  # noqa: S308 - written by a template
 

@@ -158,7 +158,7 @@ class Ranges:
         return answers
 
     def _averages(self, regions: Shapes) -> Iterator[RangeAnswer]:
-        """Yield the answers of a release of averages, from covers by both of its sums."""
+        """Yield the answers of a release of averages: means from its two sums over each region."""
         above: list[Cover] = self._pairs.above.covers(regions)
         below: list[Cover] = self._pairs.below.covers(regions)
         measure, means = self._pairs.content.measure, self._pairs.means(above, below)

@@ -98,7 +98,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # It is another request's draw, which the sweep debits separately.
+                continue  # Another request's draw, which the reconciliation debits by itself.
             _set_drawing(release, lease)
             if commit_blob(release, name, blob) or release.blob_name:
                 return True

@@ -118,9 +118,9 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of any number of datasets with one query.
+    """Return a function that reads the datasets of rows with one query, and writes their texts.
 
-    A text can be cached if the dataset still matches its row.
+    It says of each text whether it may be cached: only if the dataset is still as in its row.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

@@ -36,9 +36,9 @@ def make_areas(content: Content, area: StudyArea) -> Areas:
 
 @singledispatch
 def make_inferred(content: Content, area: StudyArea) -> Areas | None:
-    """Return the regions of a surface inferred from several phases; None if there is none.
+    """Return the measured regions of a release in phases; None for other content.
 
-    Their covers are sums of the surface (`areas.Inferred`).
+    Their answers to range queries are sums of the inferred surface (`areas.Inferred`).
     """
     return None
 
