@@ -104,8 +104,7 @@ def encode(released: Released) -> bytes:
     }
     if released.totals:
         header["totals"] = released.totals.to_json()
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    members = {"header": np.frombuffer(_header_bytes(header), dtype=np.uint8), **arrays}
     buffer = io.BytesIO()
     # Level 1 is enough: noise does not compress better at higher levels.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -149,6 +148,37 @@ def check_encodable() -> None:
                     kind=kind.__name__,
                     name=name,
                 )
+
+
+def check_public_part(
+    parameters: Mapping[str, object], about: Mapping[str, str], area: StudyArea, rest: int = 0
+) -> None:
+    """Raise UnwritableRelease if what a release's header says of its request cannot be written.
+
+    `rest` is the size in bytes of what else the header will have. Everything checked is known
+    before noise is drawn, so that a request refused here costs nothing.
+    """
+    public = {"parameters": dict(parameters), "about": dict(about), "area": area.to_geojson()}
+    try:
+        size = len(_header_bytes(public)) + rest
+    except (TypeError, ValueError) as error:
+        raise UnwritableRelease(
+            "The description of this release cannot be written to its file ({reason}); change the "
+            "title, the description or the parameters.",
+            reason=type(error).__name__,
+        ) from error
+    if size > MAX_HEADER_BYTES:
+        raise UnwritableRelease(
+            "The study area and the zones take {size:,} bytes in the release's file, and {most:,} "
+            "can be read; simplify them.",
+            size=size,
+            most=MAX_HEADER_BYTES,
+        )
+
+
+def _header_bytes(header: Mapping[str, Any]) -> bytes:
+    """Return a header as UTF-8 JSON. Raises TypeError or ValueError if it has other values."""
+    return json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _is_header_field(hint: Any) -> bool:

@@ -39,8 +39,8 @@ class Ledger(models.Model):
     are snapped before they are perturbed.
 
     `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. If
-    `recovers` is set, the ledger adds up draws from an unknown dataset; it has no limit and nothing
-    new can be paid from it.
+    `recovers` is set, the ledger adds up draws from an unknown dataset; its total is what was
+    found, so that nothing new can be paid from it.
     """
 
     name = models.CharField(max_length=200)
@@ -88,8 +88,7 @@ class Ledger(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(spent_units__lte=models.F("total_units"))
-                | models.Q(spent_units__lte=models.F("merged_units"))
-                | ~models.Q(recovers=""),
+                | models.Q(spent_units__lte=models.F("merged_units")),
                 name="ledger_never_overspent",
             ),
             models.UniqueConstraint(

@@ -189,7 +189,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     TypeError if the cost and the ledger have different notions of privacy.
     """
     units = _units(ledger, cost)
-    enough = Q(total_units__gte=F("spent_units") + units) | ~Q(recovers="")
+    enough = Q(total_units__gte=F("spent_units") + units)
     try:
         with transaction.atomic():
             paid = Ledger.objects.filter(
@@ -231,7 +231,8 @@ def budget_debit_found(
 
     The draw must be debited, since somebody may have seen its result. If the budget is now too
     small, everything that is left is debited, so that nothing more can be requested. Returns None
-    if nothing is left. Raises Conflict if the job is already debited.
+    if nothing is left. The total of a ledger for recovered draws grows with what was found. Raises
+    Conflict if the job is already debited.
 
     `radius` is the radius in metres for drawn points, and 0 for counts. The positions may have been
     snapped to a coarser grid than the ledger records. Since sentences about the budget must state
@@ -245,7 +246,13 @@ def budget_debit_found(
             input_step=Greatest(Coalesce(F("input_step"), 0), step)
         )
     try:
-        return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
+        with transaction.atomic():
+            if ledger.recovers:  # Its total is what was found, so it never has room for more.
+                found = F("spent_units") + _units(ledger, cost)
+                Ledger.objects.filter(pk=ledger.pk).update(
+                    total_units=Greatest(F("total_units"), found)
+                )
+            return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
     except BudgetExceeded:
         ledger.refresh_from_db()
         left = ledger.left
@@ -297,13 +304,14 @@ def ledger_recovering(
 ) -> Ledger:
     """Return the ledger for draws from a dataset that is not in this database.
 
-    The ledger is created for the first such draw, and has no limit. `radius` is the radius in
+    The ledger is created for the first such draw. Its total is what was found, so that nothing else
+    can be paid from it. `radius` is the radius in
     metres for drawn points; it is not used for counts.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],
         notion=Notion.PURE_DP.value,
-        defaults={"name": title[:200], "recovers_for": publisher[:200], "total_units": 1},
+        defaults={"name": title[:200], "recovers_for": publisher[:200], "total_units": 0},
     )
     if notion is Notion.PURE_DP:
         return counts_ledger
@@ -315,7 +323,7 @@ def ledger_recovering(
             "beside": counts_ledger,
             "radius": radius,
             "input_step": 1000 * grid_step(radius),
-            "total_units": 1,
+            "total_units": 0,
         },
     )
     return points

@@ -115,8 +115,7 @@ def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:
     rows = len(invented.person)
     person = invented.person if unit is Unit.PERSON else np.zeros(rows, dtype=np.int64)
     random = np.random.default_rng(1)
-    west, _, east, _ = domain.area.mercator_bounds
-    share = 0.2 + 0.6 * np.sin(np.pi * np.clip((invented.x - west) / (east - west), 0, 1))
+    share = invented.share(domain.area)
     columns = [
         np.zeros(rows, dtype=np.uint64),
         person.astype(np.uint64),

@@ -11,14 +11,21 @@ from datetime import UTC
 
 from django.conf import settings
 
-from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
+from dpgeo.artefacts.codec import (
+    UnwritableRelease,
+    check_encodable,
+    check_public_part,
+    encode,
+)
 from dpgeo.artefacts.files import build_files as build
 from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
+from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.datasets.erasure import DataChanged
+from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.names_on_maps import names_for_pictures
 from dpgeo.datasets.storage import private_storage, remove, work_folder
@@ -33,15 +40,17 @@ from dpgeo.releases.publication import publish_due
 from dpgeo.releases.released_layers import declarations_of
 from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
+from dpgeo.spatial.zones import Zones
 
 
 def work_on(release_id: str, lease: JobLease) -> None:
     """Complete a release: draw if there is no draw yet, write the files, publish if requested.
 
-    Raises UnwritableRelease if this installation cannot write releases at all. That error reveals
-    nothing about the data, since it is raised before anything is opened or drawn. Such an
-    installation may not be able to read releases either, so it does not recover a stored draw of an
-    earlier attempt. The sweep recovers it later, and the job is not refunded.
+    Raises UnwritableRelease if this installation cannot write releases at all, or not what is
+    public about this one. That error reveals nothing about the data, since it is raised before
+    anything is opened or drawn, and it costs nothing. An installation that cannot write releases
+    may not be able to read them either, so it does not recover a stored draw of an earlier attempt.
+    The sweep recovers it later, and the job is not refunded.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
@@ -49,12 +58,13 @@ def work_on(release_id: str, lease: JobLease) -> None:
     if not release.blob_name:
         try:
             check_encodable()
+            if not recover_draw(release, lease):
+                check_describable(release)
+                commit(release, draw(release, lease), lease)
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
                 lease.set_drawing()  # No refund, as an earlier attempt may have drawn.
             raise
-        if not recover_draw(release, lease):
-            commit(release, draw(release, lease), lease)
     sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
@@ -66,6 +76,22 @@ def work_on(release_id: str, lease: JobLease) -> None:
         # ended.
         lease.step(Phrase("Publishing"))
         publish_due(release)
+
+
+def check_describable(release: Release) -> None:
+    """Raise UnwritableRelease if what a release says of its request cannot be written to a file.
+
+    It depends on public facts alone. To find that out only after the draw would cost the budget,
+    since a failure after a draw is never refunded.
+    """
+    layers = domain_of(release.dataset, layers_named(request_of(release).params)).layers
+    zones = [layer for layer in layers.values() if isinstance(layer, Zones)]
+    check_public_part(
+        release.parameters,
+        about(release),
+        release.dataset.area,
+        sum(layer.most_bytes for layer in zones),
+    )
 
 
 def draw(release: Release, lease: JobLease) -> Released:
@@ -147,7 +173,8 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
 
     Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
     failure may depend on the noise and on the data, so a refund would reveal something. Everything
-    that can be checked without the draw is checked before it is made (`check_encodable`).
+    that can be checked without the draw is checked before it is made (`check_encodable`,
+    `check_describable`).
     """
     try:
         blob = encode(released)

@@ -41,6 +41,11 @@ class InventedPeople:
         """Return the longitudes (n,) and latitudes (n,) in degrees."""
         return to_degrees(self.x, self.y)
 
+    def share(self, area: StudyArea) -> NDArray[np.float64]:
+        """Return a share (n,) for invented numbers; it rises from west to east and falls again."""
+        west, _, east, _ = area.mercator_bounds
+        return 0.2 + 0.6 * np.sin(np.pi * np.clip((self.x - west) / (east - west), 0, 1))
+
 
 def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople:
     """Invent `people` people in `area` and return their sightings.

@@ -71,6 +71,12 @@ class Zones:
         smallest = self.shapes[int(np.argmin(shapely.area(self.shapes)))]
         return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
 
+    @property
+    def most_bytes(self) -> int:
+        """Upper bound on the size of the zones as GeoJSON, in bytes: 50 for each corner."""
+        words = 12 * sum(map(len, (*self.keys, *self.keys, *self.names)))  # Escaped, at worst.
+        return words + 250 * len(self) + 50 * int(shapely.get_num_coordinates(self.shapes).sum())
+
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the zones from a GeoJSON FeatureCollection of polygons.

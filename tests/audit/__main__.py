@@ -2,7 +2,7 @@
 
 `--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the cases with
 NAME in their names. With either option the page is written only if `--write` is also given. It then
-says how many draws were made and which claims were not audited.
+says how many draws were made, and the lines of claims that were not audited stay as they were.
 
 `--power` draws nothing. It prints, for each planted fault, how often an attacker who sees
 everything that the claim allows would disprove the claim.
@@ -58,7 +58,7 @@ def main() -> int:
     wrong = verdicts(CASES, findings)
     sys.stdout.write("\n".join(wrong or ["Every claim holds, and every fault was caught."]) + "\n")
     if arguments.write or (not arguments.only and arguments.effort == 1):
-        PATH.write_text(report(CASES, findings))
+        PATH.write_text(report(CASES, findings, PATH.read_text()))
     return 1 if wrong else 0
 
 

@@ -39,8 +39,11 @@ confidence bound on the hockey-stick divergence at the claimed epsilon, which is
 holds. Each is too large with probability at most {chance:g}. *Power* is the probability that the
 draws allowed disprove the claim if guesses are right as often as they were in this line; without a
 fault, that is the probability of a false alarm. *Draws* are those that were counted, of those
-allowed, both datasets together; an audit that ends early has caught its fault.
+allowed, both datasets together; an audit that ends early has caught its fault. Claims may be
+audited one by one: each has the lines of its last audit.
 """
+
+REVEALED = "## What revealed most"
 
 POINTS = """For planar Laplace the two datasets are two places of everybody, 400 m apart, every
 published point is a draw, and the rule is a table of cells of the plane. The claim is for that
@@ -61,37 +64,42 @@ def verdicts(cases: Iterable[Case], findings: Sequence[Finding]) -> list[str]:
     return wrong
 
 
-def report(cases: Sequence[Case], findings: Sequence[Finding]) -> str:
-    """Return the text of docs/audit.md for the audited cases and findings."""
-    order = {case.name: number for number, case in enumerate(cases)}
-    lines = [
-        "| claim | epsilon | fault | proven | point | delta | power | draws |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    findings = sorted(
-        findings, key=lambda one: (order.get(one.case, len(order)), one.case, one.factor)
-    )
-    lines += [_line(one) for one in findings]
-    missed = [
-        f"- {one.case}: a fault of {one.factor:g} was not caught; the power was {one.power:.2f}."
-        for one in findings
-        if one.factor > 1 and not one.caught
-    ]
+def report(cases: Sequence[Case], findings: Sequence[Finding], page: str = "") -> str:
+    """Return the text of docs/audit.md for the audited cases and findings.
+
+    Lines of claims that were not audited this time are kept from `page`, the text so far.
+    """
+    names = [*(case.name for case in cases), PLAIN, PADDED]
+    audited = {one.case for one in findings}
     rules = {f"- {one.case}: {one.pair}; {one.event}." for one in findings}
+    lines = [_line(one) for one in sorted(findings, key=lambda one: one.factor)]
+    for name in names:
+        if name not in audited:
+            lines += [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
+            found = page.partition(REVEALED)[2].splitlines()
+            rules |= {line for line in found if line.startswith(f"- {name}: ")}
+    lines.sort(key=lambda line: names.index(_cells(line)[0]))  # Faults of a claim stay in order.
+    missed = []
+    for line in lines:
+        name, _, fault, proven, _, _, power, _ = _cells(line)
+        if fault != "none" and not proven.startswith("**"):
+            missed.append(f"- {name}: a fault of {fault} was not caught; the power was {power}.")
     notes = [f"- {case.name}: {case.note}" for case in cases if case.note]
     parts = [
         HEAD.format(chance=CHANCE, over=1 / CHANCE),
+        "| claim | epsilon | fault | proven | point | delta | power | draws |",
+        "|---|---|---|---|---|---|---|---|",
         *lines,
         "",
         f"An audit of releases looks every {BATCH} draws whether it may end. " + POINTS,
-        *_not_run(cases, findings),
+        *_not_run(names, {_cells(line)[0] for line in lines}),
         "## What was not caught",
         "",
         *(missed or ["Every planted fault of the lines above was caught."]),
         "",
         *notes,
         "",
-        "## What revealed most",
+        REVEALED,
         "",
         "The pair of datasets, and the numbers at which the attacker guesses:",
         "",
@@ -101,18 +109,17 @@ def report(cases: Sequence[Case], findings: Sequence[Finding]) -> str:
     return "\n".join(parts)
 
 
-def _not_run(cases: Sequence[Case], findings: Sequence[Finding]) -> list[str]:
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _not_run(names: Sequence[str], drawn: set[str]) -> list[str]:
     """Return a paragraph that names the claims for which nothing was drawn.
 
     The list is empty if there are no such claims.
     """
-    drawn = {one.case for one in findings}
-    left = [name for name in (*(case.name for case in cases), PLAIN, PADDED) if name not in drawn]
-    return (
-        [f"Not drawn for this page, which says nothing of them: {'; '.join(left)}.", ""]
-        if left
-        else []
-    )
+    left = "; ".join(name for name in names if name not in drawn)
+    return [f"Not drawn for this page, which says nothing of them: {left}.", ""] if left else []
 
 
 def _line(one: Finding) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -14,8 +15,12 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets import preview_slots, previews
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_preview
+from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_confirm
+from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from dpgeo.phrases import Phrase
@@ -283,3 +288,31 @@ def test_a_preview_that_was_made_while_this_one_waited_is_used(
     stored_preview, upload.preview = upload.preview, ""
     monkeypatch.setattr(previews, "preview", None)
     assert upload_preview(upload=upload).to_json() == json.loads(stored_preview)
+
+
+def test_practice_files_have_a_column_for_everything_that_is_declared(desk: Desk) -> None:
+    """Practice files have a column for everything that is declared, with usable values.
+
+    Otherwise a map of averages or by category could not be tried with them.
+    """
+    dataset = desk.declare(
+        measures=[
+            {"column": "speed", "low": 0, "high": 40},
+            {"column": "helmet", "answer": True},
+        ],
+        categories=[{"column": "mode, main", "values": ["foot", "bicycle"]}],
+        public_attributes=[{"column": "app", "values": ["1", "2"]}],
+    )
+    upload = upload_practice(dataset=dataset, created_by=desk.user)
+    columns = Columns(longitude="longitude", latitude="latitude", person="person", time="time")
+    upload_confirm(upload=upload, columns=columns)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    with canonical_path(upload) as path:
+        table = pq.read_table(path)
+    speed, wearing = (table[name] for name in ("measure_0", "measure_1"))
+    assert speed.null_count == wearing.null_count == 0
+    assert len(speed.unique()) > 100
+    assert set(wearing.to_pylist()) == {0, 1}
+    assert set(table["category_0"].to_pylist()) == {0, 1}, "Words are the declared ones."
+    assert len(table["attributes"].unique()) == 2

@@ -24,14 +24,16 @@ from dpgeo.budgets.selectors import (
 )
 from dpgeo.budgets.services import (
     budget_debit,
+    budget_debit_found,
     budget_refund,
     ledger_create,
     ledger_create_for_points,
     ledger_promise,
+    ledger_recovering,
     ledger_set_total,
 )
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import GeoInd, PureDP, Unit
+from dpgeo.core.guarantees import GeoInd, Notion, PureDP, Unit
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_create, dataset_merge_ledgers
@@ -355,6 +357,27 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
     dataset_merge_ledgers(dataset=dataset, ledger=other.ledger, by=owner)
 
 
+def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> None:
+    """The total of recovered points is what was found, also after a merger.
+
+    A merger may make the recovered budget for points that of a dataset that had none.
+    """
+    lost = ledger_recovering(
+        slug="lost", title="Lost", publisher="city", notion=Notion.GEO_IND, radius=200
+    )
+    cost = level("ln(4)")
+    drawn = make_level("ln(4)", 200).pico
+    for number in (1, 2):
+        budget_debit_found(ledger=lost, job=uuid.uuid4(), cost=cost, what="Points", radius=200)
+        lost.refresh_from_db()
+        assert (lost.spent_units, lost.total_units) == (number * drawn, number * drawn)
+    assert lost.beside is not None
+    merged = ledger_merge(ledger=lost.beside, into=make_ledger(4), who="ann")
+    assert points_ledger(merged) == lost
+    with pytest.raises(BudgetExceeded):
+        budget_debit(ledger=lost, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
+
+
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
     releases_sweep()  # draws that other tests left without rows
     make_ready(dataset := make_dataset(), tmp_path)
@@ -368,7 +391,10 @@ def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: 
     assert releases_sweep().debited == 0
     ledger = Ledger.objects.get(recovers=slug)
     assert (ledger.spent_units, ledger.recovers_for) == (release.cost_units, publisher)
+    assert (ledger.total_units, ledger.lifetime_units) == (release.cost_units, release.cost_units)
     assert_sums(ledger)
+    with pytest.raises(BudgetExceeded):
+        budget_debit(ledger=ledger, job=uuid.uuid4(), cost=release.cost, what="More", who="ann")
     Ledger.objects.filter(pk=dataset.ledger_id).update(spent_units=0)
     dataset.refresh_from_db()
     total = dataset.ledger.total_units

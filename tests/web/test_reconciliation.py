@@ -30,6 +30,7 @@ from dpgeo.datasets.storage import LOCKING_SECONDS, private_storage, public_stor
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
+from dpgeo.releases import release_job
 from dpgeo.releases.blobs import blob_prefix
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import CUT_OFF_AFTER, releases_sweep
@@ -256,6 +257,29 @@ def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
     swept = releases_sweep()
     assert (swept.adopted, swept.debited) == (1, 0)
     assert spent(dataset.ledger) == 1_000_000
+
+
+@pytest.mark.parametrize("fault", ["too large", "no JSON"])
+def test_a_release_that_cannot_be_described_costs_nothing(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that cannot be described costs nothing: it is refused before the draw.
+
+    Its description depends on public facts alone. After the draw, nothing would be refunded.
+    """
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_request(dataset)
+    assert spent(dataset.ledger) == release.cost_units
+    monkeypatch.setattr(release_job, "read_and_draw", lambda *_: pytest.fail("drawn"))
+    if fault == "too large":
+        monkeypatch.setattr(codec, "MAX_HEADER_BYTES", 100)
+    else:
+        monkeypatch.setattr(release_job, "about", lambda _release: {"title": float("nan")})
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", False, "")
+    assert ("simplify" if fault == "too large" else "change the title") in str(release.job.failure)
+    assert spent(dataset.ledger) == 0
 
 
 def test_a_recovered_draw_is_not_refunded_when_its_files_cannot_be_written(

@@ -321,7 +321,7 @@ def test_the_desk_shows_draws_of_an_unknown_dataset_to_its_publisher(first: Data
         name="Ferries",
         recovers="ferries",
         recovers_for=first.organisation.name,
-        total_units=1,
+        total_units=500_000,
         spent_units=500_000,
     )
     owner = signed_in(make_user(first.organisation, Role.ADMINISTRATOR))

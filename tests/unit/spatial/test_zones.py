@@ -83,8 +83,9 @@ def test_stored_zones_are_built_together_without_a_parser_for_each(
     ]
     keys = tuple("abcd")
     zones = Zones(keys=keys, names=keys, shapes=np.array(shapes, dtype=object))
-    document = json.loads(json.dumps(zones.to_json()))
-    monkeypatch.setattr(module.shapely, "from_geojson", None)
+    document = json.loads(text := json.dumps(zones.to_json(), separators=(",", ":")))
+    assert len(text) <= zones.most_bytes <= 5 * len(text)
+    monkeypatch.setattr(shapely, "from_geojson", None)
     assert Zones.from_json(document) == zones
 
 
