@@ -143,6 +143,21 @@ def test_a_fault_that_just_ended_the_game_is_caught() -> None:
     assert just.epsilon == pytest.approx(CLAIM)
 
 
+def test_claims_that_are_not_audited_again_keep_their_lines() -> None:
+    once = report(CASES, [found(1, HONEST), found(1.25, HONEST, "privtree")])
+    assert report(CASES, [], once) == once
+    again = report(CASES, [found(1, FAULTY)], once)
+    lines = [line for line in again.splitlines() if line.startswith("| uniform-grid |")]
+    assert len(lines) == 1
+    assert "**" in lines[0]
+    assert [line for line in once.splitlines() if "privtree" in line] == [
+        line for line in again.splitlines() if "privtree" in line
+    ]
+    flows = report(CASES, [found(1, HONEST, "flows")], once)
+    both = report(CASES, [found(1, HONEST, "flows, chains of rows")], flows)
+    assert both.count("| flows |") == both.count("| flows, chains of rows |") == 1
+
+
 def test_the_report_has_a_line_for_every_finding_and_names_what_was_not_caught() -> None:
     page = report(CASES, [found(1.1, FAULTY), found(1, HONEST), found(1.25, HONEST, "privtree")])
     lines = [line for line in page.splitlines() if line.startswith("| ")]
