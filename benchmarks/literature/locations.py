@@ -88,7 +88,7 @@ def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
 
 
 def exponential(points: Ints, weights: Floats, random: Generator) -> Ints:
-    """Return a grid point (n,) for each, drawn by the rows of `weights`."""
+    """Return for each point (n,) another, drawn with the probabilities in its row of `weights`."""
     drawn = np.empty(points.size, dtype=np.int64)
     for point in np.unique(points):
         here = points == point

@@ -61,12 +61,12 @@ def lenient_text(values: Any) -> Any:
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Return values, each row's index into them, and a mask of the rows with too long a value.
+    """Drop values longer than `MAX_FIELD_BYTES` from an Arrow column.
 
-    The values are large_binary, with null for those longer than `MAX_FIELD_BYTES`. The index is
-    None if there is one value for each row, in order. A long value in a dictionary is dropped
-    before it is repeated for every row that uses it. A dictionary with more values than rows is
-    expanded.
+    Returns the values as large_binary, with null for the dropped ones; the index of each row's
+    value, or None if the values are those of the rows in order; and a mask of the rows whose value
+    was dropped. In a column with a dictionary, values are dropped before they are repeated for each
+    row. A dictionary with more values than rows is expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())

@@ -129,7 +129,7 @@ def coloured(layer: Layer) -> NDArray[np.bool_]:
     """Return a mask (n,) of the features that a map colours.
 
     These are the features that stand out, and those in a box that stands out; in a layer of means,
-    those of which one is told.
+    those with enough records for a mean.
     """
     if layer.told is not None:
         return layer.told

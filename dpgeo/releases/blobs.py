@@ -7,10 +7,9 @@ second draw would be a second measurement for the price of one.
 
 A draw's name also contains the version of the data from which it was made. If that version was
 replaced because a person was erased, the draw may contain that person's contribution, so it is
-neither recovered nor committed. The release is drawn from the new version instead. The sweep, an
-hourly check of all stored files (`reconciliation`), debits the older draw separately and then
-deletes it. Both draws are paid for, since the older draw may have been published before the
-database was restored.
+neither recovered nor committed. The release is drawn from the new version instead. The hourly
+reconciliation of all stored files debits the older draw by itself and then deletes it. Both draws
+are paid for, since the older draw may have been published before the database was restored.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit the stored draw of an earlier attempt; return False if there is none.
 
     The job's `drawing` flag is set first, since drawn noise is never refunded. `lease` is
-    the lease of the worker that runs the job, or None when the sweep calls this and no
-    worker runs the job. Raises LeaseLost. Also raises UnreadableRelease for a complete draw
+    the lease of the worker that runs the job, or None if reconciliation calls this while
+    no worker runs the job. Raises LeaseLost. Also raises UnreadableRelease for a complete draw
     that is too large or too new for this software; this prevents a second draw.
     """
     prefix = blob_prefix(release.job_id)

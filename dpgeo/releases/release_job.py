@@ -50,7 +50,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
     public about this one. That error reveals nothing about the data, since it is raised before
     anything is opened or drawn, and it costs nothing. An installation that cannot write releases
     may not be able to read them either, so it does not recover a stored draw of an earlier attempt.
-    The sweep recovers it later, and the job is not refunded.
+    Reconciliation recovers it later, and the job is not refunded.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id

@@ -236,8 +236,8 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
     """Delete all shards of a release, with their jobs and files.
 
-    The worker that runs the release's job passes its `lease`; the sweep passes None once
-    that job has ended. Workers that are perturbing a shard lose their lease, because the
+    The worker that runs the release's job passes its `lease`; once that job has ended,
+    reconciliation passes None. Workers that are perturbing a shard lose their lease, because the
     shard's job is deleted. Raises LeaseLost if `lease` is lost.
     """
     with transaction.atomic():

@@ -46,7 +46,7 @@ SETTINGS = Settings(
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each system."""
+    """Yield a line with the figures of each method."""
     area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
     lon, lat = _people(WORKERS, 1)
     longitude, latitude = _people(TASKS, 2)

@@ -54,7 +54,7 @@ DEGREES = math.degrees(1 / EARTH_RADIUS_METRES)
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each system."""
+    """Yield a line with the figures of each method."""
     x, y, persons = _positions()
     truth, step, epsilon = _map(x, y), SIDE / POINTS, float(LEVEL.epsilon)
     points = nearest_points(x, y, step, POINTS)

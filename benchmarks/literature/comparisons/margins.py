@@ -24,7 +24,7 @@ SANITY = 10.0
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each system."""
+    """Yield a line with the figures of each method."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     tables, epsilon = margins(whole), options.budget
 

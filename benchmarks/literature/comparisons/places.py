@@ -40,7 +40,7 @@ BOUND = 10
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each system."""
+    """Yield a line with the figures of each method."""
     view = _generated() if options.file is None else bounding.read(options.file, Counting.VISITS)
     grid = Grid.over(view.area, CELLS)
     truth = bounding.true_counts(view, grid)

@@ -39,7 +39,7 @@ RANGES = 500
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each system."""
+    """Yield a line with the figures of each method."""
     person, hour = _generated() if options.file is None else _read(options.file)
     first, last = np.sort(np.random.default_rng(1).integers(0, BINS, (RANGES, 2))).T
     each = options.budget / BOUND

@@ -68,7 +68,7 @@ class LinkSerializer(Document):
 
 
 class OgcDocument(Document):
-    """A document with links, of which the requested form's has the relation "self"."""
+    """A document that links to its forms; the requested form's link has the relation "self"."""
 
     @property
     def request(self) -> Request:

@@ -77,8 +77,8 @@ class Layer:
     opens: bool = False
     """Whether the map opens on this layer, regardless of its values."""
     told: NDArray[np.bool_] | None = None
-    """Features (n,) of which something can be told, in layers whose values are in a column; a map
-    hatches the others. None if that follows from the thresholds.
+    """Mask (n,) of the features with enough records for a value; a map hatches the others. None if
+    that follows from the thresholds.
     """
     unit: str = ""
     """Unit behind the values, as the publisher declared it; empty for counts."""
