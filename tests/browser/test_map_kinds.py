@@ -99,6 +99,19 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     assert "Too few to tell from none" in page.inner_text(".legend")
 
 
+@pytest.mark.parametrize("zoom", [12.0, 12.5, 12.9])
+def test_the_lines_of_the_hatch_are_equally_far_apart_at_every_zoom(
+    open_page: Open, published: Any, zoom: float
+) -> None:
+    page = open_page(path(published("zones"), 4.52, 52.05, zoom))
+    image = screenshot(page, "#map .sheet").astype(int).sum(axis=2)
+    y, x = image.shape[0] // 2, image.shape[1] // 2
+    row = image[y, x - 80 : x + 80]
+    dark = row < (row.min() + row.max()) / 2
+    lines = (dark[1:] & ~dark[:-1]).sum()
+    assert 18 <= lines <= 22, "one in 8 pixels"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     open_page: Open, published: Any, theme: str

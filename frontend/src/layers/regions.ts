@@ -1,13 +1,14 @@
 /** Base of layers of regions: a choropleth in which regions without a value are hatched. */
 import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import { drawHatch, hatchPattern } from "../canvas/hatch";
+import { drawHatch } from "../canvas/hatch";
 import { shapePath } from "../canvas/paths";
 import { classOf, rampStep } from "../colour/classes";
 import type { Palette } from "../colour/ramps";
 import type { Degrees } from "../geometry/mercator";
 import type { Place } from "../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../geometry/shapes";
+import { HatchImage } from "./hatch-image";
 import { collection, feature, setFeatures, stepColours } from "./map-features";
 import { type Basis, type LegendContent, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style } from "./map-layer";
 
@@ -36,6 +37,7 @@ export abstract class Regions<Properties extends { name?: string }> implements M
   private readonly regions: Region<Properties>[];
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  private hatch: HatchImage | null = null;
 
   constructor(
     readonly name: string,
@@ -71,7 +73,7 @@ export abstract class Regions<Properties extends { name?: string }> implements M
   mount(map: MapLibre, before: string): void {
     this.map = map;
     map.addSource(SOURCE, { type: "geojson", data: collection([]) });
-    map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    this.hatch = new HatchImage(map, PATTERN, this.palette!.hatch);
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: [">=", ["get", "step"], 0] }, before);
     map.addLayer(
       { id: HATCH, type: "fill", source: SOURCE, filter: ["<", ["get", "step"], 0], paint: { "fill-pattern": PATTERN } },
@@ -84,7 +86,8 @@ export abstract class Regions<Properties extends { name?: string }> implements M
   unmount(map: MapLibre): void {
     this.map = null;
     for (const layer of [LINE, HATCH, FILL]) map.removeLayer(layer);
-    map.removeImage(PATTERN);
+    this.hatch?.remove();
+    this.hatch = null;
     map.removeSource(SOURCE);
   }
 
@@ -131,7 +134,7 @@ export abstract class Regions<Properties extends { name?: string }> implements M
     setFeatures(map, SOURCE, this.regions.map(({ id, feature: { geometry }, step }) => feature(geometry, { step }, id)));
     map.setPaintProperty(FILL, "fill-color", stepColours(palette));
     map.setPaintProperty(FILL, "fill-opacity", opacity);
-    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+    this.hatch?.paint(palette.hatch);
     map.setPaintProperty(HATCH, "fill-opacity", opacity);
     map.setPaintProperty(LINE, "line-color", palette.land);
   }

@@ -1,7 +1,7 @@
 /** Layer of the notification radius: bands and lines in metres, hatched where out of reach. */
 import type { Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import { drawHatch, hatchPattern } from "../canvas/hatch";
+import { drawHatch } from "../canvas/hatch";
 import { shapePath } from "../canvas/paths";
 import { rampStep } from "../colour/classes";
 import type { Palette } from "../colour/ramps";
@@ -11,6 +11,7 @@ import { circleAround } from "../geometry/circles";
 import type { Degrees } from "../geometry/mercator";
 import type { Place } from "../geometry/place";
 import { type Arrow, contains } from "../geometry/shapes";
+import { HatchImage } from "../layers/hatch-image";
 import { setLabelImage } from "../layers/label-image";
 import { collection, feature, setFeatures, stepColours } from "../layers/map-features";
 import { type LegendContent, legendClasses, type MapLayer, PLAIN_STYLE, type Spot, type Style } from "../layers/map-layer";
@@ -46,6 +47,7 @@ export class RadiusLayer implements MapLayer {
   private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  private hatch: HatchImage | null = null;
 
   constructor({ features, points }: RadiusMap, private readonly ground: Ground) {
     const geometries = (kind: string) =>
@@ -86,7 +88,7 @@ export class RadiusLayer implements MapLayer {
     this.map = map;
     const palette = this.palette!;
     for (const source of [REST, BANDS, LINES]) map.addSource(source, { type: "geojson", data: collection([]), tolerance: 0.2 });
-    map.addImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    this.hatch = new HatchImage(map, PATTERN, palette.hatch);
     map.addLayer({ id: HATCH, type: "fill", source: REST, paint: { "fill-pattern": PATTERN } }, before);
     map.addLayer({ id: FILL, type: "fill", source: BANDS }, before);
     map.addLayer({ id: EDGE, type: "line", source: REST, paint: { "line-width": 1.2 } }, before);
@@ -113,7 +115,9 @@ export class RadiusLayer implements MapLayer {
   unmount(map: MapLibre): void {
     this.map = null;
     for (const layer of [LABEL, LINE, EDGE, FILL, HATCH]) map.removeLayer(layer);
-    for (const image of [PATTERN, ...this.lines.map(labelName)]) {
+    this.hatch?.remove();
+    this.hatch = null;
+    for (const image of this.lines.map(labelName)) {
       if (map.hasImage(image)) map.removeImage(image);
     }
     for (const source of [LINES, BANDS, REST]) map.removeSource(source);
@@ -181,7 +185,7 @@ export class RadiusLayer implements MapLayer {
     map.setPaintProperty(HATCH, "fill-opacity", opacity);
     map.setPaintProperty(EDGE, "line-color", palette.hatch);
     map.setPaintProperty(LINE, "line-color", palette.land);
-    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+    this.hatch?.paint(palette.hatch);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Layer of contour lines and the bands between them, from its GeoJSON file. */
 import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import { drawHatch, hatchPattern } from "../../canvas/hatch";
+import { drawHatch } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import { rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
@@ -11,6 +11,7 @@ import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { capitalise, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { HatchImage } from "../hatch-image";
 import { setLabelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
@@ -63,6 +64,7 @@ class Contours implements MapLayer {
   private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  private hatch: HatchImage | null = null;
 
   constructor(
     readonly name: string,
@@ -103,7 +105,7 @@ class Contours implements MapLayer {
     this.map = map;
     map.addSource(AREA, { type: "geojson", data: this.scene.basemap.inside });
     map.addSource(SOURCE, { type: "geojson", data: collection([]), tolerance: 0.2 });
-    map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    this.hatch = new HatchImage(map, PATTERN, this.palette!.hatch);
     map.addLayer({ id: HATCH, type: "fill", source: AREA, paint: { "fill-pattern": PATTERN } }, before);
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: ["get", "band"] }, before);
     map.addLayer({ id: LINE, type: "line", source: SOURCE, paint: { "line-width": 1 } }, before);
@@ -130,7 +132,9 @@ class Contours implements MapLayer {
   unmount(map: MapLibre): void {
     this.map = null;
     for (const layer of [LABEL, LINE, FILL, HATCH]) map.removeLayer(layer);
-    for (const image of [PATTERN, ...this.contours.map(labelName)]) {
+    this.hatch?.remove();
+    this.hatch = null;
+    for (const image of this.contours.map(labelName)) {
       if (map.hasImage(image)) map.removeImage(image);
     }
     map.removeSource(SOURCE);
@@ -197,7 +201,7 @@ class Contours implements MapLayer {
     map.setPaintProperty(FILL, "fill-opacity", opacity);
     map.setPaintProperty(LINE, "line-color", ["case", ["get", "band"], palette.land, colour]);
     map.setPaintProperty(HATCH, "fill-opacity", opacity);
-    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+    this.hatch?.paint(palette.hatch);
   }
 }
 

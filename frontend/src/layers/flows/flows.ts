@@ -1,7 +1,6 @@
 /** Layer of flows: tapered arcs over the regions that they join, of one region or the largest of all. */
 import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import { hatchPattern } from "../../canvas/hatch";
 import { classEdges, classOf, rampStep, rampSteps } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import type { ReleaseArray } from "../../data/release-array";
@@ -11,6 +10,7 @@ import { perPixelAt, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { HatchImage } from "../hatch-image";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -66,6 +66,7 @@ export class Flows implements MapLayer {
   private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  private hatch: HatchImage | null = null;
   private readonly redraw = (): void => this.drawArcs();
 
   constructor(
@@ -138,7 +139,7 @@ export class Flows implements MapLayer {
   mount(map: MapLibre, before: string): void {
     this.map = map;
     for (const source of [SOURCE, ARCS]) map.addSource(source, { type: "geojson", data: collection([]), tolerance: 0 });
-    map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    this.hatch = new HatchImage(map, PATTERN, this.palette!.hatch);
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: ["!=", ["get", "step"], HATCHED] }, before);
     map.addLayer(
       { id: HATCH, type: "fill", source: SOURCE, filter: ["==", ["get", "step"], HATCHED], paint: { "fill-pattern": PATTERN } },
@@ -158,7 +159,8 @@ export class Flows implements MapLayer {
     this.map = null;
     map.off("zoom", this.redraw);
     for (const layer of [ARCS, RING, LINE, HATCH, FILL]) map.removeLayer(layer);
-    map.removeImage(PATTERN);
+    this.hatch?.remove();
+    this.hatch = null;
     for (const source of [ARCS, SOURCE]) map.removeSource(source);
   }
 
@@ -208,7 +210,7 @@ export class Flows implements MapLayer {
     setFeatures(map, SOURCE, this.flows.regions.map(({ id, geometry }) => feature(geometry, { step: this.steps[id] }, id)));
     map.setPaintProperty(FILL, "fill-color", stepColours(palette));
     map.setPaintProperty(FILL, "fill-opacity", opacity);
-    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+    this.hatch?.paint(palette.hatch);
     map.setPaintProperty(HATCH, "fill-opacity", opacity);
     map.setPaintProperty(LINE, "line-color", palette.land);
     map.setPaintProperty(RING, "line-color", palette.accent);
