@@ -34,8 +34,8 @@ MOST_GEOCASTS = 100
 of hundreds of map regions.
 """
 
-MOST_SEARCHED = 10_000
-"""Maximum number of regions searched for all tasks of a request, which takes about 0.3 s of CPU
+MOST_SEARCHED = 6_000
+"""Maximum number of regions searched for all tasks of a request, which takes about 0.2 s of CPU
 time.
 """
 

@@ -122,7 +122,9 @@ def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path:
     with installation.worker(), installation.reaper(), site_of(installation) as port:
         site = program_at(port, facts)
         files = hostile_files(tmp_path, Random(20261123))  # noqa: S311 - the same files in each run
-        for slug, (name, content) in zip(facts["slugs"], files, strict=True):
+        for number, (slug, (name, content)) in enumerate(
+            zip(facts["slugs"], files, strict=True), 1
+        ):
             began = time.monotonic()
             for answer in send(site, slug, name, content):
                 statuses[answer.status] = statuses.get(answer.status, 0) + 1
@@ -133,8 +135,11 @@ def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path:
                     break
                 time.sleep(0.02)
             longest = max(longest, (time.monotonic() - began, name))
+            if (
+                number % 20 == 0 or number == FILES
+            ):  # So that a run that is cut short says something.
+                sys.stderr.write(f"{number} files, answers {statuses}, longest {longest}\n")
         assert site.ask("GET", "/readyz").status == 200
-    sys.stderr.write(f"{FILES} files, answers {statuses}, longest {longest}\n")
     seen = reports_of(installation)
     assert "queued" not in seen
     assert {"ready", "failed"} <= seen
