@@ -70,13 +70,16 @@ def test_axe_finds_nothing(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-@pytest.mark.parametrize("place", ["Copenhagen", "K\u00f8benhavn", "Nairobi", "qqqqqqqqq"])
+@pytest.mark.parametrize(
+    ("place", "is_listed"),
+    # A place that nobody knows limits nothing; the page says so.
+    [("Copenhagen", True), ("K\u00f8benhavn", True), ("Nairobi", False), ("qqqqqqqqq", True)],
+)
 def test_axe_finds_nothing_where_the_catalogue_is_searched_by_place(
-    open_page: Open, shown: Release, place: str
+    open_page: Open, shown: Release, place: str, is_listed: bool
 ) -> None:
     page = open_page(f"/?near={place}", (390, 844), "dark", wait="main")
-    near = place in {"Copenhagen", "K\u00f8benhavn"}
-    assert ("Where people are" in page.inner_text("main")) == near
+    assert ("Where people are" in page.inner_text("main")) == is_listed
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
