@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
+from rest_framework import serializers
 
 from dpgeo.accounts.models import Role, Scope
 from dpgeo.accounts.services import key_create
@@ -227,6 +228,28 @@ def test_three_thousand_tasks_are_planned_at_once(release: Release) -> None:
     answer = plan(release, tasks=tasks, total_reward=50_000)
     assert len(answer["tasks"]) == 3_000
     assert answer["totals"]["uniform"]["planned"] > 1000
+
+
+def test_numbers_of_plans_are_written_as_they_were_rounded(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of plans are written as they were rounded, not each converted again by a field.
+
+    A request may have 9,000 plans of eight fields each.
+    """
+    converted: list[float] = []
+    convert = serializers.FloatField.to_representation
+
+    def counted(field: Any, value: Any) -> float:
+        converted.append(value)
+        return convert(field, value)
+
+    monkeypatch.setattr(serializers.FloatField, "to_representation", counted)
+    tasks = [{"longitude": 4.3 + 0.01 * n, "latitude": 52.15} for n in range(50)]
+    every = ["uniform", "optimised", "optimal"]
+    answer = plan(release, tasks=tasks, total_reward=5000, allocations=every)
+    assert set(answer["tasks"][0]["plans"]) == set(every)
+    assert len(converted) < 5 * len(tasks)
 
 
 def test_a_search_for_task_regions_has_an_end(

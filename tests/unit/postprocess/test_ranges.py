@@ -21,6 +21,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import make_areas
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.ranges import CUT, OUTSIDE, UNMEASURED, RangeAnswer, Ranges, Reason
+from dpgeo.postprocess.tree_areas import BoxTree
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -182,6 +183,28 @@ def test_a_quadtree_answers_by_adding_few_squares() -> None:
     (many,) = answer(leaves, cells_box(grid, 16, 32, 0, 16))
     assert many.areas > 50
     assert many.margin > only.margin
+
+
+def test_a_trees_counts_are_added_up_from_their_own_level_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tree's counts are added up from their own level only, not from the leaves for each level.
+
+    With a million squares in eleven levels, every first visitor of a map would wait for that.
+    """
+    content = released("quadtree")
+    levels = int(content.content.level.max()) + 1  # type: ignore[attr-defined]
+    lowest: list[int | None] = []
+    add_up = BoxTree.up
+
+    def counted(tree: BoxTree, values: Any, keep: Any = None, lowest_level: Any = None) -> Any:
+        lowest.append(lowest_level)
+        return add_up(tree, values, keep, lowest_level)
+
+    monkeypatch.setattr(BoxTree, "up", counted)
+    assert answer(content, content.area.shape)
+    assert [each for each in lowest if each is not None] == list(range(levels))
+    assert lowest.count(None) == 2, "The ground and the counts are added up from the leaves."
 
 
 def test_overlapping_zones_are_not_added_up() -> None:
