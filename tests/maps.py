@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import shapely
@@ -42,7 +43,8 @@ from dpgeo.datasets.services import SIDES
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
-from dpgeo.releases.files import checksum, keep_file, make_public
+from dpgeo.releases import files
+from dpgeo.releases.files import checksum, compress, make_public
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
@@ -220,24 +222,35 @@ def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISH
             published_at=None if state == ReleaseState.DRAFT else timezone.now(),
             withdrawn_at=timezone.now() if state == ReleaseState.WITHDRAWN else None,
         )
-        for built in built_files(released, folder):
-            keep_file(release, built)
+        keep_files(release, released, folder)
     if state == ReleaseState.PUBLISHED:
         make_public(release)
     return release
 
 
-def built_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Build a release's files in a folder, or copy those that this process has built before."""
+def keep_files(release: Release, released: Released, folder: Path) -> None:
+    """Store a release's files as its job does, but build and compress equal ones only once.
+
+    They are copied to `folder` from those that this process has made before.
+    """
     digest = hashlib.sha256(encode(released)).digest()
     if digest not in _BUILT:
         own = Path(tempfile.mkdtemp(prefix="dpgeo-built-"))
         atexit.register(shutil.rmtree, own, ignore_errors=True)
         _BUILT[digest] = build_files(released, own)
-    return [
-        dataclasses.replace(built, path=Path(shutil.copy2(built.path, folder)))
-        for built in _BUILT[digest]
-    ]
+    sources = {each.name: each.path for each in _BUILT[digest]}
+
+    def compressed(path: Path) -> Path:
+        source = sources[path.name]
+        packed = source.with_name(f"{source.name}.gz")
+        if not packed.exists():
+            compress(source)
+        return Path(shutil.copy2(packed, folder))
+
+    with mock.patch.object(files, "compress", compressed):
+        for built in _BUILT[digest]:
+            path = Path(shutil.copy2(built.path, folder))
+            files.keep_file(release, dataclasses.replace(built, path=path))
 
 
 _BUILT: dict[bytes, Sequence[BuiltFile]] = {}

@@ -17,13 +17,12 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.releases import files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import commit
 from dpgeo.releases.services import release_reject, release_withdraw
 from dpgeo.spatial.area import StudyArea
-from tests.maps import built_files
+from tests.maps import keep_files
 from tests.unit.artefacts.releases import TRIANGLE, grid_release
 
 REASON = "Too little stands out from the noise."
@@ -110,8 +109,7 @@ def install(
     budget_debit(ledger=ledger, job=release.job_id, cost=cost, what=release.title, who="a test")
     commit(release, released)
     with tempfile.TemporaryDirectory() as folder:
-        for built in built_files(released, Path(folder)):
-            files.keep_file(release, built)
+        keep_files(release, released, Path(folder))
     if rejected:
         return release_reject(release=release, by=None, reason=REASON)
     if published or withdrawn:

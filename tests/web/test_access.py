@@ -216,7 +216,8 @@ def test_every_address_answers_only_those_who_may_see_the_release(
     names = [file.name for file in release.files.all()]
     assert {f"{layer}.csv" for layer in LAYERS[kind]} <= set(names)
     comers = {who: comer(who) for who in (*VISITORS, *KEYS)}
-    for state in course:
+    # All courses begin with the draft, which the first one tries.
+    for state in course if course == courses()[0] else course[1:]:
         move(release, state)
         for who, client in comers.items():
             for address, body in parts(release, kind, names):
