@@ -36,6 +36,9 @@ LEAST_TOKEN = 16
 PARTS = ("api", "ogc", "ground", "static", "desk", "accounts", "admin", "embed", "plan")
 """Parts of the site that are told apart; all other addresses are "pages"."""
 
+PRIVATE = ("desk", "admin")
+"""Parts where the owners of data work."""
+
 HEALTH = ("metrics", "healthz", "readyz")
 
 
@@ -124,10 +127,19 @@ def counted_requests(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        requests.labels(part_of(request.path_info), f"{response.status_code // 100}xx").inc()
+        part = part_of(request.path_info)
+        requests.labels(part, class_of(part, response.status_code)).inc()
         return response
 
     return middleware
+
+
+def class_of(part: str, status: int) -> str:
+    """Return the class of a status, such as "4xx"; "answered" for all below 500 in PRIVATE parts.
+
+    Whether an owner's page goes on can depend on rows, such as on the share that can be used.
+    """
+    return "answered" if part in PRIVATE and status < 500 else f"{status // 100}xx"
 
 
 def part_of(path: str) -> str:

@@ -149,7 +149,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
     )
-    older = older.exclude(pk=upload.pk)
+    # Another erasure that still waits, which only a restore can leave, is made after this one.
+    older = older.exclude(pk=upload.pk).exclude(state=UploadState.QUEUED, erasing__isnull=False)
     names = list(older.exclude(canonical_name="").values_list("canonical_name", flat=True))
     dataset.releases.filter(blob_name="").update(upload=upload)
     transaction.on_commit(

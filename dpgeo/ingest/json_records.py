@@ -22,6 +22,7 @@ from dpgeo.ingest.geojson_reader import MAX_PREAMBLE_BYTES, parse
 from dpgeo.ingest.layout import Layout
 from dpgeo.ingest.records import Record, Table, record_reader
 from dpgeo.ingest.report import MAX_LINE_BYTES, Reason
+from dpgeo.ingest.schema import DESTINATION, WHOLE_TRIP
 from dpgeo.phrases import Phrase
 
 MAX_DEPTH = 4
@@ -29,10 +30,7 @@ MAX_LIST = 4
 MAX_MEMBERS = 1_000
 BLOCK_BYTES = 1 << 18
 TRIPS = "trips"
-TRIP_NAMES = [
-    "device_id", "vehicle_id", "trip_id", "provider_id", "longitude", "latitude", "time", "point",
-    "destination_longitude", "destination_latitude",
-]  # fmt: skip
+TRIP_NAMES = [*WHOLE_TRIP, "longitude", "latitude", "time", "point", *DESTINATION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ def _trip_rows(text: bytes) -> Iterator[Record]:
     if not isinstance(trip, dict):
         yield Reason.NOT_OBJECT
         return
-    common = {name: trip.get(name) for name in TRIP_NAMES[:4]}
+    common = {name: trip.get(name) for name in WHOLE_TRIP}
     points = list(_route(trip)) or list(_ends(trip))
     for number, point in enumerate(points):
         yield {**common, **point, **({} if number else _destination(points))}

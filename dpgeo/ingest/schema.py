@@ -94,6 +94,9 @@ def field_of(key: str) -> str:
 MDS = "mds"
 """Code of the format whose rows are the points of trips (see `formats`)."""
 
+WHOLE_TRIP = ("device_id", "vehicle_id", "trip_id", "provider_id")
+"""Columns of MDS files in which all rows of a trip have the same value."""
+
 DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
 """Roles of the pair of columns that says where the trip of a row ends."""
 
@@ -173,9 +176,14 @@ class Columns:
         In MDS files, the destination is the position of the trip's last row. One row would decide
         about another's destination, so if the privacy unit is a record there are none.
         """
-        if unit is Unit.RECORD and self.file_format == MDS:
+        if unit is Unit.RECORD and self.is_mds:
             return False
         return bool(self.destination_longitude and self.destination_latitude)
+
+    @property
+    def is_mds(self) -> bool:
+        """Whether the file holds the trips of MDS, packed or not."""
+        return self.file_format.partition(".")[0] == MDS
 
     @property
     def layout(self) -> Layout:
@@ -238,6 +246,8 @@ class Schema:
                     field=field_of(role),
                 )
             taken[name] = role
+        if columns.is_mds:
+            self._check_trips()
         try:
             ZoneInfo(self.time_zone)
         except (KeyError, OSError, ValueError) as error:
@@ -267,6 +277,29 @@ class Schema:
                     "Name the column that holds the {role}, too, or neither of the two.",
                     role=role_name(role),
                     field=f"columns.{role}",
+                )
+
+    def _check_trips(self) -> None:
+        """Refuse roles by which one row of a trip of MDS would decide about another person's row.
+
+        The first row of a trip states the position of its last one.
+        """
+        if self.unit is Unit.PERSON:
+            if self.columns.person not in WHOLE_TRIP:
+                raise InvalidInput(
+                    "The rows of one trip belong to one person: in a file of MDS trips, choose "
+                    "from {known}.",
+                    known=listed(WHOLE_TRIP),
+                    field="columns.person",
+                )
+            return
+        for role, name in self.wanted.items():
+            if name in DESTINATION:
+                raise InvalidInput(
+                    "Where a trip of MDS ends is known from another row than the first, so a "
+                    "dataset that protects each row by itself cannot use it; choose another "
+                    "column.",
+                    field=field_of(role),
                 )
 
     @classmethod

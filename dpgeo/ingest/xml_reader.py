@@ -103,13 +103,19 @@ class GpxPoints(Points):
 
 
 class KmlPoints(Points):
-    """Points of KML: placemarks with a point, and the positions of tracks with their times."""
+    """Points of KML: placemarks with a point, and the positions of tracks with their times.
+
+    The first time of a track is that of its first position, and so on; a position without a time of
+    its own gets none, so that no position decides about the time of another. The time stamp of a
+    placemark is that of all its points.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._mark: dict[str, Any] | None = None
         self._places: list[str | None] = []
         self._times: list[str | None] = []
+        self._stamp: str | None = None
         self._data = ""
         self._other = False
 
@@ -118,6 +124,9 @@ class KmlPoints(Points):
         name = self.path[-1]
         if name == "Placemark":
             self._mark, self._places, self._times, self._other = {}, [], [], False
+            self._stamp = None
+        elif name == "Track":
+            self._match()
         elif name in {"Data", "SimpleData"}:
             self._data = attributes.get("name", "")[:MAX_FIELD_BYTES]
 
@@ -136,6 +145,8 @@ class KmlPoints(Points):
                 self._other = True
         elif name == "coord":
             self._places.append(text and text.replace(" ", ","))
+        elif name == "when" and parent == "TimeStamp":
+            self._stamp = text
         elif name == "when":
             self._times.append(text)
         elif parent == "Placemark" and name in {"name", "description"}:
@@ -147,15 +158,20 @@ class KmlPoints(Points):
         if not self._places:
             missing = Reason.GEOMETRY_NOT_POINT if self._other else Reason.GEOMETRY_MISSING
             self.found.append(missing)
-        times = self._times if len(self._times) == len(self._places) else self._times[:1]
-        for index, place in enumerate(self._places):
+        self._match()
+        for place, own_time in zip(self._places, self._times, strict=True):
             parts = (place or "").split(",")
             if not 2 <= len(parts) <= 3:
                 self.found.append(Reason.GEOMETRY_UNREADABLE)
                 continue
-            time = times[index] if index < len(times) else times[0] if len(times) == 1 else None
+            time = self._stamp if own_time is None else own_time
             own = {"latitude": parts[1].strip(), "longitude": parts[0].strip(), "time": time}
             self.found.append({**mark, **own})
+
+    def _match(self) -> None:
+        """Give each position so far one time, which is None where the file has none for it."""
+        lacking = len(self._places) - len(self._times)
+        self._times = [*self._times, *[None] * lacking][: len(self._places)]
 
 
 def _unreadable() -> InvalidInput:

@@ -306,14 +306,22 @@ class Summary:
 
     @property
     def shift_of_one(self) -> float:
-        """Return how far one privacy unit can shift a count, in noise scales.
+        """Return how far one privacy unit can shift a figure, in noise scales; at most epsilon.
 
-        A person who is counted in k cells of a box shifts the box's count by k.
+        A cell's count shifts by at most 1 if people are counted, and other counts by at most the
+        bound. A figure that is made of several noisy counts can tell all that they cost: a mean, a
+        flow, or the estimate of an inferred layer.
         """
-        drawn = [spend for spend in self.spends if spend.scale]
-        in_cells = self.has_cells and self.figures is not None and not self.figures.boxes
+        whole = float(self.epsilon)
+        if self.moved:
+            return 0.0  # points say that somebody was there; nothing shifts a count
+        if not self.figures or self.flows or not all(layer.measured for layer in self.layers):
+            return whole
+        in_cells = self.has_cells and not self.figures.boxes
         most = 1 if self.counts_people and in_cells else self.bound
-        return max((most / spend.scale for spend in drawn), default=0.0)
+        drawn = [spend for spend in self.spends if spend.scale]
+        shifts = [min(most, spend.sensitivity) / spend.scale for spend in drawn]
+        return min(whole, max(shifts, default=0.0))
 
 
 FIELDS = 11

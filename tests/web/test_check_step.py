@@ -228,6 +228,17 @@ def test_while_a_draft_waits_nothing_is_shown_to_compare_it_with(desk: Desk) -> 
     assert "rows that were tried" not in page
 
 
+def test_no_date_of_a_row_stands_beside_a_question_while_rows_are_hidden(desk: Desk) -> None:
+    rows = [f"p{n},-73.99,40.7,03/04/2026 {n % 24:02d}:00" for n in range(90)]
+    upload = received(desk, rows, header="device,lon,lat,time")
+    assert "03/04/2026" in desk.page(address(upload))
+    desk.client.post(f"{address(upload)}place/", {"place": "New York"})
+    page = desk.page(address(upload))
+    assert "points and counts are hidden" in page
+    assert '<li class="asks"' in page
+    assert "03/04/2026" not in page
+
+
 def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> None:
     first = received(desk, rows_at(10.2, 50.2))
     assert 'id="points"' in desk.page(address(first))

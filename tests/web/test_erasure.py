@@ -19,7 +19,8 @@ from django.utils import timezone
 from dpgeo.accounts.models import Role
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.datasets.erasure import person_erase, person_readmit
+from dpgeo.datasets.erasure import _digest as person_digest
+from dpgeo.datasets.erasure import digest_erase, person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
@@ -29,7 +30,7 @@ from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, uploads_forget_old_raw
 from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.models import JobState
+from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.blobs import FOLDER, commit_blob
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import releases_sweep
@@ -101,6 +102,22 @@ def test_an_erased_person_is_in_no_file_any_more(
             *(UploadState.ERASED, "", ""),
             None,
         )
+
+
+def test_two_waiting_erasures_are_both_made_in_any_order(dataset: Dataset) -> None:
+    """Only a restore leaves two of one dataset waiting; see `restoration.py`."""
+    current = ingest(dataset)
+    ann, bob = (
+        digest_erase(dataset=dataset, current=current, digest=person_digest(dataset, who), by=None)
+        for who in ("ann", "bob")
+    )
+    for version in (bob, ann):
+        assert upload_ingest(upload_id=version.pk)
+    ann.refresh_from_db()
+    assert (ann.state, ready_upload(dataset)) == (UploadState.READY, ann)
+    assert rows(ann) == 0
+    jobs = Job.objects.filter(pk__in=[ann.job_id, bob.job_id])
+    assert set(jobs.values_list("state", flat=True)) == {JobState.DONE}
 
 
 def test_erasing_a_person_removes_their_rows_from_later_uploads(dataset: Dataset) -> None:

@@ -78,7 +78,7 @@ def test_requests_are_counted_by_part_and_status(client: Client) -> None:
     visitor.get("/de/desk/")
     visitor.get("/nowhere/")
     after = scrape(client)
-    for labels in ("['2xx', 'api']", "['3xx', 'desk']", "['4xx', 'pages']"):
+    for labels in ("['2xx', 'api']", "['answered', 'desk']", "['4xx', 'pages']"):
         name = f"dpgeo_requests_total{labels}"
         assert after[name] == before.get(name, 0) + 1
 

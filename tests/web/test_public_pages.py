@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
 import re
@@ -262,15 +263,24 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
     assert "statement.json" in page
 
 
-def test_the_effect_of_one_person_on_a_count_is_not_understated() -> None:
-    """The effect of one person on a count is not understated.
-
-    A person adds at most 1 to a cell, but up to the bound to a box of several cells.
-    """
-    cells, boxes = summarise(grid_release(AREA, 32)), summarise(partition_release(AREA, 32))
+def test_the_effect_of_one_person_on_a_figure_is_not_understated() -> None:
+    """A person adds at most 1 to a cell, but may move all counts that an estimate is made of."""
+    cells = summarise(grid_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
-    assert (boxes.counts_people, boxes.bound) == (True, 4)
-    assert boxes.shift_of_one == pytest.approx(4 / boxes.spends[0].scale) == pytest.approx(0.5)
+    for joined in (
+        partition_release(AREA, 32),
+        releases.zone_averages_release(),
+        releases.flows_release(),
+    ):
+        summary = summarise(joined)
+        assert summary.shift_of_one == float(summary.epsilon)
+
+
+def test_the_noise_of_a_pilot_does_not_overstate_the_effect_of_one_person() -> None:
+    summary = summarise(grid_release(AREA, 32))
+    pilot = dataclasses.replace(summary.spends[0], sensitivity=1, scale=1 / float(summary.epsilon))
+    popular = dataclasses.replace(summary, counting="visits", bound=20, spends=(pilot,))
+    assert popular.shift_of_one <= float(popular.epsilon)
 
 
 def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.canonical import canonical_schema
@@ -112,10 +115,11 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
     assert ends == [b"5.2", None, None, b"5.3", None, None]
 
 
-def test_no_record_of_an_mds_trip_decides_where_another_goes() -> None:
+@pytest.mark.parametrize("form", ["mds", "mds.gz", "mds.zip"])
+def test_no_record_of_an_mds_trip_decides_where_another_goes(form: str) -> None:
     """The last row of a trip is another row's destination, so records have none in such files."""
     columns = replace(
-        Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format="mds"),
+        Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format=form),
         destination_longitude="destination_longitude",
         destination_latitude="destination_latitude",
     )
@@ -124,3 +128,27 @@ def test_no_record_of_an_mds_trip_decides_where_another_goes() -> None:
     assert not of_records.has_destination
     assert not any(role.startswith("destination") for role in of_records.wanted)
     assert Schema(ENDS, Unit.RECORD, AREA).has_destination
+
+
+@pytest.mark.parametrize("form", ["mds", "mds.gz"])
+@pytest.mark.parametrize("taken", ["position", "category", "attribute"])
+def test_records_of_mds_have_no_role_that_their_trips_last_row_decides(
+    form: str, taken: str
+) -> None:
+    at = ("destination_longitude", "destination_latitude")
+    place = at if taken == "position" else ("longitude", "latitude")
+    columns = Columns(longitude=place[0], latitude=place[1], file_format=form)
+    facts: dict[str, Any] = {}
+    if taken == "category":
+        facts["categories"] = (Category(at[0], "Where to", ("1", "2")),)
+    if taken == "attribute":
+        facts["attributes"] = (Attribute(at[0], ("1", "2")),)
+    with pytest.raises(InvalidInput, match="cannot use it"):
+        Schema(columns, Unit.RECORD, AREA, **facts)
+
+
+@pytest.mark.parametrize("person", ["time", "point", "longitude"])
+def test_the_rows_of_an_mds_trip_belong_to_one_person(person: str) -> None:
+    places = {"longitude": "destination_longitude", "latitude": "destination_latitude"}
+    with pytest.raises(InvalidInput, match="belong to one person"):
+        Schema(Columns(**places, person=person, file_format="mds.zip"), Unit.PERSON, AREA)

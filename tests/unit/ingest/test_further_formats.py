@@ -15,8 +15,9 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import Preview, preview
-from dpgeo.ingest.report import Report
+from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.xml_reader import KML_READER
 from dpgeo.spatial.area import StudyArea
 from fixtures.spreadsheet import spreadsheet
 from tests.unit.ingest.helpers import KEY
@@ -251,3 +252,27 @@ def test_a_damaged_document_is_refused_as_a_whole(
     with pytest.raises(InvalidInput):
         ingest(tmp_path / name, name, schema, KEY, tmp_path / "out", lambda *_: None)
     assert not (tmp_path / "out").exists()
+
+
+def times_of_track(tmp_path: Path, *positions: str) -> list[bytes | None]:
+    """Return the times that are read of the positions of a KML track, in their order."""
+    path = tmp_path / "track.kml"
+    namespaces = (
+        'xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2"'
+    )
+    track = f"<gx:Track>{''.join(positions)}</gx:Track>"
+    path.write_text(f"<kml {namespaces}><Placemark>{track}</Placemark></kml>")
+    wanted = {"longitude": "longitude", "time": "time"}
+    [batch] = KML_READER.read(path, wanted, Tally(), crs="EPSG:4326")
+    return [each.as_py() for each in batch.fields["time"]]
+
+
+def test_no_position_of_a_track_decides_about_the_time_of_another(tmp_path: Path) -> None:
+    timed = [
+        f"<when>2024-03-31T{hour:02}:00:00Z</when><gx:coord>13.4 52.5 0</gx:coord>"
+        for hour in (1, 9, 17)
+    ]
+    alone = times_of_track(tmp_path, *timed)
+    assert len(set(alone)) == 3
+    assert times_of_track(tmp_path, *timed, "<gx:coord>13.5 52.6 0</gx:coord>") == [*alone, None]
+    assert times_of_track(tmp_path, timed[0], timed[2]) == [alone[0], alone[2]]
