@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from dpgeo.artefacts.declarations import layers_used
-from dpgeo.artefacts.wording import format_odds
+from dpgeo.artefacts.wording import CELLS, Regions, format_odds
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.measures import Measure
 from dpgeo.core.released import (
@@ -56,6 +56,39 @@ def not_protected(content: Content, facts: list[str]) -> list[str]:
     They are the sentences `facts`, adapted to the release's content.
     """
     return facts
+
+
+PAIRS = Regions(
+    "pair of regions",
+    "pairs of regions",
+    "One record adds 1 to one pair of regions, to the departures of one region and to the arrivals "
+    "of another.",
+    "one flow in all, as is expected if nobody travelled,",
+)
+
+AVERAGED = Regions(
+    "region",
+    "regions",
+    "One record adds to the two sums of one region: the steps of its value to one, and those that "
+    "it lacks to the other.",
+    "at most one empty region in all, as is expected if all are empty,",
+)
+
+
+@singledispatch
+def regions(content: Content) -> Regions:
+    """Return the words for what people are counted in."""
+    return CELLS
+
+
+@regions.register
+def _pairs(content: FlowsRelease) -> Regions:
+    return PAIRS
+
+
+@regions.register
+def _averaged(content: AveragesRelease) -> Regions:
+    return AVERAGED
 
 
 @singledispatch

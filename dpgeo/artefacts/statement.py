@@ -89,7 +89,10 @@ def statement(released: Released) -> form.Statement:
             *declarations.not_covered(released),
         ],
         "known_limits": wording.known_limits(
-            released.counting, released.bound, released.guarantee.notion
+            released.counting,
+            released.bound,
+            released.guarantee.notion,
+            own_wording.regions(released.content),
         ),
         "rationale": list(wording.POINTS_RATIONALE if moves else wording.RATIONALE),
         "implementation": {
@@ -142,7 +145,9 @@ def _counts(released: Released) -> Any:
     """Return what the release counts, as a `form.Counts`."""
     return {
         "counting": released.counting.value,
-        "meaning": wording.COUNTING[released.counting],
+        "meaning": wording.COUNTING[released.counting].format(
+            one=own_wording.regions(released.content).one
+        ),
         "total": counted_in_sum(released.counting, released.bound).value,
         "rows": nouns_of(released).rows,
     }
@@ -191,7 +196,11 @@ def _unit(released: Released) -> form.UnitOfPrivacy:
 
 def _bound(released: Released) -> form.ContributionBound:
     meaning = wording.bound(
-        released.guarantee.unit, released.counting, released.bound, released.bounding
+        released.guarantee.unit,
+        released.counting,
+        released.bound,
+        released.bounding,
+        own_wording.regions(released.content),
     )
     return {"bound": released.bound, "meaning": meaning}
 

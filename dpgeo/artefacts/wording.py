@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
 from dpgeo.phrases import translatable
 
 COUNTING = {
-    Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
+    Counting.PEOPLE: "Distinct people: a person counts once in a {one}, however often they were "
     "there.",
     Counting.VISITS: "Visits: every record counts, up to the contribution bound.",
 }
@@ -131,6 +132,26 @@ def _exponential(epsilon: Fraction) -> Decimal:
     return digits.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)).exp(digits)
 
 
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """What people are counted in: words for one and several, and sentences that depend on them.
+
+    `of_record` says to what one record adds, and `of_empty` which empty ones pass the threshold.
+    """
+
+    one: str
+    many: str
+    of_record: str
+    of_empty: str
+
+
+CELLS = Regions(
+    "cell",
+    "cells",
+    "One record adds 1 to one cell.",
+    "at most one empty place in a thousand",
+)
+
 CHOICE = {
     Bounding.RANDOM: translatable("at random"),
     Bounding.POPULAR: translatable(
@@ -141,11 +162,17 @@ CHOICE = {
 """How to choose which contributions to keep if a person has more than the bound."""
 
 
-def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
+def bound(
+    unit: Unit,
+    counting: Counting,
+    limit: int,
+    bounding: Bounding = Bounding.RANDOM,
+    regions: Regions = CELLS,
+) -> str:
     """Return a sentence that explains the contribution bound."""
     if unit is Unit.RECORD:
-        return "One record adds 1 to one cell."
-    things = "distinct cells" if counting is Counting.PEOPLE else "records"
+        return regions.of_record
+    things = f"distinct {regions.many}" if counting is Counting.PEOPLE else "records"
     return (
         f"One person adds to at most {limit} {things}; where there are more, {limit} are kept, "
         f"{CHOICE[bounding]}."
@@ -182,16 +209,20 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
     return facts
 
 
-def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:
+def known_limits(
+    counting: Counting,
+    limit: int,
+    notion: Notion = Notion.PURE_DP,
+    regions: Regions = CELLS,
+) -> list[str]:
     """Return sentences on the limits of the counts or points."""
     if notion is Notion.GEO_IND:
         return _limits_of_points(limit)
-    things = "cells" if counting is Counting.PEOPLE else "records"
+    things = regions.many if counting is Counting.PEOPLE else "records"
     return [
         f"Values estimate the bounded counts, in which nobody adds more than {limit} {things}. "
         "Where people have more, true counts are higher. This bias is in no margin.",
-        "Counts below the threshold do not stand out from noise: at most one empty place in a "
-        "thousand reaches it.",
+        f"Counts below the threshold do not stand out from noise: {regions.of_empty} reaches it.",
         "Negative counts are noise and are kept, so that sums over many cells stay right.",
         "Positions outside the study area, and rows that could not be read, are not counted.",
         "Errors of the data themselves, such as people who are missing from it, are in no margin.",

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpgeo.accounts.models import User
+from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.uploads import upload_receive
@@ -74,7 +76,8 @@ def _declared(dataset: Dataset, invented: InventedPeople) -> Iterator[tuple[str,
         else:
             values = measure.low + (measure.high - measure.low) * steps / measure.steps
             yield measure.column, [f"{each:.10g}" for each in values.tolist()]
-    for words in (*dataset.categorised, *dataset.attributes):
+    listed: list[Category | Attribute] = [*dataset.categorised, *dataset.attributes]
+    for words in listed:
         chosen = random.integers(0, len(words.values), len(invented.person))
         yield words.column, [words.values[number] for number in chosen.tolist()]
     ends = Columns.from_json(dataset.columns or {})

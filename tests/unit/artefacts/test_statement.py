@@ -24,6 +24,7 @@ from dpgeo.core.released import PointsRelease, Released, ZoneAverages
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
     examples,
+    flows_release,
     grid_release,
     partition_release,
     points_release,
@@ -225,3 +226,13 @@ def test_statements_and_their_schemas_are_unchanged() -> None:
             stated(dataclasses.replace(released, guarantee=record, about={}))
         )
     assert digests == json.loads(DIGESTS.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("released", [flows_release(), zone_averages_release()])
+def test_what_is_no_cell_is_not_called_one(released: Released) -> None:
+    for unit in Unit:
+        of_unit = dataclasses.replace(released.guarantee, unit=unit)
+        document = stated(dataclasses.replace(released, guarantee=of_unit))
+        said = [document["contribution_bound"]["meaning"], document["counts"]["meaning"]]
+        said += document["known_limits"][:2]
+        assert not any("cell" in each or "thousand" in each for each in said)
