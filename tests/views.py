@@ -16,7 +16,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trips import TripPairs
-from dpgeo.privacy.bounding import Popularity, Regions, ValuedRegions
+from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
@@ -124,8 +124,8 @@ class ArrayView:
         _, persons = np.unique(persons, return_inverse=True)
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
 
-    def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Return the counts of zones, with L1 sensitivity `bound` over all zones."""
+    def zone_counts(self, zones: Listed) -> PrivateCounts:
+        """Return the counts of zones or places, with L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
 
@@ -154,7 +154,7 @@ class ArrayView:
         order = np.lexsort((steps, key, persons))
         persons, cells, steps = persons[order], cells[order], steps[order]
         chosen = _ranks(persons, np.arange(persons.size)) < self.bound
-        shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
+        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         numbers = np.bincount(cells[chosen], minlength=int(np.prod(shape)))
         sums = np.bincount(cells[chosen], steps[chosen], minlength=int(np.prod(shape)))
         return PrivateShares(
@@ -225,7 +225,7 @@ class ArrayView:
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the number of people in each region; each person counts in one of their places."""
         view = replace(self, bound=1, preferred=None)
-        if isinstance(regions, Zones):
+        if isinstance(regions, Listed):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
@@ -248,7 +248,7 @@ class ArrayView:
         lon, lat = lon[inside], lat[inside]
         place, cells = self._located(regions, lon, lat, np.flatnonzero(inside))
         persons = np.arange(lon.size)
-        if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Zones | SlicedZones)):
+        if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Listed | SlicedZones)):
             if self.unit is Unit.PERSON:
                 persons = np.asarray(self.persons, dtype=np.int64)[inside]
             return self._bounded(persons[place], cells, lon[place], lat[place], regions)
@@ -265,12 +265,12 @@ class ArrayView:
 
         `rows` holds the number of each of these records in the view's arrays.
         """
-        if isinstance(regions, Zones):
+        if isinstance(regions, Listed):
             return regions.locator().locate(lon, lat)
         if isinstance(regions, SlicedGrid | SlicedZones):
             whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
             place, cells = self._located(whole, lon, lat, rows)
-            size = len(whole) if isinstance(whole, Zones) else whole.size
+            size = len(whole) if isinstance(whole, Listed) else whole.size
             return place, cells + size * self._slice(regions.slices, rows[place])
         return np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
 
@@ -300,7 +300,7 @@ class ArrayView:
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
-        if self.preferred and not isinstance(regions, SlicedZones):
+        if self.preferred:
             ranks = self.preferred.table(regions).of_cells(cells, regions)
         order = np.lexsort((key, ranks, persons))
         persons, cells = persons[order], cells[order]

@@ -11,7 +11,7 @@ from typing import Any
 
 ROOTS = (
     *("Answers", "Dataset", "Job", "Mechanism", "Preview", "Problem", "Quote", "RadiusMap"),
-    *("Release", "TileJson", "Upload"),
+    *("Release", "TileJson", "Top", "Upload"),
 )
 """Types that the client returns; the types that these refer to are generated as well."""
 

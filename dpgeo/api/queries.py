@@ -91,12 +91,23 @@ def read_slug(text: str) -> str:
 
 def read_limit(text: str) -> int:
     """Return the largest number of results on a page, parsed from `text`. Raises InvalidInput."""
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_LIMIT:
+    if not _is_count(text, MAX_LIMIT):
         raise InvalidInput(
             "Must be a whole number from 1 to {most}; follow `next` for further pages.",
             most=MAX_LIMIT,
         )
     return int(text)
+
+
+def read_count(text: str, *, most: int) -> int:
+    """Parse a whole number from 1 to `most`. Raises InvalidInput."""
+    if not _is_count(text, most):
+        raise InvalidInput("Must be a whole number from 1 to {most}.", most=most)
+    return int(text)
+
+
+def _is_count(text: str, most: int) -> bool:
+    return bool(re.fullmatch(r"[0-9]{1,9}", text)) and 1 <= int(text) <= most
 
 
 def read_box(text: str) -> Box:

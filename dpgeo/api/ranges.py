@@ -404,7 +404,7 @@ class RangesView(DocumentView):
         layer: str,
         field: str,
     ) -> Response:
-        release = _served(request, release_id)
+        release = served(request, release_id)
         try:
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
                 [shape for _, shape in regions]
@@ -420,7 +420,7 @@ class RangesView(DocumentView):
 
     def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
         """Answer with the trips between two boxes, of which one may be None for anywhere."""
-        release = _served(request, release_id)
+        release = served(request, release_id)
         shapes = [
             None if box is None else _box(box, name)
             for name, box in zip(("from", "to"), ends, strict=True)
@@ -449,7 +449,7 @@ class RangesView(DocumentView):
         return self.answer(answer, personal=is_personal(viewer_of(request)))
 
 
-def _served(request: Request, release_id: str) -> Release:
+def served(request: Request, release_id: str) -> Release:
     """Return a drawn release that the requester may see. Raises Conflict before it is drawn."""
     release = release_seen(viewer_of(request), release_id)
     check_served(release)
@@ -459,7 +459,7 @@ def _served(request: Request, release_id: str) -> Release:
 
 
 @lru_cache(maxsize=4)
-def _released(release_id: str, _sha256: str) -> Released:
+def drawn_release(release_id: str, _sha256: str) -> Released:
     """Return a release's measurements. They are cached, because they never change."""
     return released_of(Release.objects.get(pk=release_id))
 
@@ -470,19 +470,19 @@ def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
 
     The object is cached.
     """
-    return Ranges(_released(release_id, sha256), layer=layer)
+    return Ranges(drawn_release(release_id, sha256), layer=layer)
 
 
 @lru_cache(maxsize=4)
 def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
     """Return an object that answers queries on the flows of a release. The object is cached."""
-    return FlowAnswers(_released(release_id, sha256), layer=layer)
+    return FlowAnswers(drawn_release(release_id, sha256), layer=layer)
 
 
 @lru_cache(maxsize=8)
 def _scaling(release_id: str, sha256: str) -> Scaling | None:
     """Return the scaling of a release's counts, or None if they are not scaled. It is cached."""
-    released = _released(release_id, sha256)
+    released = drawn_release(release_id, sha256)
     return scaling_of(released, layers(released)) if released.totals else None
 
 

@@ -25,6 +25,7 @@ from dpgeo.api.release_actions import (
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.spreadsheets import SpreadsheetView
 from dpgeo.api.tiles import StyleView, TileJsonView, TileView
+from dpgeo.api.top import TopView
 from dpgeo.api.tus import TusUploadsView, TusUploadView
 from dpgeo.api.uploads import (
     UploadCompleteView,
@@ -65,6 +66,7 @@ urlpatterns = [
     path(f"{RELEASE}/files/<str:name>", ReleaseFileView.as_view(), name="release-file"),
     path(f"{RELEASE}/spreadsheet/<slug:layer>", SpreadsheetView.as_view(), name="spreadsheet"),
     path(f"{RELEASE}/query", RangesView.as_view(), name="release-query"),
+    path(f"{RELEASE}/top", TopView.as_view(), name="release-top"),
     path(f"{TILES}.json", TileJsonView.as_view(), name="tilejson"),
     path(f"{RELEASE}/styles/<slug:layer>.json", StyleView.as_view(), name="style"),
     path(f"{TILES}/<int:z>/<int:x>/<int:y>.pbf", TileView.as_view(), name="tile"),

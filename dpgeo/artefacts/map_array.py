@@ -21,6 +21,7 @@ from dpgeo.artefacts import geojson
 from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, quantisation_step
+from dpgeo.postprocess.layers.features import RANKS
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -36,6 +37,9 @@ MAX_MASK = 1 << 24
 """Largest number of cells for which the file has a mask of the study area. Layers on finer grids
 list single cells; for these, the study area is drawn from the outline in the header.
 """
+
+NAMES = ("unit", "name")
+"""Columns with the names of points, the first that a layer has."""
 
 MAX_POINTS = 200_000
 """Largest number of points that the file stores for a layer.
@@ -145,6 +149,7 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
     "length" is the number of points stored, "of" the number of points in the layer.
     """
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
+    named = next((name for name in NAMES if name in layer.columns), "")
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])
     value = None if layer.value is None else np.rint(layer.value[drawn] / step).astype(np.int64)
@@ -160,7 +165,10 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
         "threshold": None
         if layer.threshold is None
         else data.add(layer.threshold[drawn].astype("f4")),
-        "names": layer.columns["unit"][drawn].tolist() if "unit" in layer.columns else None,
+        "names": layer.columns[named][drawn].tolist() if named else None,
+        "ranks": [data.add(layer.columns[name][drawn].astype("i4")) for name in RANKS]
+        if RANKS[0] in layer.columns
+        else None,
     }
 
 

@@ -15,6 +15,7 @@ from dpgeo.core.released import (
     AveragesRelease,
     Content,
     FlowsRelease,
+    PlacesRelease,
     PointsRelease,
     Released,
     SlicesRelease,
@@ -199,6 +200,43 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
         words.format(within=within, hours=content.gap_hours),
         FLOWS_LISTED.format(least=content.threshold),
     ]
+
+
+NEAREST = (
+    "Places: each row counts at the nearest place of a public list of {places:,}, if that is at "
+    "most {reach:,} m away; otherwise it is left out. Ranks are about counts as bounded, and their "
+    "intervals hold for all places of a list at once."
+)
+
+CONTEXTS = (
+    "Places were measured twice, all together and by context ({contexts}), each with a part of "
+    "epsilon; the bound holds over all contexts together."
+)
+
+ADDED_UP = (
+    "Both are of one sample, in which the contexts of a place add up to it; where contexts are of "
+    "time, rows without a time are left out."
+)
+
+NOT_ADDED_UP = (
+    "Somebody who was at a place in several contexts is in each of them, and once in the place."
+)
+
+
+@steps.register
+def _place_steps(content: PlacesRelease, released: Released) -> list[str]:
+    names, nearest = content.slices, NEAREST.format(places=len(content.keys), reach=content.reach)
+    if not names:
+        return [nearest]
+    contexts = names.category or f"local time, {names.time_zone}"
+    adding = ADDED_UP if content.adds_up else NOT_ADDED_UP
+    return [nearest, CONTEXTS.format(contexts=contexts), adding]
+
+
+@not_protected.register
+def _places_not_protected(content: PlacesRelease, facts: list[str]) -> list[str]:
+    """Return the sentences `facts`, and one on the values that the publisher listed."""
+    return [*facts, *_about_category(content.slices, LISTED)]
 
 
 @not_protected.register

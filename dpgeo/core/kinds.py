@@ -48,6 +48,7 @@ CONTOURS = Kind(
 )
 FLOWS = Kind(key="flows", title=translatable("Flows"), plural=translatable("Flows"))
 AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
+PLACES = Kind(key="places", title=translatable("Places"), plural=translatable("Places"))
 PROFILE = Kind(
     key="profile",
     title=translatable("Profile of the week"),
@@ -56,5 +57,5 @@ PROFILE = Kind(
 
 KINDS: Mapping[str, Kind] = {
     kind.key: kind
-    for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS, PROFILE)
+    for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS, PLACES, PROFILE)
 }

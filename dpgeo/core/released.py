@@ -311,6 +311,29 @@ class FlowsRelease(Content):
     sum_noise: DiscreteLaplace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacesRelease(Content):
+    """Noisy counts of declared places and, with contexts, of pairs of a place and a context.
+
+    The places (n,) have `keys`, `names` and positions in degrees; a row counts at the nearest place
+    at most `reach` metres away. `counts`, int64 (n,), are the noisy counts of places, and `pairs`,
+    int64 (h, n), those of each context, none without contexts; `slices` names the contexts. If
+    `adds_up`, both were measured from one sample, in which the pairs of a place add up to it.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+    reach: int
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+    pairs: NDArray[np.int64]
+    pair_noise: DiscreteLaplace
+    slices: SliceNames = UNDIVIDED
+    adds_up: bool = False
+
+
 NO_TIME = -(1 << 63)
 """Stands for the missing time of a report: the smallest int64."""
 
@@ -403,6 +426,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ProfileRelease,
     ContourRelease,
     FlowsRelease,
+    PlacesRelease,
     PointsRelease,
 )
 

@@ -14,6 +14,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import param
 from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 ALL_TIMES = "all times"
@@ -137,9 +138,9 @@ class SlicedGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedZones:
-    """Declared zones in every slice, indexed slice by slice."""
+    """Declared zones, or places with their reach, in every slice, indexed slice by slice."""
 
-    zones: Zones
+    zones: Zones | NearPlaces
     slices: Slicing
 
     def __len__(self) -> int:

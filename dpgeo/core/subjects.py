@@ -16,6 +16,7 @@ class Need(Enum):
     """What a dataset must have for a map of some subject."""
 
     ZONES = auto()
+    PLACES = auto()
     TIMES = auto()
     TRIPS = auto()
     MEASURES = auto()
@@ -74,6 +75,16 @@ TRIPS = Subject(
     headline=translatable("From where to where: {place}"),
     counted_in=translatable("A place is one way, from one district or square to another."),
     needs=(Need.TRIPS,),
+)
+BUSIEST = Subject(
+    key="places",
+    title=translatable("The busiest places"),
+    words=translatable("A ranked list of stops, parks or shops, by how many people were there."),
+    headline=translatable("The busiest places: {place}"),
+    counted_in=translatable(
+        "A place is one of your list, on one day or with one value if you divide it."
+    ),
+    needs=(Need.PLACES,),
 )
 AVERAGES = Subject(
     key="averages",
@@ -144,6 +155,7 @@ SUBJECTS: Mapping[str, Subject] = {
         DISTRICTS,
         TIMES,
         TRIPS,
+        BUSIEST,
         AVERAGES,
         AVERAGES_BY_DISTRICT,
         WEEK,

@@ -6,7 +6,8 @@ salt, the person and the item's own content, and its low bits are the index of i
 sample is the `bound` items with the smallest keys (simple random sampling, Fan and Jin 2015); their
 cells are read back from the keys. If zones are counted, zones replace cells: a row in two zones
 makes two items, so that a person adds at most `bound` to overlapping zones as well. With `popular`
-bounding, keys start with the popularity rank of the place (`privacy.bounding`).
+bounding, keys start with the popularity rank of the place (`privacy.bounding`). Declared places are
+counted as zones are: each is the ground that is nearest to it and within reach.
 
 Privacy argument. For a fixed salt, the sample of a person is a function of that person's own rows:
 given the ranks, which are public, a key does not depend on other rows, on their order or on their
@@ -53,6 +54,7 @@ from dpgeo.engine.trips import TRIPS, located
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import (
     CountedRegions,
+    Listed,
     Popularity,
     RankTable,
     Regions,
@@ -249,8 +251,8 @@ class DuckDBView:
             np.concatenate(persons), np.concatenate(cells), size=grid.size, sensitivity=self._bound
         )
 
-    def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone, (n,), with L1 sensitivity `bound` over all zones together."""
+    def zone_counts(self, zones: Listed) -> PrivateCounts:
+        """Count by zone or place, (n,), with L1 sensitivity `bound` over all together."""
         counts = np.zeros(len(zones), dtype=np.int64)
         for numbers, amounts in self._counted(zones):
             counts[numbers] += amounts
@@ -266,7 +268,7 @@ class DuckDBView:
         if isinstance(regions, SlicedGrid | SlicedZones):
             self._check_slices(regions.slices)
         column = measure_column(self._domain.measures.index(measure))
-        shape = (len(regions),) if isinstance(regions, Zones) else regions.shape
+        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
         with self._file.scratch() as folder:
             located, parameters = self._located(regions, folder)
@@ -295,7 +297,7 @@ class DuckDBView:
         parameters: Parameters,
     ) -> tuple[str, int]:
         """Return the SQL to append to that for rows with a value, and the number of passes."""
-        if self._unit == Unit.RECORD and not isinstance(regions, Zones | SlicedZones):
+        if self._unit == Unit.RECORD and not _may_overlap(regions):
             return sql.SUM_ROWS, 1
         item_bits = (_size(regions) * (measure.steps + 1) - 1).bit_length()
         parameters |= {
@@ -384,7 +386,7 @@ class DuckDBView:
         """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
-        if isinstance(regions, Zones):
+        if isinstance(regions, Listed):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
@@ -439,8 +441,8 @@ class DuckDBView:
         return located + sql.UNDIVIDED, parameters
 
     def _in_regions(self, regions: Regions, folder: Path) -> tuple[str, Parameters]:
-        """Return SQL for the rows in cells or zones, and its parameters."""
-        if isinstance(regions, Zones):
+        """Return SQL for the rows in cells, zones or places, and its parameters."""
+        if isinstance(regions, Listed):
             path = folder / "zoned.parquet"
             write_zoned(self._file.path, path, regions, self._unit)
             return sql.IN_ZONES, {"path": as_pattern(path)}
@@ -490,7 +492,7 @@ class DuckDBView:
 
         Adds the query's own inputs to `parameters`.
         """
-        if self._unit == Unit.RECORD and not isinstance(regions, Zones | SlicedZones):
+        if self._unit == Unit.RECORD and not _may_overlap(regions):
             return sql.PERSON_ROWS if by_person else sql.COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
         items = sql.PEOPLE if self._counting == Counting.PEOPLE else sql.VISITS
@@ -529,11 +531,14 @@ class DuckDBView:
             "cell_bits": (1 << cell_bits) - 1,
             "hash_bits": (1 << 64) - (1 << cell_bits),
         }
-        if self._popularity is None or isinstance(regions, SlicedZones):
+        if self._popularity is None:
             return sql.RANDOM
         table = self._popularity.table(regions)
         rank_shift = 64 - int(table.ranks.max()).bit_length()
-        rows, columns = (1, size) if isinstance(regions, Zones) else regions.shape[-2:]
+        if isinstance(regions, Listed | SlicedZones):
+            rows, columns = 1, len(table.ranks)
+        else:
+            rows, columns = regions.shape[-2:]
         parameters |= {
             "hash_bits": (1 << rank_shift) - (1 << cell_bits),
             "grid_size": rows * columns,
@@ -566,7 +571,12 @@ def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: i
 
 def _size(regions: ValuedRegions) -> int:
     """Return the number of regions, in all slices together."""
-    return len(regions) if isinstance(regions, Zones | SlicedZones) else regions.size
+    return len(regions) if isinstance(regions, Listed | SlicedZones) else regions.size
+
+
+def _may_overlap(regions: ValuedRegions) -> bool:
+    """Return whether a row may be in several of the regions, as in zones that overlap."""
+    return isinstance(regions.zones if isinstance(regions, SlicedZones) else regions, Zones)
 
 
 def _frame(grid: Grid) -> Parameters:

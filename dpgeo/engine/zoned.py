@@ -1,4 +1,4 @@
-"""Assignment of positions to declared zones.
+"""Assignment of positions to declared zones, or to the declared places within reach.
 
 Rows are read in chunks, but each position is located on its own, so the output does not depend on
 the chunk size. To limit memory, chunks are smaller if many zones overlap. The chunk size depends on
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
@@ -19,7 +20,9 @@ PAIRS = 500_000
 """Maximum number of pairs of a position and a nearby zone in memory, at about 200 bytes each."""
 
 
-def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
+def write_zoned(
+    source: Path, target: Path, zones: Zones | NearPlaces, unit: Unit, pairs: int = PAIRS
+) -> None:
     """Write to `target` a row for each pair of a position in `source` and a zone that contains it.
 
     Each row of `target` is the position's row in `source` with the zone's index in a new column

@@ -252,6 +252,28 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("the states of a release"),
             ),
             Term(
+                _("place, reach"),
+                _(
+                    "one of a declared list, at which the rows nearest to it count, if they are "
+                    "at most so many metres away"
+                ),
+            ),
+            Term(
+                _("context"),
+                _(
+                    "a part of time, or a value of a category, in which places are counted and "
+                    "ranked by themselves"
+                ),
+            ),
+            Term(
+                _("rank interval"),
+                _(
+                    "the ranks that a place may have among the counts as bounded; it holds for all "
+                    "places of the list at once, 95 times in 100"
+                ),
+                _("the ranks it may have"),
+            ),
+            Term(
                 _("blob"),
                 _("the one file that holds a release exactly; all other files are made from it"),
             ),

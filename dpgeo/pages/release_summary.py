@@ -25,6 +25,7 @@ from dpgeo.pages.flow_rows import Flows, flows_of
 from dpgeo.pages.largest_rows import Row, rows_of
 from dpgeo.pages.mean_table import MeanTable, mean_table
 from dpgeo.pages.moved_points import Moved, moved_of
+from dpgeo.pages.place_rows import PlaceList, place_lists
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.joint_sums import JointSums
@@ -187,6 +188,8 @@ class Summary:
     """Contour bands, lowest first."""
     flows: Flows | None
     """The flows as tables, or None for releases without flows."""
+    places: tuple[PlaceList, ...]
+    """Ranked places, all together and by context; () for releases without places."""
     moved: Moved | None
     """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]
@@ -324,7 +327,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 11
+FIELDS = 12
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -355,6 +358,7 @@ def summarise(released: Released) -> Summary:
     ]
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.sliced]
     flows = flows_of(released.content, drawn_layers)
+    places = place_lists(released.content)
     joint = JointSums.of(released)
     if slices:
         counts = [stacked([each for each in counts if isinstance(each, BoxLayer)])]
@@ -390,6 +394,7 @@ def summarise(released: Released) -> Summary:
         opening=opening_of(drawn_layers),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         flows=flows,
+        places=places,
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released, drawn_layers, joint) if counts else None,
         totals=tuple(
@@ -403,7 +408,7 @@ def summarise(released: Released) -> Summary:
         times=_titles(each.of[1] for each in drawn_layers if each.sliced),
         means=mean_table(drawn_layers),
         profile=profile_of(released.content),
-        ranking=_ranking(counts[0]) if counts else (),
+        ranking=_ranking(counts[0]) if counts and not places else (),
         profiles=_profiles(counts[0], joint) if counts and not slices else (),
     )
 

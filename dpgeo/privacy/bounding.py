@@ -20,8 +20,8 @@ By adaptive composition the two shares add up to epsilon. (Every person adds a s
 paper uses the smallest number of places of any person, which depends on the data; with d places per
 person, both signal and noise would be d times as large.)
 
-The public list. If zones are counted, the list consists of these zones. Otherwise it consists of
-the cells of a coarse grid over the same frame, with POPULAR_CELLS along each side: over millions of
+The public list. If zones or places are counted, they are the list. Otherwise it consists of the
+cells of a coarse grid over the same frame, with POPULAR_CELLS along each side: over millions of
 cells, noise would hide the popularity. A counted cell has the popularity of the coarse cell that
 contains its centre. A counted cell larger than the coarse cells has the sum of the popularities of
 all coarse cells whose centres lie in it. Popularity does not depend on slices.
@@ -41,9 +41,13 @@ from dpgeo.core.guarantees import Bounding
 from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.spend import Spend
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
-Regions: TypeAlias = Grid | Zones
+Listed: TypeAlias = Zones | NearPlaces
+"""Regions of a declared list."""
+
+Regions: TypeAlias = Grid | Listed
 """Regions whose popularity can be measured."""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
@@ -91,14 +95,16 @@ class Popularity:
     regions: Regions
     counts: NDArray[np.int64]
 
-    def table(self, regions: CountedRegions) -> RankTable:
+    def table(self, regions: ValuedRegions) -> RankTable:
         """Return the popularity ranks of `regions`.
 
-        Raises ValueError if `regions` or the measured regions are zones and the two are not the
+        Raises ValueError if `regions` or the measured regions are declared and the two are not the
         same.
         """
-        if isinstance(self.regions, Zones) or isinstance(regions, Zones):
-            if self.regions is not regions:
+        if isinstance(regions, SlicedZones):
+            regions = regions.zones
+        if isinstance(self.regions, Listed) or isinstance(regions, Listed):
+            if self.regions != regions:
                 raise ValueError("Popularity was measured on other regions.")
             return RankTable(ranks_of(self.counts), 1, len(self.counts))
         grid = _grid_of(regions)
@@ -123,10 +129,10 @@ class RankTable:
     rows: int
     columns: int
 
-    def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
+    def of_cells(self, cells: NDArray[np.int64], regions: ValuedRegions) -> NDArray[np.int64]:
         """Return the rank (n,) of each of `cells` (n,), indices of cells or zones of `regions`."""
-        if isinstance(regions, Zones):
-            return np.asarray(self.ranks[cells], dtype=np.int64)
+        if isinstance(regions, Listed | SlicedZones):
+            return np.asarray(self.ranks[cells % len(self.ranks)], dtype=np.int64)
         grid = _grid_of(regions)
         row, column = np.divmod(cells % grid.size, grid.columns)
         table_row = (2 * row + 1) * self.rows // (2 * grid.rows)

@@ -9,14 +9,13 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.trips import TripPairs
-from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
+from dpgeo.privacy.bounding import CountedRegions, Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.zones import Zones
 
 
 class PrivateView(Protocol):
@@ -67,8 +66,8 @@ class PrivateView(Protocol):
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return pairs of a privacy unit and a cell, at most `bound` per privacy unit."""
 
-    def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Return counts by zone (n,), with L1 sensitivity `bound` over all zones together.
+    def zone_counts(self, zones: Listed) -> PrivateCounts:
+        """Return counts by zone or place (n,), with L1 sensitivity `bound` over all together.
 
         A record in several zones counts in each of them, up to the contribution bound.
         """

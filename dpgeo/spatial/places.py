@@ -25,6 +25,9 @@ MOST_PLACES = 200_000
 
 MOST_LEVELS = 8
 
+ALONE = "place"
+"""The only level of places that are in no hierarchy."""
+
 EVERYWHERE = "everywhere"
 """Name of the unit above the widest level, which contains all places."""
 
@@ -43,8 +46,9 @@ class Places:
 
     `levels` holds the names of the levels, from the widest to the finest. `units` (n,) holds, for
     each place, the names of its units, one for each level. Units with the same name are different
-    units if they lie in different wider units. Raises ValueError for invalid places; the message
-    names the first invalid place and the remedy.
+    units if they lie in different wider units. `names` (n,) are what people call the places; they
+    are the keys if left out. Raises ValueError for invalid places; the message names the first
+    invalid place and the remedy.
     """
 
     levels: tuple[str, ...]
@@ -52,8 +56,10 @@ class Places:
     units: tuple[tuple[str, ...], ...]
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", self.names or self.keys)
         if not 1 <= len(self.levels) <= MOST_LEVELS:
             raise InvalidValue(
                 "Name from 1 to {most} levels, such as country, city, street.", most=MOST_LEVELS
@@ -68,7 +74,8 @@ class Places:
                 count=len(self.keys),
                 most=MOST_PLACES,
             )
-        if not len(self.keys) == len(self.units) == len(self.longitude) == len(self.latitude):
+        others = self.names, self.units, self.longitude, self.latitude
+        if any(len(each) != len(self.keys) for each in others):
             raise InvalidValue("Every place needs a key, units and a position.")
         self._check_words()
         self._check_positions()
@@ -79,14 +86,15 @@ class Places:
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
-        """Read the places from a GeoJSON FeatureCollection of points.
+        """Read the places from a GeoJSON FeatureCollection of points, or of polygons.
 
-        `key` is the name of the property that holds a place's key; "" means "key". A place without
-        that property gets its number in the collection, counted from 1, as its key. The
+        A polygon stands for a point inside it. `key` is the name of the property that holds a
+        place's key; "" means "key". A place without that property gets its number in the
+        collection, counted from 1, as its key. `name` is that of its name; "" means "name". The
         collection's member "levels" lists the properties that are levels, from the widest to the
         finest. Without it, the levels are all properties that have text values in the first
-        feature, in their order, except the key and `name` ("" means "name"). Raises ValueError for
-        an invalid document.
+        feature, in their order, except the key and the name; if there are none, the places have no
+        hierarchy. Raises ValueError for an invalid document.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -104,8 +112,6 @@ class Places:
             raise InvalidValue(
                 "The member 'levels' must be a list of properties, the widest first."
             )
-        if not levels:
-            raise InvalidValue("Has no levels: give every place a text for each, such as its city.")
         missing = [level for level in levels if not any(level in each for each in records)]
         if missing:
             raise InvalidValue(
@@ -113,13 +119,19 @@ class Places:
                 level=missing[0],
                 known=", ".join(map(str, records[0]))[:200],
             )
+        keys = tuple(str(each.get(key or "key", n)) for n, each in enumerate(records, 1))
+        units = [tuple(str(each.get(level) or "") for level in levels) for each in records]
+        if not levels:
+            levels, units = [ALONE], [(each,) for each in keys]
+        names = (each.get(name or "name") for each in records)
         lon, lat = np.array([_position(each, number) for number, each in enumerate(features, 1)]).T
         return cls(
             levels=tuple(levels),
-            keys=tuple(str(each.get(key or "key", n)) for n, each in enumerate(records, 1)),
-            units=tuple(tuple(str(each.get(level) or "") for level in levels) for each in records),
+            keys=keys,
+            units=tuple(units),
             longitude=lon,
             latitude=lat,
+            names=tuple(str(each or own) for each, own in zip(names, keys, strict=True)),
         )
 
     def to_geojson(self) -> dict[str, Any]:
@@ -130,11 +142,20 @@ class Places:
             "features": [
                 {
                     "type": "Feature",
-                    "properties": {**dict(zip(self.levels, units, strict=True)), "key": key},
+                    "properties": {
+                        **dict(zip(self.levels, units, strict=True)),
+                        "key": key,
+                        **({"name": name} if name != key else {}),
+                    },
                     "geometry": {"type": "Point", "coordinates": [float(lon), float(lat)]},
                 }
-                for key, units, lon, lat in zip(
-                    self.keys, self.units, self.longitude, self.latitude, strict=True
+                for key, name, units, lon, lat in zip(
+                    self.keys,
+                    self.names,
+                    self.units,
+                    self.longitude,
+                    self.latitude,
+                    strict=True,
                 )
             ],
         }
@@ -182,6 +203,7 @@ class Places:
             units=tuple(self.units[index] for index in inside),
             longitude=self.longitude[inside],
             latitude=self.latitude[inside],
+            names=tuple(self.names[index] for index in inside),
         )
 
     def check_covered(self, area: StudyArea) -> None:
@@ -406,9 +428,18 @@ def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:
     geometry = feature.get("geometry")
     at = geometry.get("coordinates") if isinstance(geometry, Mapping) else None
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
+    if kind in ("Polygon", "MultiPolygon"):
+        try:
+            inside = shapely.point_on_surface(shapely.geometry.shape(geometry))
+            return float(inside.x), float(inside.y)
+        except (shapely.GEOSException, ValueError, TypeError, LookupError):
+            raise InvalidValue(
+                "Feature {place} has no valid outline; repair it, or give a point.", place=place
+            ) from None
     if not isinstance(at, Sequence) or kind != "Point" or len(at) < 2:
         raise InvalidValue(
-            "Feature {place} is not a point; give one position for each place.", place=place
+            "Feature {place} is neither a point nor a polygon; give one position for each place.",
+            place=place,
         )
     try:
         return float(at[0]), float(at[1])

@@ -44,6 +44,24 @@ CASES = (
         bound=BOUND - 1,  # a person with BOUND records makes one trip fewer
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
     ),
+    Case(
+        name="places",
+        key="places",
+        wanted=GRID,
+        most=24_000,
+        chosen={"places": "spots", "reach": 2000},
+    ),
+    Case(
+        name="places by day of the week, people counted",
+        key="places",
+        wanted=TREE,
+        catch=Fraction(2),
+        most=20_000,
+        counting=Counting.PEOPLE,
+        chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
+        note="A person shows in the places and in their pairs with days, measured with a half of "
+        "epsilon each.",
+    ),
     Case(name="category-slices", key="category-slices", wanted=GRID, most=24_000),
     Case(
         name="profile",

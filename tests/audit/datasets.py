@@ -28,6 +28,7 @@ from tests.statistical.test_empirical_epsilon import (
     HALF,
     SIDE,
     SIDES,
+    SPOTS,
     TEN_CELLS,
     TILES,
 )
@@ -40,7 +41,7 @@ EDGE = 0.1
 
 DOMAIN = Domain(
     AREA,
-    {"tiles": TILES},
+    {"tiles": TILES, "spots": SPOTS},
     "UTC",
     measures=(HALF,),
     categories=(SIDES,),

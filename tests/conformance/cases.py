@@ -84,9 +84,9 @@ DOMAIN = Domain(
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
-FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
+FITTING = {"people": [300, 450], "hidden": [1, 2, 3], "reach": [150, 500]}
 """Values for parameters that depend on the city: numbers of people below and above that of the
-city, and levels of its hierarchy of places.
+city, levels of its hierarchy of places, and metres within which it has visits.
 """
 
 BOUND = 3

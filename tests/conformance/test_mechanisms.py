@@ -452,7 +452,10 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
 def can_be_counted(released: Released) -> bool:
     """Return whether all of a release's measurements are counts in boxes or in declared zones."""
     measured = measured_layers(released)
-    boxes = (isinstance(each, BoxLayer) or "key" in each.columns for each in measured)
+    boxes = (
+        isinstance(each, BoxLayer) or (isinstance(each, ShapeLayer) and "key" in each.columns)
+        for each in measured
+    )
     if any(each.features.look in BESIDE for each in measured):
         return False
     return bool(measured) and all(boxes)

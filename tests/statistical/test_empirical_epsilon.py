@@ -33,7 +33,14 @@ from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import PILOT_SHARE, CountedRegions, Popularity, Regions, ValuedRegions
+from dpgeo.privacy.bounding import (
+    PILOT_SHARE,
+    CountedRegions,
+    Listed,
+    Popularity,
+    Regions,
+    ValuedRegions,
+)
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -44,6 +51,7 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import sides
 from tests.randomness import SeededEntropy
@@ -73,6 +81,9 @@ def _tiles() -> Zones:
 
 TILES = _tiles()
 
+SPOTS = Places.of_cells(AREA, SIDE)
+"""The cells' centres as places, in the same order; within 2 km of them lies every record."""
+
 HALF = Measure("half", "Half", "", 0.0, 1.0)
 """A measure of which the added person has the largest value, and everybody else the middle."""
 
@@ -82,6 +93,7 @@ SIDES = Category("side", "Side", ("left", "right"))
 CHOSEN: dict[str, dict[str, object]] = {
     "auto-by-time": {"slices": "12 hours"},
     "zones": {"zones": "tiles"},
+    "places": {"places": "spots", "reach": 2000},
     "profile": {"parts": "days of the week"},
     "sparse-grid": {"threshold": 4},
     "private-clusters": {"clusters": 1, "rounds": 1},
@@ -156,7 +168,7 @@ class CountedOnce:
             self.sliced[key] = self.view.sliced_histogram(sliced)
         return self.sliced[key]
 
-    def zone_counts(self, zones: Zones) -> PrivateCounts:
+    def zone_counts(self, zones: Listed) -> PrivateCounts:
         if self.zoned is None:
             self.zoned = self.view.zone_counts(zones)
         return self.zoned
@@ -203,7 +215,7 @@ def view_of(
         hours=(column * 60 + row) % HOURS_A_WEEK,
         bound=bound,
         salt=salt,
-        declared={"tiles": TILES},
+        declared={"tiles": TILES, "spots": SPOTS},
         measures=(HALF,),
         categories=(SIDES,),
         codes=column // (SIDE // 2),
@@ -371,7 +383,7 @@ def test_totals_that_are_not_clipped_are_caught(monkeypatch: pytest.MonkeyPatch)
     assert audited(uniform_grid.MECHANISM, TEN_CELLS, 90, runs=2000, totals=small) > EPSILON
 
 
-choosing = pytest.mark.parametrize("key", ["uniform-grid", "zones"])
+choosing = pytest.mark.parametrize("key", ["uniform-grid", "zones", "places"])
 
 
 @choosing

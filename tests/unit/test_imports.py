@@ -138,8 +138,10 @@ OWN_PARTS = {
     "dpgeo.artefacts.flow_files",
     "dpgeo.artefacts.own_wording",
     "dpgeo.pages.flow_rows",
+    "dpgeo.pages.place_rows",
     "dpgeo.pages.moved_points",
     "dpgeo.postprocess.flow_answers",
+    "dpgeo.postprocess.top_places",
 }
 """Modules outside those packages that are registered for a single kind of release."""
 

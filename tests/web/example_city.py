@@ -17,7 +17,8 @@ from dpgeo.releases.notes import Note, checksum
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
-from tests.unit.artefacts.releases import grid_release
+from tests.makers import make_dataset
+from tests.unit.artefacts.releases import grid_release, places_release
 from tests.web.api import EVERYTHING, Program
 from tests.web.described import check
 from tests.web.desk import invented_rows, make_desk
@@ -25,6 +26,7 @@ from tests.web.published import install
 
 HOST = "https://maps.example.org"
 RELEASE_ID = "q0tPZ2xvbmdzaGFkb3dzAA"
+PLACES_ID = "cGxhY2VzX29mX3ZhbHVlcw"
 CAMPAIGN_ID = "mJr2Zk8vQ1sYt0aPbXcDgA"
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
@@ -258,6 +260,8 @@ def play() -> dict[str, Any]:
     _declare(city)
     _plan(city)
     _request(city)
+    install(make_dataset(), places_release(area=AREA), pk=PLACES_ID)
+    city.read("release_top", f"/api/v1/releases/{PLACES_ID}/top?k=3")
     return city.answers
 
 

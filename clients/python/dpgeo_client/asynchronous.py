@@ -88,6 +88,10 @@ class AsyncRelease:
         """Return the trips from one box to another; see Release.query_flow."""
         return await _run(self.release.query_flow, origin, destination, layer)
 
+    async def top(self, k: int = 20, context: str | None = None) -> types.Top:
+        """Return the k busiest places; see Release.top."""
+        return await _run(self.release.top, k, context)
+
     async def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
         """Return the counts in many regions; see Release.query_regions."""
         return await _run(self.release.query_regions, collection, layer)

@@ -261,6 +261,17 @@ class Release:
         )
         return answers["results"][0]
 
+    def top(self, k: int = 20, context: str | None = None) -> types.Top:
+        """Return the k busiest places, with the ranks that each may have.
+
+        `context` is the key of a part of time or of a category, such as "2-tuesday"; None means all
+        together.
+        """
+        answer: types.Top = self._connection.get(
+            f"{self.facts['url']}/top", k=str(k), context=context
+        )
+        return answer
+
     def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
         """Return the counts in many regions, given as a GeoJSON FeatureCollection or a
         GeoDataFrame.

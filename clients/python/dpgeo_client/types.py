@@ -331,6 +331,21 @@ class RadiusProperties(TypedDict):
     metres: NotRequired[float]
 
 
+class Ranked(TypedDict):
+    """A place with its noisy count and the ranks that it may have."""
+
+    key: str
+    name: str
+    longitude: float
+    latitude: float
+    count: int
+    margin: float
+    likely: float
+    rank_best: int
+    rank_worst: int
+    among_top: bool
+
+
 class Reason(TypedDict):
     """A reason why a point has no radius."""
 
@@ -437,6 +452,26 @@ class TileJson(TypedDict):
     minzoom: int
     maxzoom: int
     bounds: list[float]
+
+
+class Top(TypedDict):
+    """The busiest places by their noisy counts, after contribution bounding."""
+
+    release: str
+    counting: CountingEnum
+    counted: CountedEnum
+    rows: str
+    bound: int
+    confidence: float
+    meaning: str
+    ranks: str
+    ranked_in: str
+    k: int
+    places: int
+    surely_among_top: int
+    perhaps_among_top: int
+    joint_margin: int
+    results: list[Ranked]
 
 
 class TotalsPlan(TypedDict):

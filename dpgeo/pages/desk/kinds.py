@@ -44,6 +44,17 @@ def lacks_zones(dataset: Dataset) -> Missing | None:
     )
 
 
+def lacks_places(dataset: Dataset) -> Missing | None:
+    """Return what to tell the owner if the dataset has no list of places; None if it has one."""
+    if dataset.layers.filter(kind=LayerKind.PLACES).exists():
+        return None
+    return Missing(
+        gettext("It needs a list of places with their positions, from a public source."),
+        reverse("desk-layers", args=[dataset.slug]),
+        gettext("Add places"),
+    )
+
+
 def lacks_times(dataset: Dataset) -> Missing | None:
     """Return what to tell the owner if no time column is chosen; None if one is."""
     if (dataset.columns or {}).get("time"):
@@ -132,6 +143,7 @@ def lacks_points(dataset: Dataset) -> Missing | None:
 
 LACKS: Mapping[Need, Callable[[Dataset], Missing | None]] = {
     Need.ZONES: lacks_zones,
+    Need.PLACES: lacks_places,
     Need.TIMES: lacks_times,
     Need.TRIPS: lacks_trips,
     Need.MEASURES: lacks_measures,

@@ -62,6 +62,17 @@ CLUSTERS = Features(
     once=False,
 )
 
+PLACES = Features(
+    look="places",
+    counts=True,
+    one=translatable("Place"),
+    largest=translatable("The busiest places"),
+    standing=translatable("{standing} of {size} places show clearly."),
+    between=translatable(
+        "Between {low} and {high} people: each counts once at each of up to {bound} places."
+    ),
+)
+
 HOURS = Features(
     look="points",
     counts=True,
@@ -110,6 +121,8 @@ INTERVAL = ("mean_low", "mean_high")
 """Names of the columns with the ends of the means' 95 % intervals."""
 
 RANKS = ("rank_best", "rank_worst")
-"""Names of the columns with the best and the worst rank that a mean may have, 1 the highest."""
+"""Names of the columns with the best and the worst rank that a mean or a place's count may have, 1
+the highest.
+"""
 
 POINTS = Features(look="points")

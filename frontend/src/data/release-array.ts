@@ -58,6 +58,8 @@ export type PointLayer = Named & {
   /** What the noise of an empty count seldom reaches. */
   thresholds: Float32Array | null;
   names: string[] | null;
+  /** The best and the worst rank that each may have, 1 the largest count; null where counts are not ranked. */
+  ranks?: [Int32Array, Int32Array] | null;
 };
 
 export function positionOf({ positions, partsOfDegree }: PointLayer, index: number): Degrees {
@@ -126,6 +128,7 @@ type RawPoints = Named & {
   margin: Reference | null;
   threshold: Reference | null;
   names: string[] | null;
+  ranks?: [Reference, Reference] | null;
 };
 type RawLayer = RawBoxes | RawPoints | ShapeLayer;
 type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers" | "nouns"> & {
@@ -207,6 +210,7 @@ function readPoints(layer: RawPoints, read: Read): PointLayer {
     stored: value && (read(value, length) as PointLayer["stored"]),
     margins: margin && asType(read(margin, length), Float32Array),
     thresholds: threshold && asType(read(threshold, length), Float32Array),
+    ranks: layer.ranks ? [asType(read(layer.ranks[0], length), Int32Array), asType(read(layer.ranks[1], length), Int32Array)] : null,
   };
 }
 

@@ -47,8 +47,8 @@ export function legendClasses(edges: readonly number[], steps: readonly number[]
   return edges.map((from, at) => ({ from: at || edges.length === 1 ? from : null, step: steps[at]! }));
 }
 
-/** A row of the legend that is not the ramp; `swatch` is a class name of map.css. */
-export type LegendKey = { swatch: string; words: string };
+/** A row of the legend that is not the ramp; `swatch` is a class name of map.css, `size` its width in pixels. */
+export type LegendKey = { swatch: string; words: string; size?: number };
 
 export type LegendContent = {
   title: string;

@@ -8,6 +8,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),
   zones: () => import("./zones/zones"),
   averages: () => import("./averages/averages"),
+  places: () => import("./places/places"),
   clusters: () => import("./clusters/clusters"),
   departures: () => import("./zones/zones"),
   arrivals: () => import("./zones/zones"),

@@ -19,8 +19,10 @@ export function factsOf(frame: HTMLElement): Facts {
 
 export function drawLegend(legend: HTMLElement, content: LegendContent, facts: Facts): void {
   const key = element("div", "key", ...ramp(content));
-  for (const { swatch, words } of content.keys) {
-    key.append(element("div", `swatch ${swatch}`), element("span", "words", words));
+  for (const { swatch, words, size } of content.keys) {
+    const sign = element("div", `swatch ${swatch}`);
+    if (size) sign.style.setProperty("--size", `${size.toFixed(1)}px`);
+    key.append(sign, element("span", "words", words));
   }
   const more = element("details", "more xs quiet", element("summary", "", t("How certain")));
   more.append(element("p", "", `${content.note} `, ...stamp(facts)));

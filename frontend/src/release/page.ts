@@ -17,6 +17,7 @@ import { FlowPanel } from "./flow-panel";
 import { drawKeepsake, imprintOf } from "./keepsake";
 import { installOptions, limitOptions } from "./options";
 import { formatLink, type Link } from "./permalink";
+import { showPlaceList } from "./place-lists";
 import { installSharing } from "./share";
 import { installMultiples, sliceControls } from "./slices";
 import { sharedStyle, type StyledLayer, StyledLayers } from "./styled-layers";
@@ -53,6 +54,7 @@ export class Page {
     const change = (part: Partial<Link>): void => void standing.then(() => this.change(part));
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
     this.showFlows(change);
+    showPlaceList(this.shown.layer.name);
     sliceControls(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
     installMultiples({
       slices: this.layers.slices,
@@ -125,6 +127,7 @@ export class Page {
     const { layer } = this.shown;
     this.stage!.show(layer);
     this.flows?.show(layer);
+    showPlaceList(layer.name);
     this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
     this.showGround();
     limitOptions(layer);

@@ -27,6 +27,7 @@ from dpgeo.core.released import (
     PartitionRelease,
     PhasedRelease,
     PhasedSlicesRelease,
+    PlacesRelease,
     PointsRelease,
     ProfileRelease,
     Released,
@@ -36,7 +37,7 @@ from dpgeo.core.released import (
     ZoneAverages,
     ZonesRelease,
 )
-from dpgeo.core.slices import Slicing
+from dpgeo.core.slices import UNDIVIDED, Slicing
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import PARTS, TIME_SLICES
 from dpgeo.spatial.area import StudyArea
@@ -369,6 +370,41 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
     return _released("flows", parameters, content, trace, area, 3)
 
 
+_NO_PAIRS = np.empty((0, 6), dtype=np.int64)
+
+
+def places_release(*, area: StudyArea = TRIANGLE, by_time: bool = False) -> Released:
+    """Return counts of six places, before and after noon, too, if `by_time`."""
+    share = Fraction("0.5") if by_time else Fraction(1)
+    noise = DiscreteLaplace(share, 2)
+    longitude, latitude = area.shape.representative_point().coords[0]
+    counts = np.array([412, 40, 391, -3, 6, 208], dtype=np.int64)
+    names = Slicing(TIME_SLICES["12 hours"], "Europe/Amsterdam").names if by_time else UNDIVIDED
+    content = PlacesRelease(
+        keys=tuple("abcdef"),
+        names=("Post", "Harbour", "Station", "Quarry", "Mill", "Market"),
+        longitude=longitude + 0.005 * np.arange(6),
+        latitude=latitude + 0.004 * (np.arange(6) % 3),
+        reach=150,
+        counts=counts,
+        noise=noise,
+        pairs=np.stack([counts - 9, np.arange(6)]).astype(np.int64) if by_time else _NO_PAIRS,
+        pair_noise=noise,
+        slices=names,
+        adds_up=False,
+    )
+    labels = ("counts of places", "counts of places by context")[: 1 + by_time]
+    trace = tuple(Measured(label=label, epsilon=share, noise=noise) for label in labels)
+    times = "12 hours" if by_time else "all times"
+    parameters: dict[str, int | bool | str] = {
+        "places": "stops",
+        "reach": 150,
+        "category": "",
+        "slices": times,
+    }
+    return _released("places", parameters, content, trace, area, 2)
+
+
 def profile_release(*, area: StudyArea = TRIANGLE) -> Released:
     """Return counts of two zones by the hour of the week."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
@@ -482,6 +518,8 @@ def examples() -> tuple[Released, ...]:
         category_slices_release(),
         sliced_averages_release(),
         profile_release(),
+        places_release(),
+        places_release(by_time=True),
     )
 
 

@@ -173,12 +173,35 @@ def test_a_table_is_read_unchanged(text: str) -> None:
         (TABLE + "a,South,Side,10.1,50.2\n", "two places have the key 'a'"),
         (TABLE.split("b,")[0], "at least two"),
         (TABLE.split("a,")[0], "only a header"),
-        ("lon,lat\n1,1\n2,2\n", "has no levels"),
     ],
 )
 def test_errors_name_the_fault_of_a_gazetteer_table(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"(?i){words}"):
         Places.from_geojson(read_gazetteer(text))
+
+
+def test_places_may_be_in_no_hierarchy() -> None:
+    table = "key,name,lon,lat\na,Post,1,1\nb,,2,2\n"
+    stops = Places.from_geojson(read_gazetteer(table))
+    assert (stops.levels, stops.units) == (("place",), (("a",), ("b",)))
+    assert stops.names == ("Post", "b")  # the key stands in where there is no name
+    again = Places.from_geojson(stops.to_geojson())
+    assert (again.keys, again.names, again.units) == (stops.keys, stops.names, stops.units)
+    assert again.within(StudyArea.from_bounds(0, 0, 3, 3)).names == stops.names
+
+
+def test_a_polygon_stands_for_a_point_inside_it() -> None:
+    ring = [[0, 0], [3, 0], [3, 1], [1, 1], [1, 3], [0, 3], [0, 0]]
+    outline = {"type": "Polygon", "coordinates": [ring]}
+    point = {"type": "Point", "coordinates": [5, 5]}
+    features: list[dict[str, Any]] = [
+        {"type": "Feature", "properties": {}, "geometry": each} for each in (outline, point)
+    ]
+    park = Places.from_geojson({"type": "FeatureCollection", "features": features})
+    assert shapely.contains_xy(shapely.Polygon(ring), park.longitude[0], park.latitude[0])
+    features[0]["geometry"] = {"type": "Polygon", "coordinates": [[[0, 0]]]}
+    with pytest.raises(ValueError, match="Feature 1 has no valid outline"):
+        Places.from_geojson({"type": "FeatureCollection", "features": features})
 
 
 def test_a_level_that_no_place_has_is_named() -> None:
@@ -209,5 +232,5 @@ def test_places_outside_their_unit_are_named() -> None:
 
 @pytest.mark.parametrize("broken", [{}, {"features": [1]}, {"features": [{"properties": {}}]}])
 def test_inconsistent_hierarchies_are_refused(broken: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"FeatureCollection|properties|levels"):
+    with pytest.raises(ValueError, match=r"FeatureCollection|properties|neither a point"):
         Places.from_geojson(broken)

@@ -1,0 +1,206 @@
+"""Places: counts of the places of a public list, such as stops or parks, and their ranking.
+
+Idea. Count who was at each place of a declared list. A row belongs to the place nearest to it, if
+that is within a declared reach. Places may also be counted by context: for each part of the day,
+each day of the week, or each value of a private category.
+
+Privacy argument. The list is public and declared from elsewhere, and nothing is proposed from the
+rows; so are the reach and the contexts. Which place a row belongs to follows from its position and
+the list alone, and which context from its own time or value, so pairs of a place and a context are
+public and disjoint. The view keeps at most l visits of a privacy unit (or, where people are
+counted, l distinct places, and l distinct pairs of a place and a context) over the whole list and
+all contexts together. So the vector of places has the L1 sensitivity l, and so has that of pairs.
+Without contexts, the whole epsilon goes to one `measure` of the places. With contexts, half of
+epsilon goes to the places and half to the pairs, and the two add up to epsilon by composition. All
+that follows (least squares, shrunken estimates, ranks and their intervals) is computed from the
+noisy counts, the list and the noise's distribution alone: post-processing. With popular bounding,
+popularity is measured over the whole list first (`privacy.bounding`), for a tenth of epsilon.
+
+Utility. Every place carries noise of scale l/epsilon, however many places there are, so that the
+busiest of a long list can be told and the others not. Rankings gain most if people are counted with
+a bound of 1 to 3. The bound changes the ranking itself: the intervals of ranks are about counts as
+bounded. Rows without a time are in no context of time, and are left out where contexts are of time
+and visits are counted. Where people are counted, somebody may be at a place in several contexts, so
+that these do not add up to the place.
+
+References. Fan and Jin 2015 (bounding at random and by popularity, nodes and edges of a graph of
+places and attributes; its nodes are places here, and its edges pairs of a place and a context);
+Dwork, McSherry, Nissim and Smith 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core import subjects
+from dpgeo.core.categories import find_category
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.kinds import PLACES
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import PlacesRelease
+from dpgeo.core.slices import ALL_TIMES, UNDIVIDED, SlicedZones, Slicing, slicing
+from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.phrases import Phrase
+from dpgeo.postprocess.place_ranks import joint_margin
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.places import Places
+
+LABEL, PAIRS = "counts of places", "counts of places by context"
+
+SHARE = Fraction(1, 2)
+"""The share of epsilon for the places where they are counted by context, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of counts of places."""
+
+    places: str = param(
+        "",
+        "The declared layer of places to count at; empty for the only one.",
+        layer=LayerKind.PLACES,
+    )
+    reach: int = param(
+        150,
+        "The most metres between a row and its place. A row belongs to the nearest place.",
+        low=1,
+        high=20_000,
+        beyond="Rows further away say little about a place; count by zones instead.",
+    )
+    category: str = param(
+        "",
+        "The declared category by whose values places are counted, too; empty for none.",
+        category=True,
+        optional=True,
+    )
+    slices: str = param(
+        ALL_TIMES,
+        "The local time by which places are counted, too: parts of the day of this many hours, "
+        "days of the week, or working days and weekends.",
+        choices=[ALL_TIMES, *TIME_SLICES],
+    )
+
+    @property
+    def by_context(self) -> bool:
+        """Whether places are counted by context, too."""
+        return bool(self.category) or self.slices != ALL_TIMES
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Declare the measurement of the places and, with contexts, that of the pairs."""
+    if not params.by_context:
+        return [Spend(label=LABEL, epsilon=epsilon)]
+    return [
+        Spend(label=LABEL, epsilon=epsilon * SHARE),
+        Spend(label=PAIRS, epsilon=epsilon * (1 - SHARE)),
+    ]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
+    """Measure every place once and, with contexts, every pair of a place and a context."""
+    contexts, near = _contexts(params, view.domain), regions(params, view.domain)
+    visits, size = view.counting is Counting.VISITS, len(near)
+    pairs: PrivateCounts | None = None
+    if contexts:
+        pairs = view.sliced_histogram(SlicedZones(near, contexts))
+    if pairs is not None and visits:
+        # The sums of the pairs, so that both measurements are of one sample.
+        counts = pairs.flat().regroup(np.tile(np.arange(size), pairs.shape[0]), size)
+    else:
+        counts = view.zone_counts(near)
+    noise = meter.noise(LABEL, counts.sensitivity)
+    measured = meter.measure(LABEL, counts)
+    pair_noise, of_pairs = noise, np.empty((0, size), dtype=np.int64)
+    if pairs is not None:
+        pair_noise = meter.noise(PAIRS, pairs.sensitivity)
+        of_pairs = meter.measure(PAIRS, pairs)
+    places = near.places
+    return PlacesRelease(
+        keys=places.keys,
+        names=places.names,
+        longitude=places.longitude,
+        latitude=places.latitude,
+        reach=params.reach,
+        counts=measured,
+        noise=noise,
+        pairs=of_pairs,
+        pair_noise=pair_noise,
+        slices=contexts.names if contexts else UNDIVIDED,
+        adds_up=contexts is not None and visits,
+    )
+
+
+def regions(params: Params, domain: Domain) -> NearPlaces:
+    """Return the places with their reach, by whose popularity contribution bounding can rank."""
+    return NearPlaces(domain.layer(params.places, Places), params.reach)
+
+
+def _contexts(params: Params, domain: Domain) -> Slicing | None:
+    """Return the contexts, or None. Raises InvalidInput if the data have none of this kind."""
+    if params.category and params.slices != ALL_TIMES:
+        raise InvalidInput(
+            "Choose a category or parts of time, not both: each further division leaves fewer at "
+            "every place.",
+            field="category",
+        )
+    category = find_category(domain.categories, params.category) if params.category else None
+    return slicing(params.slices, category, domain.time_zone)
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Forecast the noise of a place's count. Raises InvalidInput."""
+    contexts, near = _contexts(params, domain), regions(params, domain)
+    noise = DiscreteLaplace(epsilon * (SHARE if contexts else 1), bound)
+    facts = [
+        Phrase(
+            "Two places can be ranked for certain if their counts are more than {apart:,} apart, "
+            "with all {places:,} places right at once, 95 times in 100.",
+            apart=2 * joint_margin(noise, len(near)),
+            places=len(near),
+        )
+    ]
+    if contexts:
+        facts.append(
+            Phrase(
+                "There are {count} contexts. The bound on what one person adds holds for all of "
+                "them together.",
+                count=len(contexts),
+            )
+        )
+    return Forecast(
+        region="place",
+        regions=len(near) * (1 + len(contexts or ())),
+        noise=noise,
+        ground_metres=math.sqrt(math.pi) * params.reach,
+        alike=True,
+        facts=tuple(facts),
+    )
+
+
+MECHANISM = Mechanism(
+    key="places",
+    title="Busiest places",
+    summary="One count for each place of your list, such as stops or parks, with the ranks that it "
+    "may have; also by time or category.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=PLACES,
+    regions=regions,
+    counted=regions,
+    subjects=(subjects.BUSIEST,),
+)

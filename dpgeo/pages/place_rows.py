@@ -1,0 +1,104 @@
+"""Ranked lists of places, with the ranks that each may have, for the page of a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpgeo.core.released import Content, PlacesRelease
+from dpgeo.postprocess.top_places import RankedPlace, TopPlaces
+
+MOST_SURE = 20
+"""How many busiest places the list is about, where there are enough places."""
+
+MOST_PERHAPS = 6
+"""Most rows of places that may be among them."""
+
+MOST_ROWS = 100
+"""Most rows of the whole table."""
+
+SHARE_SHOWN = 1.5
+"""Ranks on the scale of the bars, as a multiple of the number of places that the list is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A place with its bar: the ranks that it may have, on a scale from 0 to 100.
+
+    If `open`, the bar goes on beyond the scale.
+    """
+
+    place: RankedPlace
+    left: float
+    width: float
+    open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceList:
+    """The busiest places of one context.
+
+    `layer` is the name of the map's layer, and `title` that of the context, "" for all together.
+    `sure` are surely among the `k` busiest, `perhaps` are some of the `others` that may be. `edge`
+    is where rank k ends on the scale of the bars. `rows` are those of the whole table, of `size`
+    places.
+    """
+
+    layer: str
+    title: str
+    k: int
+    edge: float
+    sure: tuple[PlaceRow, ...]
+    perhaps: tuple[PlaceRow, ...]
+    others: int
+    rows: tuple[RankedPlace, ...]
+    size: int
+    joint_margin: int
+
+    @property
+    def edge_text(self) -> float:
+        """Where rank k ends in the head of the scale, which is 150 wide."""
+        return round(1.5 * self.edge, 2)
+
+    @property
+    def surely(self) -> int:
+        """How many places are surely among the k busiest."""
+        return len(self.sure)
+
+
+def place_lists(content: Content) -> tuple[PlaceList, ...]:
+    """Return the lists of all places together and of each context; () for any other release."""
+    if not isinstance(content, PlacesRelease):
+        return ()
+    return tuple(_list(content, context) for context in ("", *content.slices.keys))
+
+
+def _list(content: PlacesRelease, context: str) -> PlaceList:
+    top = TopPlaces.of(content, context)
+    k = _about(len(top))
+    ends = max(SHARE_SHOWN * k, 2.0)
+
+    def row(place: RankedPlace) -> PlaceRow:
+        left = 100 * (place.best - 1) / ends
+        right = 100 * min(place.worst / ends, 1.0)
+        return PlaceRow(place, round(left, 2), round(max(right - left, 0.0), 2), place.worst > ends)
+
+    places = top.first(len(top))
+    sure = [each for each in places if each.worst <= k]
+    perhaps = [each for each in places if each.best <= k < each.worst]
+    return PlaceList(
+        layer=top.layer.name,
+        title=top.layer.title if content.slices else "",
+        k=k,
+        edge=round(100 * k / ends, 2),
+        sure=tuple(map(row, sure)),
+        perhaps=tuple(map(row, perhaps[:MOST_PERHAPS])),
+        others=len(perhaps),
+        rows=tuple(places[:MOST_ROWS]),
+        size=len(top),
+        joint_margin=top.joint_margin,
+    )
+
+
+def _about(places: int) -> int:
+    """Return the number of busiest places to tell, at most half of the list."""
+    return next((k for k in (MOST_SURE, 10, 5, 3) if 2 * k <= places), 1)

@@ -1,0 +1,44 @@
+"""Covering of query regions with places, each of which lies in a region or does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
+
+MOST_TESTED = 40_000_000
+"""Largest number of corners that one request may test, over all its regions and near places."""
+
+
+class PointAreas(Areas):
+    """Places with one noisy count each; a place is in a region if its position is."""
+
+    once = True
+
+    def __init__(
+        self,
+        longitude: NDArray[np.float64],
+        latitude: NDArray[np.float64],
+        counts: NDArray[np.int64],
+        noise: DiscreteLaplace,
+    ) -> None:
+        self._counts, self._noise = counts, noise
+        self._tree = shapely.STRtree(shapely.points(longitude, latitude))
+
+    def covers(self, regions: Shapes) -> list[Cover]:
+        """Return the places in each region; those on its edge are in it."""
+        near = self._tree.query(regions)[0]
+        check_work(int(shapely.get_num_coordinates(regions)[near].sum()), MOST_TESTED)
+        shapely.prepare(regions)
+        region, place = self._tree.query(regions, predicate="intersects")
+        size = len(regions)
+        nothing = np.empty(0, dtype=np.int64)
+        return covers_of(
+            [self._noise],
+            np.bincount(region, self._counts[place], minlength=size),
+            np.bincount(region, minlength=size)[:, None],
+            Parts(region=nothing, value=nothing, noise=nothing, share=np.empty(0)),
+        )

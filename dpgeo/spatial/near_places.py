@@ -1,0 +1,79 @@
+"""Nearest declared place within reach: a public assignment of positions to places."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.spatial.centres import Centres, ground_metres
+from dpgeo.spatial.places import Places
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
+
+SLACK = 1.001
+"""Factor on the distance within which nearest places are searched; the reach itself is checked
+afterwards, on the ground.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NearPlaces:
+    """Declared places, each with the ground that is nearest to it and at most `reach` metres away.
+
+    The grounds are disjoint. Which place a position belongs to follows from the position and the
+    places alone. Two of these are equal if they have the same reach and the very same places.
+    """
+
+    places: Places
+    reach: int
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def locator(self) -> NearLocator:
+        """Return a locator that finds the places of many positions."""
+        return NearLocator(self)
+
+
+class NearLocator:
+    """Finds the place nearest to each position in Web Mercator, if it is within reach.
+
+    If several places are equally near, the first is taken.
+    """
+
+    most_near = 1
+
+    def __init__(self, near: NearPlaces) -> None:
+        self._at = near.places.positions
+        self._reach = near.reach
+        self._tree = shapely.STRtree(shapely.points(self._at.x, self._at.y))
+        # A position within reach lies at most this far north or south.
+        beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
+        latitude = float(np.abs(near.places.latitude).max()) + beyond
+        self._most = SLACK * near.reach / ground_scale(min(latitude, 89.0))
+
+    def locate(
+        self, longitude: ArrayLike, latitude: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions that have a place within reach, and the place of each, (m,) each.
+
+        Positions (n,) are in degrees. The first array holds the indices of positions, ascending,
+        the second the indices of places.
+        """
+        at = Centres.from_degrees(longitude, latitude)
+        points = shapely.points(at.x, at.y)
+        position, place = self._tree.query_nearest(
+            points, max_distance=self._most, all_matches=True
+        )
+        order = np.lexsort((place, position))
+        position, place = position[order], place[order]
+        first = np.flatnonzero(np.diff(position, prepend=-1))
+        position, place = position[first], place[first]
+        metres = ground_metres(
+            Centres(at.x[position], at.y[position]), Centres(self._at.x[place], self._at.y[place])
+        )
+        near = metres <= self._reach
+        return position[near].astype(np.int64), place[near].astype(np.int64)

@@ -1,0 +1,209 @@
+/** Layer of counted places: circles with areas proportional to counts, with the places' names. */
+import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
+import { STEPS } from "../../colour/classes";
+import type { Palette } from "../../colour/ramps";
+import type { PointLayer, ReleaseArray } from "../../data/release-array";
+import type { Scene } from "../../data/scene";
+import { type Degrees, distanceNearby } from "../../geometry/mercator";
+import { pixelOf, type Place } from "../../geometry/place";
+import { type Arrow, walk } from "../../geometry/shapes";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
+import { t } from "../../ui/translate";
+import { drawLabel, setLabelImage } from "../label-image";
+import { collection, feature, setFeatures } from "../map-features";
+import { type LegendContent, type LoadLayer, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style } from "../map-layer";
+import { doubtNote, plainRange } from "../uncertainty";
+import { type Counted, exampleCounts, largestOf, placesOf, radiusOf, standsOut } from "./circles";
+
+const POINTS = "places";
+const LABELS = "places-labels";
+
+/** On a map narrower than this many pixels circles are smaller, so that they cover less of it. */
+const NARROW = 600;
+const ON_NARROW = 0.6;
+
+/** Step of the ramp that all circles have: their size says how many, not their colour. */
+const STEP = Math.floor(STEPS * 0.6);
+
+/** Most places that are named on the map; the busiest have precedence. */
+const MOST_NAMED = 60;
+
+/** Pixels from the edge of a circle to the middle of its name, below it. */
+const BELOW = 9;
+
+/** Radius of a place that cannot be told from zero. */
+const EMPTY = 3;
+
+export const load: LoadLayer = async (layer, release, scene) => {
+  if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
+  return new Places(layer, release, scene);
+};
+
+class Places implements MapLayer {
+  readonly name: string;
+  readonly shows: readonly Show[] = ["estimate"];
+  readonly scales = false;
+  private readonly places: Counted[];
+  private readonly largest: number;
+  private style: Style = PLAIN_STYLE;
+  private palette: Palette | null = null;
+  private map: MapLibre | null = null;
+
+  constructor(
+    layer: PointLayer,
+    release: ReleaseArray,
+    private readonly scene: Scene,
+  ) {
+    this.name = layer.name;
+    this.places = placesOf(layer);
+    this.largest = largestOf(layer, release);
+  }
+
+  restyle(style: Style, palette: Palette): void {
+    this.style = style;
+    this.palette = palette;
+    if (this.map) this.repaint(this.map);
+  }
+
+  legend(): LegendContent {
+    const counting = t(this.scene.nouns.one);
+    const margins = this.places.map(({ margin }) => margin);
+    const sizes = exampleCounts(this.largest).map((count) => ({
+      swatch: "circle",
+      words: formatNumber(count),
+      size: 2 * radiusOf(count, this.largest) * scaleFor(innerWidth),
+    }));
+    return {
+      title: capitalise(t("{noun} at each place", { noun: counting })),
+      classes: [],
+      words: "",
+      keys: [...sizes, { swatch: "hollow", words: t("Too few to tell from none") }],
+      note: margins.length ? t("Every count is give or take {range} {counting}.", { range: plainRange(margins), counting }) : "",
+    };
+  }
+
+  mount(map: MapLibre, before: string): void {
+    this.map = map;
+    map.addSource(POINTS, { type: "geojson", data: collection([]) });
+    map.addLayer(
+      {
+        id: POINTS, type: "circle", source: POINTS,
+        // Small circles lie over large ones, so that each can be pointed at.
+        layout: { "circle-sort-key": ["-", 0, ["get", "radius"]] },
+        paint: { "circle-radius": ["get", "radius"], "circle-stroke-width": 1 },
+      },
+      before,
+    );
+    map.addLayer(
+      {
+        id: LABELS, type: "symbol", source: POINTS, filter: [">=", ["get", "label"], 0],
+        layout: {
+          "icon-image": ["concat", LABELS, ["to-string", ["get", "label"]]],
+          "icon-offset": ["get", "below"],
+          "symbol-sort-key": ["-", 0, ["get", "radius"]],
+        },
+      },
+      before,
+    );
+    this.repaint(map);
+  }
+
+  unmount(map: MapLibre): void {
+    this.map = null;
+    map.removeLayer(LABELS);
+    for (const { index } of this.named()) if (map.hasImage(LABELS + index)) map.removeImage(LABELS + index);
+    map.removeLayer(POINTS);
+    map.removeSource(POINTS);
+  }
+
+  draw(pen: CanvasRenderingContext2D, place: Place): void {
+    const palette = this.palette!;
+    const scale = Math.min(1, place.width / 480);
+    pen.save();
+    pen.lineWidth = 1;
+    for (const each of [...this.places].sort((a, b) => b.value - a.value)) {
+      const { x, y } = pixelOf(place, each.middle);
+      const told = standsOut(each);
+      pen.globalAlpha = this.style.opacity * (told ? 0.8 : 1);
+      pen.beginPath();
+      pen.arc(x, y, this.radius(each) * scale, 0, 2 * Math.PI);
+      pen.fillStyle = told ? palette.ramp[STEP]! : palette.land;
+      pen.strokeStyle = told ? palette.ink : palette.hatch;
+      pen.fill();
+      pen.stroke();
+    }
+    pen.globalAlpha = 1;
+    for (const each of scale < 1 ? [] : this.named().slice(0, 12)) {
+      const { x, y } = pixelOf(place, each.middle);
+      drawLabel(pen, each.name, x, y + this.radius(each) + BELOW, palette);
+    }
+    pen.restore();
+  }
+
+  at(position: Degrees, metres: number): Spot | null {
+    let nearest: Counted | undefined;
+    for (const place of this.places) {
+      const pixels = distanceNearby(position, place.middle) / metres;
+      const within = pixels <= Math.max(this.radius(place) * scaleFor(innerWidth), 8);
+      if (within && (!nearest || this.radius(place) < this.radius(nearest))) nearest = place;
+    }
+    return nearest ? this.spot(nearest) : null;
+  }
+
+  step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
+    const start = from && this.places.find(({ index }) => String(index) === from.key);
+    const place = walk(this.places, start, arrow, times, near);
+    return place ? this.spot(place) : null;
+  }
+
+  private radius(place: Counted): number {
+    return standsOut(place) ? radiusOf(place.value, this.largest) : EMPTY;
+  }
+
+  /** The busiest places that stand out, busiest first. */
+  private named(): Counted[] {
+    return this.places.filter(standsOut).sort((a, b) => b.value - a.value).slice(0, MOST_NAMED);
+  }
+
+  private spot(place: Counted): Spot {
+    const { index, name, middle, value, margin, best, worst } = place;
+    const rank = best === worst ? t("rank {best}", { best }) : t("rank {best} to {worst}", { best, worst });
+    return {
+      key: String(index),
+      name,
+      figure: formatNumber(value),
+      margin: `${formatMargin(margin)} ${t(this.scene.nouns.one)}`,
+      note: doubtNote(value, standsOut(place)) || (best ? rank : ""),
+      middle,
+      outline: null,
+    };
+  }
+
+  private repaint(map: MapLibre): void {
+    const palette = this.palette!;
+    if (!map.getSource(POINTS)) return;
+    const scale = scaleFor(map.getContainer().clientWidth);
+    const named = new Set(this.named().map(({ index }) => index));
+    for (const { index, name } of this.places) if (named.has(index)) setLabelImage(map, LABELS + index, name, palette);
+    setFeatures(
+      map,
+      POINTS,
+      this.places.map((place) => {
+        const { longitude, latitude } = place.middle;
+        const radius = this.radius(place) * scale;
+        const label = named.has(place.index) ? place.index : -1;
+        const told = standsOut(place) ? 1 : 0;
+        return feature({ type: "Point", coordinates: [longitude, latitude] }, { radius, told, label, below: [0, radius + BELOW] }, place.index);
+      }),
+    );
+    const either = (told: string, empty: string): ExpressionSpecification => ["case", ["==", ["get", "told"], 1], told, empty];
+    map.setPaintProperty(POINTS, "circle-color", either(palette.ramp[STEP]!, palette.land));
+    map.setPaintProperty(POINTS, "circle-stroke-color", either(palette.ink, palette.hatch));
+    map.setPaintProperty(POINTS, "circle-opacity", 0.8 * this.style.opacity);
+    map.setPaintProperty(POINTS, "circle-stroke-opacity", this.style.opacity);
+  }
+}
+
+function scaleFor(width: number): number {
+  return width < NARROW ? ON_NARROW : 1;
+}
