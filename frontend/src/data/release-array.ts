@@ -205,6 +205,7 @@ function readPoints(layer: RawPoints, read: Read): PointLayer {
   check(layer.degree > 0 && step > 0, `layer ${name} has no step`);
   return {
     name, title, kind, shape, of, step, names,
+    ...(layer.slice ? { slice: true, of_value: layer.of_value ?? "", of_time: layer.of_time ?? "" } : {}),
     partsOfDegree: layer.degree,
     positions: asType(read(layer.position, 2 * length), Int32Array),
     stored: value && (read(value, length) as PointLayer["stored"]),

@@ -4,7 +4,6 @@ import type { OpenRelease } from "../data/open-release";
 import { groundPerPixel, placeOf, type View } from "../geometry/place";
 import { CHOSEN } from "../map/hover";
 import type { DrawnMap } from "../map/map";
-import { drawLegend, factsOf } from "../map/legend";
 import { showNotice } from "../map/notice";
 import { type Note, NotePins, notesOn, readNotes } from "../map/notes";
 import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
@@ -17,10 +16,10 @@ import { FlowPanel } from "./flow-panel";
 import { drawKeepsake, imprintOf } from "./keepsake";
 import { installOptions, limitOptions } from "./options";
 import { formatLink, type Link } from "./permalink";
-import { showPlaceList } from "./place-lists";
 import { installSharing } from "./share";
 import { installMultiples, sliceControls } from "./slices";
 import { sharedStyle, type StyledLayer, StyledLayers } from "./styled-layers";
+import { describe } from "./words";
 
 type MapModule = typeof import("../map/map");
 
@@ -54,7 +53,6 @@ export class Page {
     const change = (part: Partial<Link>): void => void standing.then(() => this.change(part));
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
     this.showFlows(change);
-    showPlaceList(this.shown.layer.name);
     sliceControls(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
     installMultiples({
       slices: this.layers.slices,
@@ -127,7 +125,6 @@ export class Page {
     const { layer } = this.shown;
     this.stage!.show(layer);
     this.flows?.show(layer);
-    showPlaceList(layer.name);
     this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
     this.showGround();
     limitOptions(layer);
@@ -159,7 +156,7 @@ export class Page {
 
   private async restyle(): Promise<void> {
     this.shown = await this.layers.styled(this.link, this.metresPerPixel());
-    drawLegend(need(this.frame, ".legend"), this.shown.layer.legend(), factsOf(this.frame));
+    describe(this.frame, this.shown.layer);
   }
 
   /** Writes what is seen into the address. */

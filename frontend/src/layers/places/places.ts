@@ -2,7 +2,7 @@
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { STEPS } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import type { PointLayer, ReleaseArray } from "../../data/release-array";
+import { type PointLayer, type ReleaseArray, sliceTitle } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
 import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { pixelOf, type Place } from "../../geometry/place";
@@ -50,7 +50,7 @@ class Places implements MapLayer {
   private map: MapLibre | null = null;
 
   constructor(
-    layer: PointLayer,
+    private readonly layer: PointLayer,
     release: ReleaseArray,
     private readonly scene: Scene,
   ) {
@@ -74,7 +74,7 @@ class Places implements MapLayer {
       size: 2 * radiusOf(count, this.largest) * scaleFor(innerWidth),
     }));
     return {
-      title: capitalise(t("{noun} at each place", { noun: counting })),
+      title: capitalise(t("{noun} at each place", { noun: counting })) + (this.layer.slice ? `: ${sliceTitle(this.layer)}` : ""),
       classes: [],
       words: "",
       keys: [...sizes, { swatch: "hollow", words: t("Too few to tell from none") }],

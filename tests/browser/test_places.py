@@ -1,0 +1,110 @@
+"""Ranked places, from a file to the published map, in a real browser."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.urls import reverse
+
+from dpgeo.datasets.layers import public_layer_add
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.provenance import PublicSource
+from dpgeo.releases.models import Release
+from tests.browser.opening import PATIENCE, Open, unfold
+from tests.browser.pixels import ramp_share, screenshot
+from tests.browser.test_accessibility import violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+STOPS = 40
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Release:
+    """Publish a ranking of stops by day of the week, from a file of 20,000 boardings.
+
+    Stop 1 is the busiest, then stop 2 and so on; on Sundays the order is reversed.
+    """
+    cache.clear()
+    random = np.random.default_rng(4)
+    at = np.column_stack(
+        [random.uniform(10.005, 10.095, STOPS), random.uniform(50.005, 50.095, STOPS)]
+    )
+    share = 1 / np.arange(1, STOPS + 1) ** 0.8
+    lines = ["who,lon,lat,seen"]
+    for person, stop in enumerate(random.choice(STOPS, 20_000, p=share / share.sum()).tolist()):
+        day = person % 28 + 1  # 2026-05-03 is a Sunday
+        lon, lat = at[STOPS - 1 - stop if day % 7 == 3 else stop] + random.normal(0, 2e-4, 2)
+        lines.append(f"p{person},{lon:.6f},{lat:.6f},2026-05-{day:02d}T12:10:00")
+    path, output = tmp_path / "boardings.csv", io.StringIO()
+    path.write_text("\n".join([*lines, ""]))
+    call_command(
+        "ingest", str(path), "--create", "--dataset=stops", "--title=Boardings", "--person=who",
+        "--organisation=Buses", "--area=10,50,10.1,50.1", "--budget=3", "--time=seen",
+        stdout=output,
+    )  # fmt: skip
+    rows = [f"s{n},Stop {n},{lon:.6f},{lat:.6f}" for n, (lon, lat) in enumerate(at, 1)]
+    source = {"name": "Bus company", "url": "https://bus.example/stops", "date": "2026-01-01"}
+    public_layer_add(
+        dataset=Dataset.objects.get(),
+        name="stops",
+        kind="places",
+        title="Stops",
+        file=io.BytesIO("\n".join(["key,name,lon,lat", *rows, ""]).encode()),
+        created_by=None,
+        provenance=PublicSource.read(source, field="public_source"),
+    )
+    call_command(
+        "release", "stops", "--mechanism=places", "--title=The busiest stops", "--epsilon=1",
+        "--param=places=stops", "--param=reach=120", "--param=slices=days of the week",
+        "--publish", "--wait", stdout=output,
+    )  # fmt: skip
+    return Release.objects.get()
+
+
+def names(page: Any) -> list[str]:
+    """Return the places that are surely among the busiest, in the list that is shown."""
+    rows = page.locator("[data-places]:visible .ranked tbody tr:not(.maybe):not(.cut) th")
+    return [each.inner_text() for each in rows.all()]
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+def test_a_file_becomes_a_ranking_by_day(
+    open_page: Open, published: Release, width: int, theme: str
+) -> None:
+    page = open_page(reverse("release", args=[published.pk]), size=(width, 900), theme=theme)
+    assert page.locator("[data-places]:visible").count() == 1
+    assert names(page)[:3] == ["Stop 1", "Stop 2", "Stop 3"]
+    assert "surely among the 20 busiest" in page.inner_text("[data-places]:visible h2")
+    assert "as counted here, at most 1" in page.inner_text("[data-places]:visible")
+    assert "at each place" in page.inner_text(".legend")
+    assert len(np.unique(screenshot(page, "#map .sheet").reshape(-1, 3), axis=0)) > 50
+    unfold(page, "The places as a table")
+    assert page.locator("[data-places]:visible details tbody tr").count() == STOPS
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    slider = page.get_by_role("slider", name="By time")
+    slider.press("End")
+    page.wait_for_function("() => location.hash.includes('places-7-sunday')", timeout=PATIENCE)
+    page.wait_for_selector("[data-places=places-7-sunday]", state="visible", timeout=PATIENCE)
+    assert page.locator("[data-places]:visible").count() == 1
+    assert "Sunday" in page.inner_text("[data-places]:visible h2")
+    assert names(page)[0] == f"Stop {STOPS}"
+    assert violations(page) == []
+
+
+def test_arrow_keys_lead_from_place_to_place(open_page: Open, published: Release) -> None:
+    page = open_page(reverse("release", args=[published.pk]))
+    page.locator("#map .sheet canvas").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "() => /Stop \\d+/.test(document.querySelector('#map').innerText)", timeout=PATIENCE
+    )
+    text = page.inner_text("#map")
+    assert "rank" in text or "too few" in text
