@@ -46,9 +46,15 @@ from dpgeo.core.kinds import PLACES
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PlacesRelease
-from dpgeo.core.slices import ALL_TIMES, UNDIVIDED, SlicedZones, Slicing, slicing
+from dpgeo.core.slices import (
+    ALL_TIMES,
+    UNDIVIDED,
+    SlicedZones,
+    Slicing,
+    slices_param,
+    slicing,
+)
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.place_ranks import joint_margin
 from dpgeo.privacy.counts import PrivateCounts
@@ -86,12 +92,7 @@ class Params:
         category=True,
         optional=True,
     )
-    slices: str = param(
-        ALL_TIMES,
-        "The local time by which places are counted, too: parts of the day of this many hours, "
-        "days of the week, or working days and weekends.",
-        choices=[ALL_TIMES, *TIME_SLICES],
-    )
+    slices: str = slices_param(optional=True)
 
     @property
     def by_context(self) -> bool:

@@ -17,7 +17,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.releases.models import Release
 from tests.browser.opening import PATIENCE, Open, unfold
-from tests.browser.pixels import ramp_share, screenshot
+from tests.browser.pixels import screenshot
 from tests.browser.test_accessibility import violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
