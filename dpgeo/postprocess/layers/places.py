@@ -139,7 +139,7 @@ def _likely(counts: Ints, noise: DiscreteLaplace, guess: Floats | None = None) -
 
 
 @make_areas.register
-def _areas(content: PlacesRelease, area: StudyArea, mechanism: str) -> Areas:
+def _areas(content: PlacesRelease, area: StudyArea) -> Areas:
     return PointAreas(content.longitude, content.latitude, content.counts, content.noise)
 
 
