@@ -96,7 +96,7 @@ def _forget() -> None:
     from dpgeo.api import ranges
     from dpgeo.crowdsourcing import radius_maps, selectors
 
-    for cached in (ranges._released, ranges._ranges, selectors._ground, selectors._regions):
+    for cached in (ranges.drawn_release, ranges._ranges, selectors._ground, selectors._regions):
         cached.cache_clear()
     radius_maps._radius_map.cache_clear()
 
