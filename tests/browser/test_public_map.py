@@ -157,7 +157,8 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
     page.get_by_role("button", name="Margin").click()
     page.wait_for_timeout(500)
     image = screenshot(page, "#map .sheet")
-    assert share(image, "map-hatch", "light") < doubtful / 4
+    # Some pixels of names have the colour of the hatch.
+    assert share(image, "map-hatch", "light") < doubtful / 3
     assert share(image, "tide-3", "light") > 0.2
     assert re.search("Margin of error, (people|sightings) per", page.inner_text(".legend"))
 

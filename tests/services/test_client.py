@@ -73,7 +73,7 @@ def test_a_program_requests_a_map_that_anybody_can_read(
             cells["estimate"].iloc[:3].tolist()
         )
         assert first.statement()["title"] == first.title
-        assert first.download(tmp_path, "GeoPackage").stat().st_size > 0
+        assert first.download(str(tmp_path / "new" / "folder"), "GeoPackage").stat().st_size > 0
         with pytest.raises(LookupError, match="there are"):
             first.file("Shapefile")
         with pytest.raises(ApiError, match="bbox"):

@@ -441,7 +441,7 @@ def test_the_path_of_points_asks_for_the_total_of_counts(desk: Desk) -> None:
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     page = desk.page(f"{address}?kind=points")
     assert len(re.findall(r'name="total"', page)) == 3
-    assert "Moved points do not spend it" in page
+    assert "Moved points do not use it" in page
     unsaid = desk.client.get(address, {"kind": "points", "go": "publish"})
     assert unsaid.status_code == 422
     assert "Say how much may ever be published" in unsaid.content.decode()

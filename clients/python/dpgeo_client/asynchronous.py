@@ -59,7 +59,9 @@ class AsyncRelease:
         """Return the privacy statement; see Release.statement."""
         return await _run(self.release.statement)
 
-    async def download(self, folder: Path, form: str = PREFERRED, layer: str | None = None) -> Path:
+    async def download(
+        self, folder: Path | str, form: str = PREFERRED, layer: str | None = None
+    ) -> Path:
         """Save a file and return its path; see Release.download."""
         return await _run(self.release.download, folder, form, layer)
 

@@ -139,13 +139,14 @@ class Release:
         there = sorted({f"{file['layer']} {file['format']}" for file in self.facts["files"]})
         raise LookupError(f"There is no {form} of layer {wanted!r}; there are {', '.join(there)}.")
 
-    def download(self, folder: Path, form: str = PREFERRED, layer: str | None = None) -> Path:
-        """Save a file and return its path.
+    def download(self, folder: Path | str, form: str = PREFERRED, layer: str | None = None) -> Path:
+        """Save a file in a folder, which is made if it is missing, and return the file's path.
 
         Raises LookupError as `file` does, or NetworkError if the file's checksum is wrong.
         """
         file = self.file(form, layer)
-        path = folder / Path(file["name"]).name
+        path = Path(folder) / Path(file["name"]).name
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._connection.download(file["url"], path)
         with path.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
@@ -153,7 +154,7 @@ class Release:
                 raise NetworkError(f"{file['name']} was changed on its way; ask again.")
         return path
 
-    def download_all(self, folder: Path, form: str = PREFERRED) -> list[Path]:
+    def download_all(self, folder: Path | str, form: str = PREFERRED) -> list[Path]:
         """Save the measured layer's file, or those of all slices of a map by time, and return the
         paths.
         """
