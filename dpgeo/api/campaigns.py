@@ -136,7 +136,7 @@ class Named(Body):
 
 
 class NewCampaign(Named, OnAMap):
-    """A campaign to be stored."""
+    """A campaign to be stored: tasks that are planned together on one release."""
 
     settings = Members("The settings of /api/v1/plan.")
     shared = Flag("Whether anybody who knows its address may read it.", default=False)

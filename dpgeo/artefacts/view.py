@@ -79,7 +79,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A layer as the site's map draws it. A box's value is a count per square of `metres`.
+    """A layer as the site's map draws it. A box's value is a count per
+    square whose side is `metres`.
 
     `edges` holds the lower limits of the colour classes; it is empty if the layer has no classes.
     """

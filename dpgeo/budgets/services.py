@@ -288,8 +288,8 @@ def budget_refund(*, job: UUID) -> Entry | None:
 def _give_back(debit: Entry) -> int:
     """Subtract a debit from the spent amount of its current ledger; return that ledger's id.
 
-    The update locks the row, so a concurrent merger has either finished, which is then noticed, or
-    waits.
+    The update locks the row. A concurrent merger of this ledger has either finished, and then the
+    loop goes on with the ledger it was merged into, or it waits until this is done.
     """
     ledger = debit.ledger
     while not Ledger.objects.filter(pk=ledger.pk, merged_into__isnull=True).update(

@@ -80,10 +80,10 @@ def count_confirmation(upload: Upload) -> None:
 
 
 def people_ask(dataset: Dataset) -> bool:
-    """Return whether confirming a file now makes API keys wait for an approver's answer.
+    """Return whether confirming a file now makes API keys wait for an approver.
 
-    An answer is needed if the organisation has datasets on other budgets and no standing answer
-    exists.
+    The approver answers whether its people are those of other datasets. An answer is needed if the
+    organisation has datasets on other budgets and no standing answer exists.
     """
     standing = dataset.people_answers.filter(standing=True).exists()
     return others_of(dataset).exists() and not standing

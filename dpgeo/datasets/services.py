@@ -220,7 +220,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
-            stored.uploads.update(preview="")  # previews hold trials of the old declaration
+            stored.uploads.update(preview="")  # they show rows as the old facts read them
         if {*BUDGETS} & set(changes):
             _record_totals(stored)
     dataset.refresh_from_db()

@@ -156,7 +156,10 @@ def _measured(release: Release) -> str:
 
 
 def page_address(request: HttpRequest, release: Release) -> str:
-    """Return the address of a release's page without a language prefix, as its identifier."""
+    """Return the address of a release's page that identifies it in every language.
+
+    It has no language prefix.
+    """
     path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
     return request.build_absolute_uri(path)
 

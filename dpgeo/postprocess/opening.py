@@ -274,7 +274,10 @@ def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
 
 
 def mean_edges(*averages: Layer) -> tuple[float, ...]:
-    """Return the lower edges of at most STEPS classes of the told means, equally wide and round."""
+    """Return the lower edges of at most STEPS equally wide classes with round limits.
+
+    They divide the means of the regions that have an estimate.
+    """
     means = np.concatenate(
         [np.asarray(each.columns[MEAN], dtype=np.float64)[coloured(each)] for each in averages]
     )

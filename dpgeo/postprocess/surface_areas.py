@@ -141,7 +141,11 @@ class SurfaceAreas(Areas):
         return totals
 
     def _variances(self, touched: Touched, regions: int) -> tuple[Floats, Floats]:
-        """Return the variances (n,) of each region's sum by noise and by unevenness."""
+        """Return two variances (n,) of each region's sum.
+
+        The first is that of the noise; the second is there because people are not spread evenly
+        inside a box.
+        """
         share, node = touched.share, touched.node
         slope, rest = share.copy(), np.zeros(len(share))
         for level in range(len(touched.levels) - 1, 0, -1):

@@ -6,29 +6,29 @@ is a noisy count, truncated at 0, that has already been paid for. Of the n place
 the first w in the bin's public order are kept. If n < w, the first w - n places of that order,
 repeated cyclically, are appended. Each resulting place t is replaced by a candidate c of its bin
 with probability proportional to exp(-r q(t, c)). Here q(t, c) = min(K, floor(K d(t, c)/D)) is an
-integer from 0 to K, d is the distance, D the bin's diameter, and r = epsilon/(2 K l), where l is
-the contribution bound. Then persons get new labels by a uniformly random permutation, and the
-places of each person are sorted.
+integer from 0 to K, the number of steps (STEPS), d is the distance, D the bin's diameter, and r =
+epsilon/(2 K l), where l is the contribution bound. Then persons get new labels by a uniformly
+random permutation, and the places of each person are sorted.
 
 Privacy argument. Take datasets that differ in one real person, who adds at most l places to one
-virtual user. The other places of that virtual user are arbitrary, and w is the same. Adding one
-place to a bin changes the places to be replaced by at most one substitution: if w <= n, it may
-displace the last of the first w; if w > n, it displaces the last appended place. So these places
-differ in at most l substitutions, each within a bin. For any t, t', c the weights differ by a
-factor of at most e^(rK), and so do their sums over c. The log-ratio of the probabilities of a
-choice is therefore at most 2 r K = epsilon/l. Draws are independent. An outcome is a multiset of
-places. Its probability is a sum over the assignments of its places to draws; each term is a product
-in which at most l factors differ, each by a factor of at most e^(epsilon/l). So the log-ratio of
-the probabilities of any outcome is at most epsilon. New labels prevent linking persons between
-releases.
+virtual user. The other places of that virtual user are arbitrary, and w, which was paid for before,
+is given. Adding one place to a bin changes the places to be replaced by at most one substitution:
+if w <= n, it may displace the last of the first w; if w > n, it displaces the last appended place.
+So these places differ in at most l substitutions, each within a bin. For any t, t', c the weights
+differ by a factor of at most e^(rK), and so do their sums over c. The log-ratio of the
+probabilities of a choice is therefore at most 2 r K = epsilon/l. Draws are independent. An outcome
+is a multiset of places. Its probability is a sum over the assignments of its places to draws; each
+term is a product in which at most l factors differ, each by a factor of at most e^(epsilon/l). So
+the log-ratio of the probabilities of any outcome is at most epsilon. New labels prevent linking
+persons between releases.
 
 Finite precision. A candidate is proposed exactly uniformly (by rejection). It is accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q, which has a probability of exactly
 exp(-r q). No weight is ever rounded. Distances are computed in floating point, but they enter only
 through q, an integer between 0 and K, and the argument holds for any such q. The mean number of
-proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. Proposals are
-counted cyclically from the place itself, so that tests whose random words are all 0 leave places
-unchanged.
+proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. A proposal
+is a number of candidates to go on from the place itself, cyclically, so that tests whose random
+words are all 0 leave places unchanged.
 
 References. McSherry and Talwar 2007 (exponential mechanism); Zhu, Li, Zhou and Yu 2017, section
 12.4.3. Their candidates and distances come from private data; here both are public.

@@ -83,13 +83,13 @@ def draws_settle() -> tuple[int, int]:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit draws that are missing from their releases, and debit draws that none can use.
+    """Commit draws that are missing from their releases, and debit draws that no release can use.
 
-    The latter are draws of unknown jobs, of cancelled jobs or of other requests, and draws
-    from data that an erasure has replaced. Returns the numbers of draws recovered and
-    debited. A blob stored under a release's job may be the draw of another request. Such a
-    draw is debited under an id derived from the blob's name, because the job's own id pays
-    for the release's draw.
+    No release can use the draw of an unknown or cancelled job, one that was made for another
+    request, or one from data that an erasure has replaced. Returns the numbers of draws recovered
+    and debited. A blob stored under a release's job may be the draw of another request. Such a draw
+    is debited under an id derived from the blob's name, because the job's own id pays for the
+    release's draw.
     """
     stored = Release.objects.select_related("job", "upload")
     releases = {release.job_id: release for release in stored}

@@ -11,7 +11,10 @@ from dpgeo.releases.states import ReleaseState
 
 
 def drafts_waiting() -> int:
-    """Return how many drafts wait for an approver, once the end of their job may be shown."""
+    """Return how many drafts wait for an approver.
+
+    A draft counts from the time on at which the end of its job may be shown.
+    """
     taken = ExpressionWrapper(F("finished_at") - F("submitted_at"), output_field=DurationField())
     done = Job.objects.annotate(taken=taken).filter(ends_shown(), state=JobState.DONE)
     drafts = Release.objects.filter(state=ReleaseState.DRAFT, publish_when_done=False)

@@ -238,10 +238,10 @@ def _with_contours(
 
 
 def _reach_limit(settings: Settings) -> float:
-    """Return the largest radius that a plan can have, in metres.
+    """Return the largest radius within which people may be asked, in metres.
 
-    In the circle model, the mean distance, which is two thirds of the radius, is at most the travel
-    limit.
+    In the circle model it is 1.5 times the travel limit, because the mean distance in a circle is
+    two thirds of its radius.
     """
     return settings.travel_metres * (1.5 if settings.model is Model.CIRCLE else 1.0)
 
