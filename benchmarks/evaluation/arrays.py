@@ -22,6 +22,7 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
@@ -72,7 +73,7 @@ class CountsView:
         cells = cells[cells >= 0]
         return PrivateVisits(np.arange(cells.size), cells, size=grid.size, sensitivity=1)
 
-    def zone_counts(self, zones: Zones) -> PrivateCounts:
+    def zone_counts(self, zones: Zones | NearPlaces) -> PrivateCounts:
         """Return the counts of zones; a record in several zones counts only in the first."""
         own = Grid.over(self.area, self.counts.shape[0])
         columns, rows = np.meshgrid(np.arange(own.columns) + 0.5, np.arange(own.rows) + 0.5)
@@ -97,7 +98,7 @@ class CountsView:
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the counts of the regions, to which each record contributes at most once."""
-        if isinstance(regions, Zones):
+        if isinstance(regions, Zones | NearPlaces):
             return self.zone_counts(regions)
         return self.histogram(regions).flat()
 

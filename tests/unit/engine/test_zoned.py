@@ -151,7 +151,7 @@ def test_popularity_counts_one_place_of_each_person(tmp_path: Path) -> None:
         assert looked._read_by_meter().ndim == 1
 
 
-def places(rows: list[Row], regions: Regions) -> set[tuple[int, int]]:
+def places(rows: list[Row], regions: Grid | Zones) -> set[tuple[int, int]]:
     if isinstance(regions, Zones):
         return set(pairs(rows))
     return set(zip((row[0] for row in rows), located(regions, rows).tolist(), strict=True))
@@ -167,7 +167,7 @@ def test_the_most_popular_places_of_each_person_are_kept(
     Each person is in a file of their own and all ranks differ, so the expected places are known.
     """
     random = np.random.default_rng(cells)
-    regions: Regions = Grid.over(AREA, cells) if cells > 1 else ZONES
+    regions: Grid | Zones = Grid.over(AREA, cells) if cells > 1 else ZONES
     measured: Regions = Grid.over(AREA, 8) if cells > 1 else ZONES
     size = 64 if cells > 1 else len(ZONES)
     popularity = Popularity(measured, random.permutation(size).astype(np.int64) * 1000)
