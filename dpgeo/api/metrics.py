@@ -120,7 +120,10 @@ class SiteCollector:
 def counted_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a middleware that counts requests; raises MiddlewareNotUsed without a token."""
+    """Return a middleware that counts requests.
+
+    Raises MiddlewareNotUsed if no token for metrics is set.
+    """
     if not settings.DPGEO_METRICS_TOKEN:
         raise MiddlewareNotUsed
     requests = _counter()

@@ -153,7 +153,7 @@ def check_encodable() -> None:
 def check_public_part(
     parameters: Mapping[str, object], about: Mapping[str, str], area: StudyArea, rest: int = 0
 ) -> None:
-    """Raise UnwritableRelease if what a release's header says of its request cannot be written.
+    """Raise UnwritableRelease if a release's header cannot hold its request, or would be too large.
 
     `rest` is the size in bytes of what else the header will have. Everything checked is known
     before noise is drawn, so that a request refused here costs nothing.

@@ -44,7 +44,7 @@ class LayerFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StyleFormat:
-    """A format for files that describe how a layer is drawn, or contain it in colour.
+    """A format for files with a layer's colours: a style to draw it by, or a coloured picture.
 
     The files are named `{layer}{suffix}`; `holds` returns whether a layer has such a file.
     """

@@ -339,7 +339,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Return the expected error of a layer's values, computed only from the public layer."""
+    """Return the expected error of a layer's values, computed from the release alone."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,

@@ -168,7 +168,10 @@ def same_people(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def may_follow_data(dataset: Dataset) -> bool:
-    """Return whether a layer declared now might be derived from a file about these people."""
+    """Return whether a layer declared now might be made from private rows.
+
+    It might if anything was uploaded before about the dataset's people.
+    """
     return same_people(dataset).filter(first_upload_at__isnull=False).exists()
 
 
@@ -278,7 +281,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Return a new layer's name.
+    """Return the name wished for a new layer, without blanks around it.
 
     Raises InvalidInput if the name is invalid or in use, or Conflict if there are too many layers.
     """

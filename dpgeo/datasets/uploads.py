@@ -176,7 +176,7 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
 
 
 def check_name_fits(upload: Upload, columns: Columns) -> None:
-    """Raise InvalidInput if the file's name indicates another format than an API key declares."""
+    """Raise InvalidInput if the file's name contradicts the format declared by API."""
     if not fits_name(upload.file_name, columns.file_format):
         raise InvalidInput(
             "The name {name!r} tells the format {named}; send the file under another name, or "

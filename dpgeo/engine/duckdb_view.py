@@ -316,9 +316,9 @@ class DuckDBView:
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
 
-        The trips are described in `dpgeo.engine.trips`. Raises PrivacyError for trips between rows
-        if records are the privacy unit, since a row would then change two trips; and InvalidInput
-        for a time zone that DuckDB does not know.
+        The trips are described in `dpgeo.engine.trips`. Raises PrivacyError for trips that join two
+        rows if records are the privacy unit, since a row is then part of two trips; and
+        InvalidInput for a time zone that DuckDB does not know.
         """
         if pairs.gap_hours and self._unit is Unit.RECORD:
             raise PrivacyError("Rows are joined to trips where persons are the privacy unit.")

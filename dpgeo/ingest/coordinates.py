@@ -37,7 +37,7 @@ NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: largest absolute value, and reasons for refusals."""
+    """One of the two coordinates: its greatest allowed value, and the reasons to refuse one."""
 
     limit: float
     missing: Reason

@@ -235,7 +235,7 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
 
 
 class _LineStarts:
-    """Beginnings of lines, cut out only when a line becomes an example of a refused row."""
+    """The first bytes of each line, copied only if it is shown as an example of a refused row."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines

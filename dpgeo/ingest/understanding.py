@@ -48,8 +48,8 @@ class Reading:
 class Question:
     """Something that the file leaves open; each answer is a declaration to try next.
 
-    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually has no
-    answers; `field` then names the member of `Columns` that only the owner can state.
+    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually offers no
+    answers; the owner then has to state the member `field` of `Columns`.
     """
 
     kind: str

@@ -118,7 +118,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
     if contexts:
         pairs = view.sliced_histogram(SlicedZones(near, contexts))
     if pairs is not None and visits:
-        # The sums of the pairs, so that both measurements are of one sample.
+        # A place counts what was kept for its pairs, so that both measurements are of one sample.
         counts = pairs.flat().regroup(np.tile(np.arange(size), pairs.shape[0]), size)
     else:
         counts = view.zone_counts(near)

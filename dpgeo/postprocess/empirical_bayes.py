@@ -202,7 +202,7 @@ def _components(guess: float, x: Floats) -> Floats:
 
 
 def _gamma(shape: float, mean: float, x: Floats) -> Floats:
-    """Return the probabilities of the grid points `x` under a gamma distribution."""
+    """Return the probabilities of the values `x` in a gamma distribution cut into these values."""
     width = np.where(x == 0, 0.015, np.gradient(x))
     point = np.maximum(x, 0.008)
     scale = mean / shape

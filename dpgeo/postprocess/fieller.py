@@ -129,8 +129,9 @@ class ShareNoise:
     ) -> tuple[Floats, Floats]:
         """Return the best and the worst rank (n,) that each region's mean may have, 1 the highest.
 
-        They hold for all regions of the release together, 95 times in 100; NaN where no mean is
-        told. See the module.
+        They hold for all regions of the release together, 95 times in 100; NaN where a mean is
+        withheld. `above` and `below` (n,) are the noisy sums of the steps that values reach and
+        lack; the module says how ranks follow.
         """
         told = self.means(above, below, regions).told
         joint = self.means(above, below, regions, ERROR / max(1, regions))

@@ -50,11 +50,11 @@ class _Visited:
 class Touched:
     """Pairs (n,) of a query region and a tree node, ordered by region, then by node.
 
-    They are the roots, and all children of the inner nodes that the region's outline touches.
+    A region is paired with each root, and with the children of each node that its outline touches.
     `region` and `node` are indices, `above` is the index of the parent's pair (unused for roots),
     and `share` is the share of the node's ground in the study area that the region covers. `inner`
-    marks the nodes that are followed by their children, and `levels` holds the indices of the pairs
-    of each level of the tree.
+    marks the pairs whose node's children are paired as well, and `levels` holds the indices of the
+    pairs of each level of the tree.
     """
 
     region: Ints

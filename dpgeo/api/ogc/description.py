@@ -53,7 +53,7 @@ FEATURE_ID = {
 
 
 def description(address: str) -> Json:
-    """Return the description for a server with the base URL `address`, which ends in /ogc."""
+    """Return the OpenAPI document of a server whose base URL is `address`, ending in /ogc."""
     return {
         "openapi": "3.0.3",
         "info": {

@@ -92,8 +92,8 @@ class FieldReach:
     """Workers as a Poisson field with a constant density in each of k rings around a task.
 
     `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density`
-    (n, k) is in workers per square metre. `needed` is -ln(1 - E), the required expected number of
-    acceptances.
+    (n, k) is in workers per square metre, for n tasks. `needed` is -ln(1 - E), the mean number of
+    acceptances with which at least one comes with the chance E.
     """
 
     acceptance_model: Acceptance
