@@ -78,6 +78,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/releases/{release_id}/styles/{layer}.json",
         "/api/v1/releases/{release_id}/tiles/{layer}.json",
         "/api/v1/releases/{release_id}/tiles/{layer}/{z}/{x}/{y}.pbf",
+        "/api/v1/releases/{release_id}/top",
         "/api/v1/releases/{release_id}/withdraw",
         "/api/v1/uploads/{upload_id}",
         "/api/v1/uploads/{upload_id}/complete",
