@@ -25,8 +25,7 @@ def world_places() -> WorldPlaces:
     built = Path(settings.BASE_DIR) / "frontend" / "dist"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
     version = metadata.version("tzdata")
-    others = Path(str(resources.files("dpgeo.ground"))) / "city-names.tsv.gz"
-    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv", others)
+    return WorldPlaces(built / "countries.jsonl", zones, version, built / "cities.tsv")
 
 
 @cache

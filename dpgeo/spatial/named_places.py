@@ -8,7 +8,6 @@ square around it serves as the outline. A richer search can be added as another 
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import unicodedata
@@ -119,8 +118,6 @@ class City:
     time_zone: str
     source: Source
     population: int = 0
-    others: tuple[str, ...] = ()
-    """Names in other languages, and earlier ones."""
 
 
 class WorldPlaces:
@@ -130,17 +127,13 @@ class WorldPlaces:
     and geometry. If the file is missing, only cities are found. `zones` is the folder with
     the tables of a `version` of the time zone database. `towns` is a table of further
     cities, the largest first, with tab-separated columns: name, ISO 3166 code of the
-    country, longitude, latitude and population. This file may be missing, too. `others` is a
-    compressed table of other names of large cities: name, code of the country, further names.
+    country, longitude, latitude and population. This file may be missing, too.
     """
 
-    def __init__(
-        self, countries: Path, zones: Path, version: str, towns: Path, others: Path | None = None
-    ) -> None:
+    def __init__(self, countries: Path, zones: Path, version: str, towns: Path) -> None:
         self._countries_file = countries
         self._zones = zones
         self._towns = towns
-        self._others = others
         self._zones_source = time_zone_source(version)
 
     @cached_property
@@ -159,7 +152,6 @@ class WorldPlaces:
     def cities(self) -> dict[str, City]:
         """The cities by full name, larger ones first; empty if the tables are missing."""
         cities_by_name: dict[str, City] = {}
-        others = self._other_names()
         for name, code, longitude, latitude, population in _rows(self._towns, 5):
             city = City(
                 name=name,
@@ -169,7 +161,6 @@ class WorldPlaces:
                 time_zone="",
                 source=GEONAMES,
                 population=int(population),
-                others=others.pop((name, code), ()),  # of the largest one
             )
             full = f"{name}, {city.country}"
             # If the name is already used by a larger city, add the position to tell the two apart.
@@ -182,13 +173,6 @@ class WorldPlaces:
             if fold(full) not in known:
                 cities_by_name[full] = city
         return cities_by_name
-
-    def _other_names(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        if self._others is None:
-            return {}
-        with gzip.open(self._others, "rt", encoding="utf-8") as file:
-            rows = [line.rstrip("\n").split("\t") for line in file]
-        return {(name, code): tuple(others) for name, code, *others in rows}
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
@@ -205,13 +189,7 @@ class WorldPlaces:
 
     @cached_property
     def _folded(self) -> list[tuple[str, str]]:
-        """Each place's full name, folded, and as it is; cities under their other names, too."""
-        folded = [(fold(name), name) for name in (*self._countries, *self.cities)]
-        return folded + [
-            (fold(f"{other}, {city.country}"), name)
-            for name, city in self.cities.items()
-            for other in city.others
-        ]
+        return [(fold(name), name) for name in (*self._countries, *self.cities)]
 
     def suggest(self, text: str, most: int) -> list[str]:
         """Return at most `most` full names that match a text, with the best matches first.
@@ -228,7 +206,7 @@ class WorldPlaces:
             for folded, name in self._folded
             if f" {wanted}" in f" {folded}"
         ]
-        return list(dict.fromkeys(name for *_, name in sorted(ranked)))[:most]
+        return [name for *_, name in sorted(ranked)[:most]]
 
     def _size(self, name: str) -> float:
         return inf if name in self._countries else self.cities[name].population
@@ -242,7 +220,7 @@ class WorldPlaces:
         wanted = fold(name)
         exact = [full for folded, full in self._folded if folded == wanted]
         whole = [full for folded, full in self._folded if folded.partition(",")[0] == wanted]
-        for names in (exact, [*dict.fromkeys(whole)], self.suggest(name, 2)):
+        for names in (exact, whole, self.suggest(name, 2)):
             names.sort(key=self._size, reverse=True)
             if len(names) == 1 or (names and self._dwarfs(*names[:2])):
                 return self._place(names[0])

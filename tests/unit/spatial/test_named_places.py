@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from importlib import metadata, resources
 from pathlib import Path
@@ -27,8 +26,6 @@ Reykjav\u00edk\tIS\t-21.9\t64.1\t118000
 """
 """Fictional towns, two of which have the same name and country."""
 
-OTHER_NAMES = "Oddtown\tFR\tOdeville\t\u5947\u57ce\nTwinford\tGB\tZwillingsfurt\n"
-
 
 def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
     """Return a place search over fictional countries with these outlines."""
@@ -49,9 +46,7 @@ def world(folder: Path, shapes: dict[str, list[list[float]]]) -> WorldPlaces:
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
     towns = folder / "cities.tsv"
     towns.write_text(TOWNS, encoding="utf-8")
-    others = folder / "city-names.tsv.gz"
-    others.write_bytes(gzip.compress(OTHER_NAMES.encode()))
-    return WorldPlaces(file, zones, metadata.version("tzdata"), towns, others)
+    return WorldPlaces(file, zones, metadata.version("tzdata"), towns)
 
 
 @pytest.fixture
@@ -87,17 +82,6 @@ def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPla
     assert place.area.bounds[0] < 2.5 < place.area.bounds[2]
     assert place.source.name.startswith("GeoNames")
     assert place.time_zone
-
-
-def test_a_city_is_found_by_its_name_in_another_language(places: WorldPlaces) -> None:
-    assert places.suggest("odevi", 5) == ["Oddtown, France"]
-    assert places.suggest("\u5947\u57ce", 5) == ["Oddtown, France"]
-    assert places.suggest("od", 5) == ["Oddland", "Oddtown, France", "Oddtown, United States"]
-    place = places.find("Odeville")
-    assert place is not None
-    assert place.name == "Oddtown"
-    # Of two towns of the same name, the larger one has the other name.
-    assert places.suggest("zwillingsfurt", 5) == ["Twinford, Britain (UK)"]
 
 
 def test_a_city_that_two_tables_spell_differently_is_one(places: WorldPlaces) -> None:
