@@ -76,6 +76,15 @@ AVERAGED = Regions(
 )
 
 
+LISTED_PLACES = Regions(
+    "place",
+    "places",
+    "One record adds 1 to one place and, where there are contexts, to one pair of that place and a "
+    "context.",
+    CELLS.of_empty,
+)
+
+
 @singledispatch
 def regions(content: Content) -> Regions:
     """Return the words for what people are counted in."""
@@ -85,6 +94,11 @@ def regions(content: Content) -> Regions:
 @regions.register
 def _pairs(content: FlowsRelease) -> Regions:
     return PAIRS
+
+
+@regions.register
+def _places(content: PlacesRelease) -> Regions:
+    return LISTED_PLACES
 
 
 @regions.register

@@ -278,9 +278,11 @@ def test_the_effect_of_one_person_on_a_figure_is_not_understated() -> None:
 
 def test_the_noise_of_a_pilot_does_not_overstate_the_effect_of_one_person() -> None:
     summary = summarise(grid_release(AREA, 32))
-    pilot = dataclasses.replace(summary.spends[0], sensitivity=1, scale=1 / float(summary.epsilon))
-    popular = dataclasses.replace(summary, counting="visits", bound=20, spends=(pilot,))
-    assert popular.shift_of_one <= float(popular.epsilon)
+    whole = float(summary.epsilon)
+    pilot = dataclasses.replace(summary.spends[0], sensitivity=1, scale=10 / whole)
+    counts = dataclasses.replace(summary.spends[0], sensitivity=20, scale=20 / (0.9 * whole))
+    popular = dataclasses.replace(summary, counting="visits", bound=20, spends=(pilot, counts))
+    assert popular.shift_of_one == pytest.approx(0.9 * whole)
 
 
 def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:
