@@ -60,7 +60,8 @@ BOX = Query(
 ORIGIN = Query(
     name="from",
     description="In a release of flows: where trips begin, west,south,east,north in degrees. With "
-    "to, the trips between the two boxes are counted; alone, all that begin in this one.",
+    "to, the trips between the two boxes are counted; alone, all that begin in this one. Polygons "
+    "are sent with POST.",
     read=read_box,
 )
 
@@ -69,6 +70,13 @@ DESTINATION = Query(
     description="In a release of flows: where trips end, west,south,east,north in degrees.",
     read=read_box,
 )
+
+FROM_WORDS = (
+    "In a release of flows, instead of a region: where trips begin, as a box or a GeoJSON Polygon "
+    "or MultiPolygon. With to, the trips between the two are counted; alone, all that begin here."
+)
+
+TO_WORDS = "In a release of flows: where trips end, likewise."
 
 LAYER_WORDS = (
     "The time slice to count in, by the name of its layer such as cells-06-12, if the release has "
@@ -113,6 +121,18 @@ class Corners(Anything):
             raise InvalidInput(error.phrase, field=self.sent_as) from None
 
 
+class End(Corners):
+    """Request field that holds a box or a polygon in which trips begin or end."""
+
+    schema: Schema = {"oneOf": [Corners.schema, {"type": "object", "additionalProperties": True}]}
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the valid polygon. Raises InvalidInput."""
+        if isinstance(data, dict):
+            return _polygon(data, self.sent_as)
+        return _box(super().to_internal_value(data), self.sent_as)
+
+
 class Regions(Body):
     """A request body with the regions in which to count, and the layer to use."""
 
@@ -124,6 +144,13 @@ class Regions(Body):
         default=None,
     )
     layer = Layer(LAYER_WORDS, default=None)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the declared fields, and those of flows; from is no name in Python."""
+        return super().get_fields() | {
+            "from": End(FROM_WORDS, default=None),
+            "to": End(TO_WORDS, default=None),
+        }
 
 
 class Interval(NamedTuple):
@@ -366,8 +393,11 @@ class RangesView(DocumentView):
 
         In a release of flows, from and to count trips between two boxes.
         """
-        ends = self.query["from"], self.query["to"]
-        if ends != (None, None):
+        ends = [
+            None if self.query[name] is None else _box(self.query[name], name)
+            for name in ("from", "to")
+        ]
+        if ends != [None, None]:
             if self.query["bbox"] is not None:
                 raise InvalidInput("Give either bbox, or from and to.", field="bbox")
             return self._flow(request, release_id, ends, self.query["layer"])
@@ -390,10 +420,16 @@ class RangesView(DocumentView):
     def post(self, request: Request, release_id: str) -> Response:
         """Estimate the counts in a box, a polygon or a collection of polygons.
 
-        This spends no budget, because the estimates are computed from published counts alone.
+        This spends no budget, because the estimates are computed from published counts alone. In a
+        release of flows, from and to count trips between two boxes or polygons.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
         field = next((name for name in SHAPES if fields[name] is not None), "")
+        ends = [fields["from"], fields["to"]]
+        if ends != [None, None]:
+            if field:
+                raise InvalidInput("Give either a region, or from and to.", field=field)
+            return self._flow(request, release_id, ends, fields["layer"] or "")
         return self._answer(request, release_id, read_regions(fields), fields["layer"] or "", field)
 
     def _answer(
@@ -419,13 +455,9 @@ class RangesView(DocumentView):
         return self._written(request, release, results, scaling)
 
     def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
-        """Answer with the trips between two boxes, of which one may be None for anywhere."""
+        """Answer with the trips between two polygons, of which one may be None for anywhere."""
         release = served(request, release_id)
-        shapes = [
-            None if box is None else _box(box, name)
-            for name, box in zip(("from", "to"), ends, strict=True)
-        ]
-        answer = _flows(release.pk, release.blob_sha256, layer).answer(*shapes)
+        answer = _flows(release.pk, release.blob_sha256, layer).answer(*ends)
         return self._written(request, release, [RegionAnswer(None, answer, None)], None)
 
     def _written(

@@ -64,6 +64,18 @@ def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
     (leaving,) = program.ask("GET", f"{address}?from={north}")["results"]
     (arriving,) = program.ask("GET", f"{address}?to={south}")["results"]
     assert (leaving["estimate"], arriving["estimate"]) == (399 + 50, 9 - 31)
+    boxes = {"from": [4, 52.2, 5, 53], "to": [4, 52, 5, 52.1]}
+    assert program.ask("POST", address, boxes)["results"] == [there]
+    outlines = {"from": square(4, 52.2, 1), "to": square(4, 51.1, 1)}
+    (drawn,) = program.ask("POST", address, outlines | {"layer": "flows-00-12"})["results"]
+    assert (drawn["estimate"], drawn["areas"], drawn["counted"]) == (-7, 1, "people")
+    (cut,) = program.ask("POST", address, outlines | {"from": square(4.5, 52.2, 1)})["results"]
+    assert (cut["exact"], cut["cut"]) == (False, 2)
+    assert program.ask("POST", address, {"to": boxes["to"]})["results"] == [arriving]
+    program.ask("POST", address, boxes | {"bbox": WHOLE}, status=400)
+    problem = program.ask("POST", address, {"from": {"type": "Point"}}, status=400)
+    assert problem["field"] == "from"
+    program.ask("POST", query(), boxes, status=409)
     program.ask("GET", f"{address}?from={north}&bbox={south}", status=400)
     program.ask("GET", f"{address}?from=4,52,4,53", status=400)
     program.ask("GET", f"{query()}?from={north}&to={south}", status=409)

@@ -16,6 +16,7 @@ import httpx
 import numpy as np
 import pyarrow.parquet
 import pytest
+import shapely
 from django.conf import settings
 from django.test import Client
 from dpgeo_client import ApiError, AsyncCatalogue, Catalogue, NetworkError, cli, upload
@@ -27,7 +28,14 @@ from dpgeo.core.released import Released
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
 from tests.requirements import need
-from tests.unit.artefacts.releases import examples, grid_release, slices_release, sparse_release
+from tests.unit.artefacts.releases import (
+    examples,
+    flows_release,
+    grid_release,
+    places_release,
+    slices_release,
+    sparse_release,
+)
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -103,6 +111,28 @@ def test_a_map_by_time_is_in_long_form() -> None:
         assert layer.value is not None
         assert mine["estimate"].tolist() == layer.value.tolist()
         assert release.to_geopandas(layer.name)["estimate"].tolist() == layer.value.tolist()
+
+
+def test_flows_are_tables_of_lines_and_answer_from_here_to_there() -> None:
+    release = read(flows_release())
+    assert [each.layer for each in release.slices] == ["flows-00-12", "flows-12-24"]
+    lines = release.to_geopandas("flows-00-12")
+    assert set(lines.geometry.geom_type) == {"LineString"}
+    assert lines.loc[lines["origin"] == "n", "estimate"].tolist() == [410]
+    north, south = (4, 52.2, 5, 53), shapely.box(4, 52, 5, 52.1)
+    assert release.query_flow(north, south)["estimate"] == -7 + 4
+    assert release.query_flow(north, south, "flows-00-12")["estimate"] == -7
+    assert release.query_flow(destination=south)["estimate"] == 9 - 31
+    with pytest.raises(ApiError, match="no flows"):
+        read(grid_release()).query_flow(north, south)
+
+
+def test_the_busiest_places_come_from_the_client() -> None:
+    release = read(places_release(by_time=True))
+    assert [each["name"] for each in release.top(2)["results"]] == ["Post", "Station"]
+    assert release.top(1, "12-24")["results"][0]["name"] == "Market"
+    with pytest.raises(ApiError, match="context"):
+        release.top(context="noon")
 
 
 def test_every_division_of_time_has_its_times() -> None:

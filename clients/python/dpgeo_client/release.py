@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,23 +243,21 @@ class Release:
 
     def query_flow(
         self,
-        origin: Sequence[float] | None = None,
-        destination: Sequence[float] | None = None,
+        origin: Any = None,
+        destination: Any = None,
         layer: str | None = None,
     ) -> types.Answer:
-        """Return the trips from one box to another, with their margin of error.
+        """Return the trips from one region to another, with their margin of error.
 
-        Boxes are west, south, east and north in degrees; None means anywhere. `layer` names the
-        flows of one slice of time.
+        Regions are as in `query`; None means anywhere. `layer` names the flows of one slice of
+        time.
         """
-        ends = {
-            name: None if box is None else ",".join(map(str, box))
-            for name, box in (("from", origin), ("to", destination))
-        }
-        answers: types.Answers = self._connection.get(
-            f"{self.facts['url']}/query", layer=layer, **ends
-        )
-        return answers["results"][0]
+        body = {}
+        for name, region in (("from", origin), ("to", destination)):
+            if region is not None:
+                shape = getattr(region, "__geo_interface__", region)
+                body[name] = shape if isinstance(shape, dict) else list(shape)
+        return self._ask(body, layer)["results"][0]
 
     def top(self, k: int = 20, context: str | None = None) -> types.Top:
         """Return the k busiest places, with the ranks that each may have.

@@ -9,11 +9,10 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 SPANS = {"working-days": ("Monday", "Friday"), "weekends": ("Saturday", "Sunday")}
 
-MECHANISMS = ("time-slices", "auto-by-time")
+MECHANISMS = ("time-slices", "auto-by-time", "flows")
 
-
-PREFIXES = ("cells-", "estimate-")
-"""What the names of slices begin with: with counts of cells, and with estimates of cells."""
+PREFIXES = ("cells-", "estimate-", "flows-")
+"""What the names of slices begin with: counts of cells, estimates of cells, and flows."""
 
 
 class Slice(NamedTuple):
@@ -41,7 +40,9 @@ def read_slice(layer: str, title: str) -> Slice:
 
     Its start and end are "" if this version of the client does not recognise the name.
     """
-    key = layer.removeprefix("cells-").removeprefix("estimate-")
+    key = layer
+    for prefix in PREFIXES:
+        key = key.removeprefix(prefix)
     if hours := re.fullmatch(r"(\d\d)-(\d\d)", key):
         return Slice(layer, title, f"{hours[1]}:00", f"{hours[2]}:00")
     if day := re.fullmatch(r"[1-7]-([a-z]+)", key):
