@@ -18,7 +18,7 @@ from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.view import DOT, PLAIN, View, hexadecimal, unit_words
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers.features import INTERVAL
+from dpgeo.postprocess.layers.features import FLOWS, INTERVAL
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 TILE = 512
@@ -28,6 +28,15 @@ WINDOW = (700, 500)
 """Pixels that the map fills: a laptop's window without its panels."""
 
 MOST_ZOOM = 16
+
+ARC_COLUMNS = {
+    f"{axis}{number}": f"{end}_{name}"
+    for number, end in enumerate(("origin", "destination"))
+    for axis, name in (("lat", "latitude"), ("lng", "longitude"))
+}
+"""The columns of a flow's two ends, by their names in a layer of arcs."""
+
+ARC_WIDTHS = (1, 12)
 
 
 def write(released: Released, view: View, path: Path) -> None:
@@ -59,6 +68,12 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
         },
     }
     channels: dict[str, Any] = {}
+    line, kind = shape_of(layer) == "line", "geojson"
+    if layer.features is FLOWS:
+        line, kind = False, "arc"
+        shown["columns"] = ARC_COLUMNS
+        shown["visConfig"] = {"opacity": 0.9, "thickness": 1, "sizeRange": list(ARC_WIDTHS)}
+        channels = {"sizeField": {"name": "estimate"}, "sizeScale": "linear"}
     if stops:
         scale = {
             "name": "dpgeo",
@@ -68,12 +83,12 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
             "colorMap": [[limit, colour] for limit, colour, _ in stops],
             "colorLegends": {colour: label for _, colour, label in stops},
         }
-        side = "strokeColor" if shape_of(layer) == "line" else "color"
+        side = "strokeColor" if line else "color"
         shown["visConfig"][f"{side}Range"] = scale
         # Do not state the field's type: kepler.gl reads whole numbers as integers, and drops a
         # field declared with another type.
-        channels = {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
-    entry = {"id": layer.name, "type": "geojson", "config": shown, "visualChannels": channels}
+        channels |= {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
+    entry = {"id": layer.name, "type": kind, "config": shown, "visualChannels": channels}
     tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)
     if layer.told is not None:
         tips += INTERVAL

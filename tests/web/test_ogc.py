@@ -25,7 +25,12 @@ from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
 from dpgeo.artefacts.files import build_files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.spatial.projection import to_mercator
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import (
+    flows_release,
+    grid_release,
+    partition_release,
+    places_release,
+)
 from tests.web.published import install, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -110,6 +115,29 @@ def test_features_are_those_of_the_file(client: Client, release: Release, tmp_pa
     assert table["estimate"].tolist() == expected["estimate"].tolist()
     assert table.geometry.geom_equals_exact(expected.geometry, 0).all()
     assert [each["id"] for each in document["features"]] == list(range(len(expected)))
+
+
+def test_flows_are_a_collection_of_lines(client: Client) -> None:
+    release = install(make_dataset(), flows_release())
+    document = get(client, f"{items(release, 'flows-00-12')}")
+    assert {each["geometry"]["type"] for each in document["features"]} == {"LineString"}
+    largest = max(document["features"], key=lambda each: each["properties"]["estimate"])
+    facts = largest["properties"]
+    assert (facts["origin"], facts["destination"], facts["estimate"]) == ("n", "m", 410)
+    assert facts["margin"] > 0
+    whole = get(client, f"{items(release, 'departures')}")["features"]
+    assert {each["geometry"]["type"] for each in whole} == {"Polygon"}
+    address = f"{items(release, 'flows-00-12')}?filter=origin%3D'n'"
+    assert get(client, address)["numberReturned"] == 1
+
+
+def test_places_are_a_collection_of_points_with_their_ranks(client: Client) -> None:
+    release = install(make_dataset(), places_release(by_time=True))
+    features = get(client, items(release, "places"))["features"]
+    assert {each["geometry"]["type"] for each in features} == {"Point"}
+    busiest = max(features, key=lambda each: each["properties"]["estimate"])["properties"]
+    assert (busiest["name"], busiest["rank_best"]) == ("Post", 1)
+    assert len(get(client, items(release, "places-00-12"))["features"]) == 6
 
 
 def test_pages_for_people_hold_fewer_features_and_lead_to_the_rest(
