@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.own_wording import own_noun
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once
 from dpgeo.core.guarantees import Notion
 from dpgeo.core.nouns import REPORT, VISIT, noun_of
@@ -30,11 +31,10 @@ def nouns_of(released: Released) -> Nouns:
     rows = noun_of(released.about.get("row_noun", ""), default).many
     one = counted_once(released.counting)
     several = counted_in_sum(released.counting, released.bound)
-    return Nouns(
-        one=rows if one is Counted.VISITS else one.value,
-        sum=rows if several is Counted.VISITS else several.value,
-        rows=rows,
-    )
+    words = {counted: counted.value for counted in Counted} | {Counted.VISITS: rows}
+    if own := own_noun(released.content):
+        words |= {Counted.SIGHTINGS: own.many, Counted.VISITS: own.many}
+    return Nouns(one=words[one], sum=words[several], rows=rows)
 
 
 def noun_of_layer(released: Released, layer: Layer) -> str:

@@ -11,6 +11,7 @@ from dpgeo.artefacts.declarations import layers_used
 from dpgeo.artefacts.wording import CELLS, Regions, format_odds
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.measures import Measure
+from dpgeo.core.nouns import TRIP, Noun
 from dpgeo.core.released import (
     AveragesRelease,
     Content,
@@ -57,6 +58,18 @@ def not_protected(content: Content, facts: list[str]) -> list[str]:
     They are the sentences `facts`, adapted to the release's content.
     """
     return facts
+
+
+@singledispatch
+def own_noun(content: Content) -> Noun | None:
+    """Return the noun for what is counted if it is neither people nor rows, else None."""
+    return None
+
+
+@own_noun.register
+def _trips_counted(content: FlowsRelease) -> Noun:
+    # Two rows may make a trip, and nobody is seen on the way.
+    return TRIP
 
 
 PAIRS = Regions(

@@ -23,6 +23,7 @@ class Noun:
 ROW = Noun(translatable("row"), shown_by_scripts("rows"))
 VISIT = Noun(translatable("visit"), shown_by_scripts("visits"))
 REPORT = Noun(translatable("report"), shown_by_scripts("reports"))
+TRIP = Noun(translatable("trip"), shown_by_scripts("trips"), travel=True)
 
 NOUNS: dict[str, Noun] = {
     noun.one: noun
@@ -30,7 +31,7 @@ NOUNS: dict[str, Noun] = {
         VISIT,
         Noun(translatable("stay"), shown_by_scripts("stays")),
         Noun(translatable("check-in"), shown_by_scripts("check-ins")),
-        Noun(translatable("trip"), shown_by_scripts("trips"), travel=True),
+        TRIP,
         Noun(translatable("journey"), shown_by_scripts("journeys"), travel=True),
         Noun(translatable("boarding"), shown_by_scripts("boardings"), travel=True),
         Noun(translatable("pickup"), shown_by_scripts("pickups"), travel=True),

@@ -10,8 +10,7 @@ import numpy as np
 
 from dpgeo.core.released import Content, FlowsRelease
 from dpgeo.postprocess.layers import Layer
-from dpgeo.postprocess.layers.flows import ARRIVING_NAME, LEAVING_NAME
-from dpgeo.postprocess.layers.layer import Numbers
+from dpgeo.postprocess.layers.flows import layer_name, slices_of
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.summary import counted
 
@@ -33,15 +32,23 @@ class FlowRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A listed flow in the matrix, with its margin."""
+
+    value: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
 class MatrixRow:
     """Departures of a region by destination.
 
-    `cells` hold the listed flows, None for those too small to tell from none, and "" for the region
-    itself.
+    `cells` hold the listed flows, None for those too small to tell from none, and for the region
+    itself the trips that stay in it, "" if they were left out.
     """
 
     name: str
-    cells: tuple[int | str | None, ...]
+    cells: tuple[Cell | str | None, ...]
     total: int
 
 
@@ -58,8 +65,9 @@ class TimeTotal:
 class Flows:
     """The flows that a page shows without scripts, of the slice that the map opens on.
 
-    `listed` of them stand out. The matrix has the `shown` regions with most departures and arrivals
-    of all `regions`; `busiest` is the region with most arrivals and the number of these.
+    `listed` of them stand out. The matrix has the regions with most departures and arrivals of all
+    `regions`, and the `arrivals` of each; `total_margin` is the margin of one region's departures
+    or arrivals in the slice.
     """
 
     title: str
@@ -70,6 +78,7 @@ class Flows:
     squares: bool
     names: tuple[str, ...]
     matrix: tuple[MatrixRow, ...]
+    arrivals: tuple[int, ...]
     total_margin: float
     times: tuple[TimeTotal, ...]
 
@@ -82,10 +91,10 @@ def flows_of(content: Content, shown: Sequence[Layer]) -> Flows | None:
 
 @flows_of.register
 def _flows(content: FlowsRelease, shown: Sequence[Layer]) -> Flows:
-    named = {layer.name: layer for layer in shown}
     lines = next(layer for layer in shown if layer.opens)
-    leaving, arriving = (counted(named[name])[0] for name in (LEAVING_NAME, ARRIVING_NAME))
-    busy = np.argsort(-(leaving + arriving), kind="stable")[:MATRIX_SIDE]
+    number = [layer_name(key) for key in content.keys].index(lines.name)
+    leaving, arriving = content.leaving[number], content.arriving[number]
+    busy = sorted(np.argsort(-(leaving + arriving), kind="stable")[:MATRIX_SIDE].tolist())
     sliced = len(content.keys) > 1
     n = len(content.zones)
     return Flows(
@@ -95,9 +104,10 @@ def _flows(content: FlowsRelease, shown: Sequence[Layer]) -> Flows:
         least=content.threshold,
         regions=n,
         squares=content.squares,
-        names=tuple(content.zones.names[each] for each in sorted(busy.tolist())),
-        matrix=_matrix(content, lines, sorted(busy.tolist()), leaving),
-        total_margin=float(margin_of_sum({content.sum_noise: len(content.keys)})),
+        names=tuple(content.zones.names[each] for each in busy),
+        matrix=_matrix(content, lines, number, busy),
+        arrivals=tuple(arriving[busy].tolist()),
+        total_margin=float(margin_of_sum({content.sum_noise: 1})),
         times=tuple(
             TimeTotal(title, float(counts.sum()), float(margin_of_sum({content.sum_noise: n})))
             for title, counts in zip(content.titles, content.leaving, strict=True)
@@ -122,19 +132,26 @@ def _rows(lines: Layer) -> tuple[FlowRow, ...]:
 
 
 def _matrix(
-    content: FlowsRelease, lines: Layer, chosen: list[int], leaving: Numbers
+    content: FlowsRelease, lines: Layer, number: int, chosen: list[int]
 ) -> tuple[MatrixRow, ...]:
+    n, leaving = len(content.zones), content.leaving[number].tolist()
+    own: dict[int, Cell] = {}
+    if content.within and not content.sparse:
+        within = slices_of(content)[number].count[:: n + 1].tolist()
+        own = {each: Cell(within[each], float(content.noise.margin())) for each in chosen}
     ends = zip(lines.columns["origin"], lines.columns["destination"], strict=True)
-    counts = dict(zip(ends, counted(lines)[0].tolist(), strict=True))
+    value, margin, _ = counted(lines)
+    cells = [Cell(int(each), float(half)) for each, half in zip(value, margin, strict=True)]
+    counts = dict(zip(ends, cells, strict=True))
     keys, names = content.zones.keys, content.zones.names
     return tuple(
         MatrixRow(
             names[origin],
             tuple(
-                "" if origin == other else counts.get((keys[origin], keys[other]))
+                own.get(origin, "") if origin == other else counts.get((keys[origin], keys[other]))
                 for other in chosen
             ),
-            int(leaving[origin]),
+            leaving[origin],
         )
         for origin in chosen
     )

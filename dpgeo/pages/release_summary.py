@@ -17,7 +17,7 @@ from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.nouns import REPORT, ROW, VISIT, noun_of
+from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
@@ -276,6 +276,8 @@ class Summary:
 
     def word(self, counted: Counted) -> str:
         """Return the word for what a number counts."""
+        if self.flows and counted is not Counted.PEOPLE:
+            return TRIP.many
         return self.rows if counted is Counted.VISITS else counted.value
 
     @property
@@ -296,6 +298,11 @@ class Summary:
             return ""
         spread = max(scaling.high - scaling.factor, scaling.factor - scaling.low) / scaling.factor
         return json.dumps({"factor": scaling.factor, "spread": spread})
+
+    @property
+    def flow_word(self) -> str:
+        """The word for what a single flow counts: "people", each once, or "trips"."""
+        return self.word(counted_once(Counting(self.counting)))
 
     @property
     def each_word(self) -> str:
@@ -327,7 +334,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 12
+FIELDS = 13
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.

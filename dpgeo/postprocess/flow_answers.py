@@ -16,7 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.counted import Counted, counted_in_sum, people_between
+from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.errors import Conflict
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import FlowsRelease, Released
@@ -61,7 +61,8 @@ class FlowAnswers:
         answer_notes: tuple[str, ...] = ()
         if self._content.sparse:
             answer_notes = (UNLISTED.format(least=self._content.threshold),)
-        return self._added(values, shares, self._content.noise, answer_notes)
+        single = len(values) == 1
+        return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _shares(self, area: Any) -> Floats:
         """Return the share (n,) of each region's ground that lies in an area."""
@@ -96,10 +97,19 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _added(
-        self, values: Floats, shares: Floats, noise: DiscreteLaplace, notes: tuple[str, ...] = ()
+        self,
+        values: Floats,
+        shares: Floats,
+        noise: DiscreteLaplace,
+        notes: tuple[str, ...] = (),
+        *,
+        single: bool = False,
     ) -> RangeAnswer:
+        """Return the sum of shares of noisy counts; `single` says that it is of a single pair."""
         released = self._released
         counted = counted_in_sum(released.counting, released.bound)
+        if single:
+            counted = counted_once(released.counting)
         if not values.size:
             nothing = float("nan")
             return RangeAnswer(

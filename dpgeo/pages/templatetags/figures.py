@@ -166,9 +166,7 @@ def total_title(summary: Summary) -> str:
     """Return the heading for the sum of all counts."""
     if summary.figures and summary.figures.listed:
         title = gettext("{counted} in the squares listed")
-    elif summary.flows:
-        return gettext("Trips on this map")
-    elif summary.figures and summary.figures.counted is Counted.SIGHTINGS:
+    elif not summary.flows and summary.figures and summary.figures.counted is Counted.SIGHTINGS:
         title = gettext("{counted}")
     else:
         title = gettext("{counted} on this map")
@@ -180,10 +178,11 @@ def total_title(summary: Summary) -> str:
 def total_words(summary: Summary) -> str:
     """Return a sentence that relates the sum of all counts to a number of people."""
     figures, rows = summary.figures, gettext(summary.rows)
-    if summary.flows and summary.counts_people:
-        return gettext("A person counts once in each pair of regions.")
-    if summary.flows:
-        return gettext("Each trip counts once, where it begins.")
+    if summary.flows and figures and figures.counted is not Counted.PEOPLE:
+        once = gettext("Each trip counts once, where it begins.")
+        if summary.counts_people:
+            once = gettext("A person counts once for each way from one region to another.")
+        return f"{once} {_between(summary, figures)}".strip()
     if figures is None or figures.counted is Counted.PEOPLE:
         return gettext("Each person counts once.") if figures else ""
     if figures.people is None:
@@ -202,9 +201,18 @@ def total_words(summary: Summary) -> str:
             "and times."
         )
     else:
-        template = gettext(figures.features.between)
+        return _between(summary, figures)
     low, high = map(figure, figures.people)
     return template.format(low=low, high=high, bound=figure(summary.bound), rows=rows)
+
+
+def _between(summary: Summary, figures: Figures) -> str:
+    """Return the sentence on the number of people that the features of a map stand for, if any."""
+    if figures.people is None:
+        return ""
+    low, high = map(figure, figures.people)
+    template = gettext(figures.features.between)
+    return template.format(low=low, high=high, bound=figure(summary.bound))
 
 
 @register.filter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import shapely
@@ -29,6 +30,9 @@ from dpgeo.spatial.area import StudyArea
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+SLICE_MARGIN, SLICE_THRESHOLD = "slice_margin", "slice_threshold"
+"""Names of the columns with what holds for the counts of every slice of time."""
 
 FLOWS_NAME, LEAVING_NAME, ARRIVING_NAME = "flows", "departures", "arrivals"
 
@@ -214,19 +218,28 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
     counts = (content.arriving if arriving else content.leaving).sum(axis=0)
     terms = {content.sum_noise: len(slices)}
     others = [part.other(arriving=arriving) for part in slices]
+    of_slices: dict[str, NDArray[Any]] = {}
+    if len(slices) > 1:
+        of_slices = {
+            SLICE_MARGIN: same(float(margin_of_sum({content.sum_noise: 1})), n),
+            SLICE_THRESHOLD: same(float(_threshold(content.sum_noise, 1)), n),
+        }
+        ends = content.arriving if arriving else content.leaving
+        for key, values, (rest, margin) in zip(content.keys, ends, others, strict=True):
+            of_slices |= {
+                f"count_{key}": values,
+                f"other_{key}": rest,
+                f"other_margin_{key}": margin,
+            }
     other = np.sum([value for value, _ in others], axis=0)
     other_margin = np.sqrt(np.sum([margin**2 for _, margin in others], axis=0))
     within = {}
     if content.within and not content.sparse:
         every = np.arange(n) * (n + 1)
-        within = {"within": np.sum([part.count[every] for part in slices], axis=0)}
-    by_slice = {
-        f"count_{key}": values
-        for key, values in zip(
-            content.keys, content.arriving if arriving else content.leaving, strict=True
-        )
-        if key
-    }
+        within = {
+            "within": np.sum([part.count[every] for part in slices], axis=0),
+            "within_margin": same(float(margin_of_sum({content.noise: len(slices)})), n),
+        }
     features: Features = ARRIVALS if arriving else DEPARTURES
     return ShapeLayer(
         name=ARRIVING_NAME if arriving else LEAVING_NAME,
@@ -243,10 +256,10 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
             "key": np.array(zones.keys, dtype=object),
             "name": np.array(zones.names, dtype=object),
             "non_negative": non_negative(counts, np.ones(n)),
-            **by_slice,
             **within,
             "other": other,
             "other_margin": other_margin,
+            **of_slices,
         },
     )
 

@@ -1,15 +1,16 @@
 /** The panel of a chosen region: its arrivals or departures, by where they begin or end. */
+import type { Nouns } from "../data/release-array";
 import type { Choice, Direction } from "../layers/flows/choice";
 import type { MapLayer } from "../layers/map-layer";
 import { element, need } from "../ui/dom";
-import { formatMargin, formatNumber } from "../ui/format";
+import { capitalise, formatMargin, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
 
 /** Rows of the list; all other flows are summed in one more row. */
 const ROWS = 12;
 
 /** A layer of flows, whose region can be chosen in the panel too. */
-type FlowLayer = MapLayer & { readonly flows: Choice; take(key: string | null, direction: Direction): void };
+type FlowLayer = MapLayer & { readonly flows: Choice; readonly nouns: Nouns; take(key: string | null, direction: Direction): void };
 
 export class FlowPanel {
   private layer: FlowLayer | null = null;
@@ -54,18 +55,21 @@ export class FlowPanel {
   }
 
   private told(): HTMLElement[] {
-    const { flows } = this.layer!;
+    const { flows, nouns } = this.layer!;
     const { region, direction, shown } = flows;
     if (!region) return [element("p", "small quiet", t("The largest flows of all. Press a region on the map, or choose one here."))];
     const total = region[direction];
     const back = region[direction === "arrivals" ? "departures" : "arrivals"];
-    const words = { arrivals: t("trips arrive"), departures: t("trips leave") };
+    const noun = t(nouns.sum);
+    const words = { arrivals: t("{noun} arrive", { noun }), departures: t("{noun} leave", { noun }) };
     const others = {
       arrivals: t("{count} leave.", { count: `${formatNumber(back.value)} ${formatMargin(back.margin)}` }),
       departures: t("{count} arrive.", { count: `${formatNumber(back.value)} ${formatMargin(back.margin)}` }),
     };
     const sum = element("p", "total", `${formatNumber(total.value)} `, element("span", "pm", `${formatMargin(total.margin)} ${words[direction]}`));
-    return [sum, element("p", "small quiet", others[direction]), ...(shown.length ? [this.table()] : []), this.rest()];
+    const { within } = region;
+    const stay = within ? ` ${t("{count} stay here.", { count: `${formatNumber(within.value)} ${formatMargin(within.margin)}` })}` : "";
+    return [sum, element("p", "small quiet", others[direction] + stay), ...(shown.length ? [this.table()] : []), this.rest()];
   }
 
   private table(): HTMLElement {
@@ -73,14 +77,14 @@ export class FlowPanel {
     const heads = { arrivals: t("From"), departures: t("To") };
     const largest = flows.shown[0]!.value;
     const head = element("th", "", heads[flows.direction]);
-    const figures = element("th", "r", t("Trips"));
+    const figures = element("th", "r", capitalise(t(this.layer!.nouns.one)));
     for (const each of [head, figures]) each.setAttribute("scope", "col");
     const bars = element("th", "");
     bars.setAttribute("aria-hidden", "true");
     const rows = flows.shown.slice(0, ROWS).map((flow) => {
       const name = element("th", "", flows.partner(flow).name);
       name.setAttribute("scope", "row");
-      const figure = element("td", "r num", `${formatNumber(flow.value)} `, element("span", "pm", formatMargin(flow.margin)));
+      const figure = figureOf(flow.value, flow.margin);
       return element("tr", "", name, element("td", "", bar(flow.value / largest)), figure);
     });
     const smaller = flows.shown.slice(ROWS);
@@ -91,7 +95,7 @@ export class FlowPanel {
             "",
             element("th", "", t("{count} smaller", { count: formatNumber(smaller.length) })),
             element("td", ""),
-            element("td", "r num", formatNumber(smaller.reduce((sum, { value }) => sum + value, 0))),
+            figureOf(smaller.reduce((sum, { value }) => sum + value, 0), Math.hypot(...smaller.map(({ margin }) => margin))),
           ),
         ]
       : [];
@@ -107,8 +111,12 @@ export class FlowPanel {
     const { region, direction } = this.layer!.flows;
     const { other, otherMargin } = region![direction];
     const count = `${formatNumber(Math.round(other))} ${formatMargin(otherMargin)}`;
-    return element("p", "small quiet", t("Other trips, too few on each way to tell from none: about {count}. They are in the total.", { count }));
+    return element("p", "small quiet", t("All others, too few on each way to tell from none: about {count}. They are in the total.", { count }));
   }
+}
+
+function figureOf(value: number, margin: number): HTMLElement {
+  return element("td", "r num", `${formatNumber(value)} `, element("span", "pm", formatMargin(margin)));
 }
 
 function bar(share: number): HTMLElement {

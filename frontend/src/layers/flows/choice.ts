@@ -14,6 +14,8 @@ export type Region = {
   middle: Degrees;
   arrivals: Count;
   departures: Count;
+  /** Trips that stay in the region, where they were counted. */
+  within: { value: number; margin: number } | null;
 };
 
 export type Flow = { from: Region; to: Region; value: number; margin: number };
@@ -80,13 +82,20 @@ export type RegionProperties = {
   threshold: number;
   other: number;
   other_margin: number;
+  within?: number;
+  within_margin?: number;
+  slice_margin?: number;
+  slice_threshold?: number;
+  /** The count_, other_ and other_margin_ of each slice of time. */
+  [ofSlice: string]: unknown;
 };
 
-/** The regions and flows of the three files of a release. */
+/** The regions and flows of the three files of a release; `slice` is the key of a slice of time, if any. */
 export function choiceOf(
   flows: Feature<Geometry, FlowProperties>[],
   departures: Feature<Geometry, RegionProperties>[],
   arrivals: Feature<Geometry, RegionProperties>[],
+  slice = "",
 ): Choice {
   const regions = departures.map(({ properties, geometry }, id): Region => ({
     id,
@@ -94,8 +103,9 @@ export function choiceOf(
     name: properties.name,
     geometry,
     middle: centreOf(geometry),
-    departures: countOf(properties),
-    arrivals: countOf(arrivals[id]!.properties),
+    within: slice || properties.within === undefined ? null : { value: properties.within, margin: properties.within_margin! },
+    departures: countOf(properties, slice),
+    arrivals: countOf(arrivals[id]!.properties, slice),
   }));
   const byKey = new Map(regions.map((region) => [region.key, region]));
   return new Choice(
@@ -109,6 +119,17 @@ export function choiceOf(
   );
 }
 
-function countOf({ estimate, margin, threshold, other, other_margin }: RegionProperties): Count {
+function countOf(region: RegionProperties, slice: string): Count {
+  if (slice) {
+    const of = (column: string): number => region[`${column}_${slice}`] as number;
+    return {
+      value: of("count"),
+      margin: region.slice_margin!,
+      threshold: region.slice_threshold!,
+      other: of("other"),
+      otherMargin: of("other_margin"),
+    };
+  }
+  const { estimate, margin, threshold, other, other_margin } = region;
   return { value: estimate, margin, threshold, other, otherMargin: other_margin };
 }

@@ -38,6 +38,16 @@ describe("a choice of flows", () => {
     expect(taken.direction).toBe("arrivals");
   });
 
+  it("has the sums of the chosen slice of time", () => {
+    const sliced = (at: number) => {
+      const each = region(at, 100);
+      Object.assign(each.properties, { "count_00-12": 30 + at, "other_00-12": 2, "other_margin_00-12": 8, slice_margin: 6, slice_threshold: 14 });
+      return each;
+    };
+    const [first] = choiceOf([], [sliced(0)], [sliced(0)], "00-12").regions;
+    expect(first!.arrivals).toEqual({ value: 30, margin: 6, threshold: 14, other: 2, otherMargin: 8 });
+  });
+
   it("shows the largest of all without a region, and never more arcs than may be seen at a time", () => {
     const regions = Array.from({ length: 50 }, (_, at) => region(at, 100));
     const keys = regions.map(({ properties }) => properties.key);

@@ -3,12 +3,11 @@ import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { classEdges, classOf, rampStep, rampSteps } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import type { ReleaseArray } from "../../data/release-array";
-import type { Scene } from "../../data/scene";
+import type { Nouns, ReleaseArray } from "../../data/release-array";
 import type { Degrees } from "../../geometry/mercator";
 import { perPixelAt, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
-import { formatMargin, formatNumber } from "../../ui/format";
+import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { HatchImage } from "../hatch-image";
 import { loadShapes } from "../load-shapes";
@@ -54,7 +53,7 @@ export const load: LoadLayer = async (layer, release, scene) => {
     loadShapes<RegionProperties>(find("departures"), scene),
     loadShapes<RegionProperties>(find("arrivals"), scene),
   ]);
-  return new Flows(layer.name, flows, departures, arrivals, release, scene);
+  return new Flows(layer.name, flows, departures, arrivals, release, scene.nouns);
 };
 
 export class Flows implements MapLayer {
@@ -75,9 +74,9 @@ export class Flows implements MapLayer {
     departures: Feature<Geometry, RegionProperties>[],
     arrivals: Feature<Geometry, RegionProperties>[],
     private readonly release: ReleaseArray,
-    private readonly scene: Scene,
+    readonly nouns: Nouns,
   ) {
-    this.flows = choiceOf(flows, departures, arrivals);
+    this.flows = choiceOf(flows, departures, arrivals, name.replace(/^flows-?/, ""));
   }
 
   restyle(style: Style, palette: Palette): void {
@@ -99,13 +98,14 @@ export class Flows implements MapLayer {
 
   legend(): LegendContent {
     const { region, direction } = this.flows;
-    const place = { place: region?.name ?? "" };
+    const { one, sum } = this.nouns;
+    const words = { noun: capitalise(t(one)), place: region?.name ?? "" };
     const titles = {
-      arrivals: t("Trips to {place}, by where they begin", place),
-      departures: t("Trips from {place}, by where they end", place),
+      arrivals: t("{noun} arriving at {place}, by where they begin", words),
+      departures: t("{noun} leaving {place}, by where they end", words),
     };
     return {
-      title: region ? titles[direction] : t("Arrivals"),
+      title: region ? titles[direction] : t("{noun} arriving", { noun: capitalise(t(sum)) }),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: "",
       keys: [
@@ -171,13 +171,13 @@ export class Flows implements MapLayer {
 
   at(position: Degrees): Spot | null {
     const region = this.find(position);
-    return region ? spotOf(this.flows, region) : null;
+    return region ? spotOf(this.flows, region, this.nouns) : null;
   }
 
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
     const start = from && this.flows.regions.find(({ key }) => key === from.key);
     const region = walk(this.flows.regions, start, arrow, times, near);
-    return region ? spotOf(this.flows, region) : null;
+    return region ? spotOf(this.flows, region, this.nouns) : null;
   }
 
   private find(position: Degrees): Region | null {
@@ -222,12 +222,12 @@ export class Flows implements MapLayer {
   private marginWords(): string {
     const margins = this.flows.shown.map(({ margin }) => margin);
     if (!margins.length) return "";
-    return t("Every flow is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.scene.nouns.sum) });
+    return t("Every flow is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.nouns.one) });
   }
 }
 
 /** The text shown for a region: its sum, or its flow from or to the chosen one. */
-function spotOf(flows: Choice, region: Region): Spot {
+function spotOf(flows: Choice, region: Region, nouns: Nouns): Spot {
   const own = flows.region === region || !flows.region;
   const flow = own ? null : (flows.shown.find((each) => flows.partner(each) === region) ?? null);
   const counted: Count | Flow | null = own ? region[flows.direction] : flow;
@@ -237,7 +237,7 @@ function spotOf(flows: Choice, region: Region): Spot {
     key: region.key,
     name: region.name,
     figure: counted ? formatNumber(counted.value) : t("Too few to tell from none"),
-    margin: counted ? formatMargin(counted.margin) : "",
+    margin: counted ? `${formatMargin(counted.margin)} ${t(own ? nouns.sum : nouns.one)}` : "",
     note: counted ? (own ? sums : notes)[flows.direction] : "",
     middle: region.middle,
     outline: region.geometry,
