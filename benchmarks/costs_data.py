@@ -17,6 +17,7 @@ from dpgeo.core.released import Content, GridRelease, TreeRelease, ZonesRelease
 from dpgeo.datasets.models import Dataset
 from dpgeo.postprocess.layers import layers
 from dpgeo.releases import files
+from dpgeo.pages.cards import cards_make
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import commit
@@ -30,7 +31,9 @@ def fill(cells: int, releases: int) -> dict[str, str]:
     """Publish the releases; return the ids of the large ones by kind."""
     dataset = Release.objects.get(pk=serving_data.fill(releases)).dataset
     contents = {"grid": grid(cells), "quadtree": quadtree(cells), "zones": zones()}
-    return {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
+    published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
+    cards_make(seconds=600)  # as the reaper does within seconds
+    return published
 
 
 def grid(cells: int) -> GridRelease:

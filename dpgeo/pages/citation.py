@@ -14,7 +14,8 @@ from django.utils.translation import gettext
 
 from dpgeo.artefacts import card, map_array
 from dpgeo.mechanisms.registry import kind_of
-from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.cards import card_of
+from dpgeo.pages.release_summary import Summary
 from dpgeo.pages.seo import page_address
 from dpgeo.pages.templatetags.figures import cost
 from dpgeo.releases.models import Release
@@ -108,14 +109,15 @@ def comparable(release: Release) -> list[Comparable]:
     kind = kind_of(release.mechanism)
     others = releases_public().filter(dataset=release.dataset).exclude(pk=release.pk)
     alike = [other for other in others[: 3 * MOST_COMPARED] if kind_of(other.mechanism) is kind]
-    return [_comparable(other, summary_of(other)) for other in alike[:MOST_COMPARED]]
+    return [_comparable(other) for other in alike[:MOST_COMPARED]]
 
 
-def _comparable(release: Release, summary: Summary) -> Comparable:
+def _comparable(release: Release) -> Comparable:
+    card = card_of(release)
     return Comparable(
         release.pk,
         release.title,
         reverse("api:release-file", args=[release.pk, map_array.NAME]),
-        summary.looks,
-        summary.opens,
+        card.looks,
+        card.opens,
     )

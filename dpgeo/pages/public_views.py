@@ -27,6 +27,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
+from dpgeo.pages.cards import card_of
 from dpgeo.pages.catalogue import (
     area_overview,
     kind_facets,
@@ -96,7 +97,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
     """Return the HTML of the catalogue's cards, one for each map."""
 
     def write(release: Release) -> bytes:
-        about = {"release": release, "summary": summary_of(release)}
+        about = {"release": release, "card": card_of(release)}
         about["array_url"] = file_url(release, map_array.NAME)
         return render_to_string("public/_card.html", about).encode()
 

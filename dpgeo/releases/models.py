@@ -100,6 +100,12 @@ class Release(models.Model):
         help_text="The publisher's words at positions on the map, as in releases.notes.",
     )
     notes_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    card = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="What lists show of the map, as in pages.cards.",
+    )
     publish_when_done = models.BooleanField(default=False)
     state = models.CharField(
         max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT

@@ -14,9 +14,9 @@ from dpgeo.accounts.selectors import may_see_events
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role
+from dpgeo.pages.cards import card_of
 from dpgeo.pages.desk.columns_form import ColumnsForm
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 
@@ -24,7 +24,7 @@ register = template.Library()
 
 
 register.filter(say)
-register.filter("summary", summary_of)
+register.filter("card", card_of)
 register.simple_tag(sends_mail, name="mail_is_sent")
 register.filter("may_see_events", may_see_events)
 

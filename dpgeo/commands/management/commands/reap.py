@@ -16,12 +16,16 @@ from django.db import close_old_connections
 
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
+from dpgeo.pages.cards import cards_make
 from dpgeo.releases.alerts import alerts_send
 from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
 """Seconds between two searches for orphan files; these are less urgent than waking jobs."""
+
+CARD_SECONDS = 2.0
+"""Seconds of a round in which missing cards of maps are made."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""
@@ -74,6 +78,7 @@ class Command(BaseCommand):
                 done["files"] = done.get("files", 0) + work_sweep()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
+            cards_make(seconds=CARD_SECONDS)
             if sweeps_work:  # Do this last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()
         except (DatabaseError, OSError) as error:

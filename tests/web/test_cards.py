@@ -1,0 +1,95 @@
+"""Cards of maps in lists, which are stored so that lists need not read whole maps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import DatabaseError
+from django.db.models import QuerySet
+from django.test import Client
+
+from dpgeo.pages import cards, public_views
+from dpgeo.pages.cards import Card, card_of, make_card
+from dpgeo.pages.release_summary import FIELDS, summarise, summary_of
+from dpgeo.releases.list_cache import TextCache
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
+from dpgeo.spatial.area import StudyArea
+from tests.maps import BOUNDS, grid_release, install
+from tests.unit.artefacts import releases
+
+pytestmark = pytest.mark.django_db
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+
+
+@pytest.fixture(autouse=True)
+def empty_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    monkeypatch.setattr(public_views, "_cards", TextCache())
+
+
+@pytest.fixture
+def published() -> Release:
+    return install(grid_release(AREA, 32), "Where people are")
+
+
+def refuse(*_: Any) -> Any:
+    raise AssertionError("The whole map was read.")
+
+
+def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
+    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = install(grid_release(AREA, 16), "A draft", state=ReleaseState.DRAFT)
+    call_command("reap", "--once")
+    assert Release.objects.get(pk=published.pk).card["fields"] == FIELDS
+    assert Release.objects.get(pk=draft.pk).card == {}
+    cache.clear()
+    monkeypatch.setattr(cards, "summary_of", refuse)
+    assert published.title in client.get("/").text
+    newer = install(grid_release(AREA, 32), "A newer map")
+    with pytest.raises(AssertionError, match="whole map"):
+        client.get("/")  # so the page would have read it
+    assert newer.card == {}
+
+
+def test_a_list_stores_the_card_that_it_had_to_make(client: Client, published: Release) -> None:
+    first = client.get("/").text
+    stored = Release.objects.get(pk=published.pk).card
+    assert stored["of"]["opens"] == summary_of(published).opens
+    assert json.loads(stored["of"]["looks"])
+    public_views._cards = TextCache()
+    assert client.get("/").text == first
+
+
+def test_cards_of_an_older_version_are_made_anew(published: Release) -> None:
+    card = card_of(published)
+    Release.objects.filter(pk=published.pk).update(card={"fields": FIELDS - 1, "of": {}})
+    assert cards.cards_make(seconds=60) == 1
+    assert cards.cards_make(seconds=60) == 0
+    again = Release.objects.get(pk=published.pk)
+    assert card_of(again) == card
+
+
+def test_a_card_of_each_kind_of_map_can_be_stored() -> None:
+    for released in releases.examples():
+        card = make_card(summarise(released))
+        stored = json.loads(json.dumps(asdict(card), allow_nan=False))
+        assert Card(**stored) == card, type(released.content).__name__
+
+
+def test_a_list_is_shown_where_nothing_can_be_written(
+    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> int:
+        raise DatabaseError("attempt to write a readonly database")
+
+    monkeypatch.setattr(QuerySet, "update", fail)
+    assert published.title in client.get("/").text
+    assert Release.objects.get(pk=published.pk).card == {}
