@@ -15,9 +15,9 @@ from dpgeo.artefacts.formats import BuiltFile, LayerFormat
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, GridRelease, TreeRelease, ZonesRelease
 from dpgeo.datasets.models import Dataset
+from dpgeo.pages.cards import cards_make
 from dpgeo.postprocess.layers import layers
 from dpgeo.releases import files
-from dpgeo.pages.cards import cards_make
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import commit
