@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from dpgeo.artefacts.declarations import layers_used
-from dpgeo.artefacts.wording import CELLS, Regions, format_odds
+from dpgeo.artefacts.wording import CELLS, RegionWords, format_odds
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.measures import Measure
 from dpgeo.core.nouns import TRIP, Noun
@@ -72,7 +72,7 @@ def _trips_counted(content: FlowsRelease) -> Noun:
     return TRIP
 
 
-PAIRS = Regions(
+PAIRS = RegionWords(
     "pair of regions",
     "pairs of regions",
     "One record adds 1 to one pair of regions, to the departures of one region and to the arrivals "
@@ -80,7 +80,7 @@ PAIRS = Regions(
     "one flow in all, as is expected if nobody travelled,",
 )
 
-AVERAGED = Regions(
+AVERAGED = RegionWords(
     "region",
     "regions",
     "One record adds to the two sums of one region: the steps of its value to one, and those that "
@@ -89,7 +89,7 @@ AVERAGED = Regions(
 )
 
 
-LISTED_PLACES = Regions(
+LISTED_PLACES = RegionWords(
     "place",
     "places",
     "One record adds 1 to one place and, where there are contexts, to one pair of that place and a "
@@ -99,23 +99,23 @@ LISTED_PLACES = Regions(
 
 
 @singledispatch
-def regions(content: Content) -> Regions:
+def regions(content: Content) -> RegionWords:
     """Return the words for what people are counted in."""
     return CELLS
 
 
 @regions.register
-def _pairs(content: FlowsRelease) -> Regions:
+def _pairs(content: FlowsRelease) -> RegionWords:
     return PAIRS
 
 
 @regions.register
-def _places(content: PlacesRelease) -> Regions:
+def _places(content: PlacesRelease) -> RegionWords:
     return LISTED_PLACES
 
 
 @regions.register
-def _averaged(content: AveragesRelease) -> Regions:
+def _averaged(content: AveragesRelease) -> RegionWords:
     return AVERAGED
 
 

@@ -133,7 +133,7 @@ def _exponential(epsilon: Fraction) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class RegionWords:
     """What people are counted in: words for one and several, and sentences that depend on them.
 
     `of_record` says to what one record adds, and `of_empty` which empty ones pass the threshold.
@@ -145,7 +145,7 @@ class Regions:
     of_empty: str
 
 
-CELLS = Regions(
+CELLS = RegionWords(
     "cell",
     "cells",
     "One record adds 1 to one cell.",
@@ -167,7 +167,7 @@ def bound(
     counting: Counting,
     limit: int,
     bounding: Bounding = Bounding.RANDOM,
-    regions: Regions = CELLS,
+    regions: RegionWords = CELLS,
 ) -> str:
     """Return a sentence that explains the contribution bound."""
     if unit is Unit.RECORD:
@@ -213,7 +213,7 @@ def known_limits(
     counting: Counting,
     limit: int,
     notion: Notion = Notion.PURE_DP,
-    regions: Regions = CELLS,
+    regions: RegionWords = CELLS,
 ) -> list[str]:
     """Return sentences on the limits of the counts or points."""
     if notion is Notion.GEO_IND:

@@ -43,7 +43,7 @@ class Subject:
     common: bool = True
 
 
-PLACES = Subject(
+HEATMAP = Subject(
     key="heat",
     title=translatable("Where people are"),
     words=translatable(
@@ -76,7 +76,7 @@ TRIPS = Subject(
     counted_in=translatable("A place is one way, from one district or square to another."),
     needs=(Need.TRIPS,),
 )
-BUSIEST = Subject(
+PLACES = Subject(
     key="places",
     title=translatable("The busiest places"),
     words=translatable("A ranked list of stops, parks or shops, by how many people were there."),
@@ -151,11 +151,11 @@ REPORTS = Subject(
 SUBJECTS: Mapping[str, Subject] = {
     subject.key: subject
     for subject in (
-        PLACES,
+        HEATMAP,
         DISTRICTS,
         TIMES,
         TRIPS,
-        BUSIEST,
+        PLACES,
         AVERAGES,
         AVERAGES_BY_DISTRICT,
         WEEK,

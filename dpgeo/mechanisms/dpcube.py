@@ -135,7 +135,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    subjects=(subjects.PLACES,),
+    subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,
 )

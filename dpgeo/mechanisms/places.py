@@ -203,5 +203,5 @@ MECHANISM = Mechanism(
     kind=PLACES,
     regions=regions,
     counted=regions,
-    subjects=(subjects.BUSIEST,),
+    subjects=(subjects.PLACES,),
 )

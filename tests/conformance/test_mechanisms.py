@@ -23,7 +23,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Notion, Unit, guarantee
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
-from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
@@ -61,6 +61,9 @@ BESIDE = {"departures", "arrivals"}
 """Looks of layers measured beside what the forecast is of; the tests of flows count them."""
 
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")
+
+COUNTING = {"histogram", "sliced_histogram", "sparse_histogram", "visits", "zone_counts"}
+"""Methods of a private view that count in regions."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 every_plan = pytest.mark.parametrize(("mechanism", "params"), PLANS)
@@ -324,6 +327,37 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     assert (released.bound, released.counting) == (BOUND, counting)
     assert released.mechanism == mechanism.key
     assert released.parameters == dataclasses.asdict(params)
+
+
+@every_count
+def test_totals_are_measured_over_the_regions_that_it_counts(
+    mechanism: Mechanism, params: Any
+) -> None:
+    """Totals are bounded over `counted(params, domain)`, so these must be what is counted."""
+    if mechanism.counted is None:
+        pytest.skip("It sells no totals.")
+    seen = Recorded(city())
+    run(mechanism, seen, params, costs(mechanism, params, Fraction(1)), SeededEntropy(1), ABOUT)
+    assert mechanism.counted(params, seen.domain) in seen.regions
+
+
+class Recorded:
+    """A private view that notes the regions in which it counts."""
+
+    def __init__(self, view: ArrayView) -> None:
+        self.view, self.regions = view, list[Any]()
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.view, name)
+        if name not in COUNTING:
+            return attribute
+
+        def counted(regions: Any, *rest: Any) -> Any:
+            # Slices divide what is counted in declared regions and leave nothing out.
+            self.regions.append(regions.zones if isinstance(regions, SlicedZones) else regions)
+            return attribute(regions, *rest)
+
+        return counted
 
 
 @every_run
