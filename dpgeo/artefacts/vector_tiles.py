@@ -307,93 +307,121 @@ def _shape_commands(
     flat = shapely.transform(layer.shapes[rows], to_units)
     low, high = -BUFFER, EXTENT + BUFFER
     cut = shapely.clip_by_rect(shapely.make_valid(flat), low, low, high, high)
-    kinds, kept_rows, numbers, counts = [], [], [], []
-    for row, shape in zip(rows.tolist(), cut.tolist(), strict=True):
-        commands, kind = _commands(shape)
-        if commands:
-            kinds.append(kind)
-            kept_rows.append(row)
-            numbers += commands
-            counts.append(len(commands))
-    return (
-        np.array(kinds, dtype=np.uint64),
-        np.array(kept_rows, dtype=np.int64),
-        _Ragged(np.array(numbers, dtype=np.uint64), np.array(counts, dtype=np.int64)),
-    )
+    paths = _paths(cut)
+    if not paths.size.size:
+        return np.empty(0, dtype=np.uint64), rows[:0], _Ragged(np.empty(0, np.uint64), rows[:0])
+    kept, first = np.unique(paths.shape, return_index=True)
+    kinds = np.where(paths.ring[first], _POLYGON, _LINE).astype(np.uint64)
+    numbers, lengths = paths.commands()
+    return kinds, rows[kept], _Ragged(numbers, np.add.reduceat(lengths, first))
 
 
-def _commands(shape: Any) -> tuple[list[int], int]:
-    """Return the commands and the type of a shape in units.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Paths:
+    """Rings and lines (n,) of shapes, in units, in the order in which they are drawn.
 
-    There are no commands if the shape vanishes when rounded.
+    `shape` (n,) holds the index of each path's shape, ascending, and `ring` (n,) whether the path
+    is a ring. `points` (k, 2) are the corners of all paths, `size` (n,) of each: none repeats the
+    previous one, and a ring's first corner is not repeated at its end.
     """
-    parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
-    parts = [part for part in parts if not part.is_empty]
-    greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")
-    pen = _Pen()
-    for part in parts:
-        if part.geom_type == greatest == "Polygon":
-            pen.polygon(part)
-        elif part.geom_type == greatest == "LineString":
-            pen.line(np.rint(shapely.get_coordinates(part)).astype(np.int64))
-    return pen.commands, _POLYGON if greatest == "Polygon" else _LINE
+
+    shape: NDArray[np.int64]
+    ring: NDArray[np.bool_]
+    points: NDArray[np.int64]
+    size: NDArray[np.int64]
+
+    def only(self, chosen: NDArray[np.bool_]) -> _Paths:
+        """Return the paths that a mask (n,) chooses."""
+        points = self.points[np.repeat(chosen, self.size)]
+        return _Paths(self.shape[chosen], self.ring[chosen], points, self.size[chosen])
+
+    def doubled_areas(self) -> NDArray[np.int64]:
+        """Return twice the area (n,) of each path as a ring, positive if clockwise on screen."""
+        starts = _starts(self.size)
+        following = np.arange(1, len(self.points) + 1)
+        following[starts + self.size - 1] = starts
+        x, y = self.points.T
+        return np.add.reduceat(x * y[following] - x[following] * y, starts)
+
+    def turned(self, chosen: NDArray[np.bool_]) -> _Paths:
+        """Return the paths, with the corners of those that a mask (n,) chooses in reverse."""
+        starts = _starts(self.size)
+        index, number = np.arange(len(self.points)), np.repeat(np.arange(len(starts)), self.size)
+        mirrored = (2 * starts + self.size - 1)[number] - index
+        points = self.points[np.where(chosen[number], mirrored, index)]
+        return _Paths(self.shape, self.ring, points, self.size)
+
+    def commands(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return the drawing commands of all paths, and how many numbers (n,) each path takes.
+
+        Every corner is relative to the previous one of its shape.
+        """
+        starts = _starts(self.size)
+        previous = np.concatenate([np.zeros((1, 2), dtype=np.int64), self.points[:-1]])
+        previous[starts[np.diff(self.shape, prepend=-1) != 0]] = 0
+        steps = _zigzag(self.points - previous)
+        lengths = 2 * self.size + 2 + self.ring
+        ends = np.cumsum(lengths)
+        begins = ends - lengths
+        numbers = np.empty(int(ends[-1]), dtype=np.uint64)
+        numbers[begins] = _command(_MOVE, 1)
+        numbers[begins + 3] = (self.size - 1) << 3 | _DRAW
+        numbers[ends[self.ring] - 1] = _command(_CLOSE, 1)
+        nth = np.arange(len(steps)) - np.repeat(starts, self.size)
+        place = np.repeat(begins, self.size) + 1 + 2 * nth + (nth > 0)
+        numbers[place], numbers[place + 1] = steps.T
+        return numbers, lengths
 
 
-_GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
+def _paths(shapes: NDArray[np.object_]) -> _Paths:
+    """Return the paths of shapes (n,) in units, rounded.
 
-
-class _Pen:
-    """Encodes rings and lines as commands, each relative to the end of the previous one."""
-
-    def __init__(self) -> None:
-        self.commands: list[int] = []
-        self._at = np.zeros(2, dtype=np.int64)
-
-    def polygon(self, part: Any) -> None:
-        """Write an outer ring, clockwise on screen, and its holes counterclockwise."""
-        rings = [part.exterior, *part.interiors]
-        for number, ring in enumerate(rings):
-            corners = _corners(np.rint(shapely.get_coordinates(ring)).astype(np.int64))
-            area = _doubled_area(corners)
-            if area == 0:
-                if number == 0:
-                    return
-                continue
-            outside = number == 0
-            self._draw(corners if (area > 0) == outside else corners[::-1])
-            self.commands.append(_command(_CLOSE, 1))
-
-    def line(self, points: NDArray[np.int64]) -> None:
-        """Write a line, unless rounding reduces it to a single point."""
-        points = points[np.any(np.diff(points, axis=0, prepend=points[:1] - 1) != 0, axis=1)]
-        if len(points) > 1:
-            self._draw(points)
-
-    def _draw(self, points: NDArray[np.int64]) -> None:
-        steps = _zigzag(np.diff(points, axis=0, prepend=self._at[None])).ravel().tolist()
-        self.commands += [_command(_MOVE, 1), *steps[:2]]
-        self.commands += [_command(_DRAW, len(points) - 1), *steps[2:]]
-        self._at = points[-1]
-
-
-def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the corners of a closed ring, without points that repeat the previous one.
-
-    Plain slices are used, because NumPy's helper functions cost more per call, and ten thousand
-    zones have tens of thousands of short rings.
+    A shape is drawn by its polygons, or by its lines if it has none. Outer rings are clockwise on
+    screen, and holes counterclockwise. What vanishes when rounded is left out.
     """
-    differ = closed[1:] != closed[:-1]
-    moved = differ[:, 0] | differ[:, 1]
-    return np.asarray(closed[:-1][np.concatenate([moved[-1:], moved[:-1]])])
+    shapes, shape = shapely.get_parts(shapes, return_index=True)
+    parts, within = shapely.get_parts(shapes, return_index=True)
+    shape = shape[within]
+    # The numbers of types ascend from points through lines to polygons.
+    kind = np.where(shapely.is_empty(parts), -1, shapely.get_type_id(parts)).astype(np.int64)
+    greatest = np.full(int(shape.max(initial=-1)) + 1, -1)
+    np.maximum.at(greatest, shape, kind)
+    drawn = kind == greatest[shape]
+    polygons = np.flatnonzero(drawn & (kind == shapely.GeometryType.POLYGON))
+    lines = np.flatnonzero(drawn & (kind == shapely.GeometryType.LINESTRING))
+    rings, of = shapely.get_rings(parts[polygons], return_index=True)
+    part = np.concatenate([polygons[of], lines])
+    order = np.argsort(part, kind="stable")
+    part = part[order]
+    is_ring = (np.arange(len(part)) < len(rings))[order]
+    paths = np.concatenate([rings, parts[lines]])[order]
+    cut = _rounded(paths, shape[part], is_ring)
+    # An outer ring is the first path of its part; without it, its holes are left out.
+    area = np.zeros(len(part), dtype=np.int64)
+    has_points = cut.size > 0
+    some = cut.only(has_points)
+    if some.size.size:
+        area[has_points] = some.doubled_areas()
+    outer = np.diff(part, prepend=-1) != 0
+    has_area = (area != 0)[np.flatnonzero(outer)][np.cumsum(outer) - 1] & (area != 0)
+    kept = np.where(is_ring, has_area, cut.size > 1)
+    wrong = is_ring & ((area > 0) != outer)
+    return cut.only(kept).turned(wrong[kept])
 
 
-def _doubled_area(corners: NDArray[np.int64]) -> int:
-    """Return twice the area of a ring, positive if clockwise on screen (y downwards)."""
-    if not len(corners):
-        return 0
-    x, y = corners.T
-    open_part = np.dot(x[:-1], y[1:]) - np.dot(x[1:], y[:-1])
-    return int(open_part + x[-1] * y[0] - x[0] * y[-1])
+def _rounded(
+    paths: NDArray[np.object_], shape: NDArray[np.int64], is_ring: NDArray[np.bool_]
+) -> _Paths:
+    """Return paths (n,) with rounded corners, none of which repeats the previous one."""
+    places, path = shapely.get_coordinates(paths, return_index=True)
+    points = np.rint(places).astype(np.int64)
+    moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)
+    first, last = np.diff(path, prepend=-1) != 0, np.diff(path, append=-1) != 0
+    # A ring ends where it began, so its first corner is one if the last step led to it.
+    moved[first] = np.where(is_ring[path[first]], moved[last], True)
+    moved[last & is_ring[path]] = False
+    size = np.bincount(path[moved], minlength=len(paths)).astype(np.int64)
+    return _Paths(shape, is_ring, points[moved], size)
 
 
 def _column(name: str, values: NDArray[Any]) -> _Column:
