@@ -47,6 +47,12 @@ FRAME = (-74.05, 40.65, -73.85, 40.85)
 def add_to(subcommands: Any) -> None:
     """Add the subcommand `averages` to the command line."""
     parser = subcommands.add_parser("averages", help=__doc__)
+    add_source(parser)
+    parser.set_defaults(run=measure)
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the rows, and how often they are released."""
     parser.add_argument(
         "--data", type=Path, help="Parquet with columns user, lon, lat and minute; else generated"
     )
@@ -58,12 +64,16 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--cells", type=int, default=12)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.set_defaults(run=measure)
+
+
+def view_of(options: argparse.Namespace) -> ArrayView:
+    """Return the view that the options choose."""
+    return read(options.data) if options.data else generated(options)
 
 
 def measure(options: argparse.Namespace) -> None:
     """Print a line for every bound and epsilon."""
-    view = read(options.data) if options.data else generated(options)
+    view = view_of(options)
     for bound, epsilon in SETTINGS:
         figures: dict[str, list[Any]] = defaultdict(list)
         for number in range(options.trials):

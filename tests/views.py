@@ -131,6 +131,29 @@ class ArrayView:
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return the numbers and sums of steps, with at most `bound` records of each unit."""
+        cells, steps = self._valued(regions, measure)
+        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
+        numbers = np.bincount(cells, minlength=int(np.prod(shape)))
+        sums = np.bincount(cells, steps, minlength=int(np.prod(shape)))
+        return PrivateShares(
+            numbers.reshape(shape),
+            sums.astype(np.int64).reshape(shape),
+            steps=measure.steps,
+            bound=self.bound,
+        )
+
+    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
+        """Return the counts by region and part of the range, of the same records."""
+        cells, steps = self._valued(regions, measure)
+        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
+        binned = cells * bins + measure.to_bins(steps, bins)
+        counts = np.bincount(binned, minlength=int(np.prod(shape)) * bins)
+        return PrivateCounts(counts.reshape(*shape, bins), sensitivity=self.bound)
+
+    def _valued(
+        self, regions: ValuedRegions, measure: Measure
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the region and the step of each counted value."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         values = np.asarray(self.values, dtype=np.float64)
@@ -154,15 +177,7 @@ class ArrayView:
         order = np.lexsort((steps, key, persons))
         persons, cells, steps = persons[order], cells[order], steps[order]
         chosen = _ranks(persons, np.arange(persons.size)) < self.bound
-        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
-        numbers = np.bincount(cells[chosen], minlength=int(np.prod(shape)))
-        sums = np.bincount(cells[chosen], steps[chosen], minlength=int(np.prod(shape)))
-        return PrivateShares(
-            numbers.reshape(shape),
-            sums.astype(np.int64).reshape(shape),
-            steps=measure.steps,
-            bound=self.bound,
-        )
+        return cells[chosen], steps[chosen].astype(np.int64)
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return the counts of pairs of regions; records without destinations follow by hours."""

@@ -88,6 +88,10 @@ class CountsView:
         """Raise TypeError: counts have no values."""
         raise TypeError("There are counts of cells here, and no values.")
 
+    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
+        """Raise TypeError: counts have no values."""
+        raise TypeError("There are counts of cells here, and no values.")
+
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Raise TypeError: counts of cells do not say where anybody went next."""
         raise TypeError("There are counts of cells here, and no trips.")

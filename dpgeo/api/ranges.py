@@ -28,8 +28,9 @@ from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.ranges import Average, RangeAnswer, Ranges
+from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.postprocess.scaling import Scaling, scaling_of
+from dpgeo.postprocess.typical import Average, Quartile
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 
@@ -236,6 +237,36 @@ class AverageSerializer(Document):
         return known(average.high)
 
 
+class QuartileSerializer(Document):
+    """A quartile with the ends of its interval; all are null where noise hides it."""
+
+    estimate = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True, help_text="The lower end of the interval.")
+    high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
+
+    def get_estimate(self, quartile: Quartile) -> float | None:
+        """Return the estimate, or None if noise hides it."""
+        return known(quartile.estimate)
+
+    def get_low(self, quartile: Quartile) -> float | None:
+        """Return the lower end of the interval, or None if noise hides the estimate."""
+        return known(quartile.low)
+
+    def get_high(self, quartile: Quartile) -> float | None:
+        """Return the upper end of the interval, or None if noise hides the estimate."""
+        return known(quartile.high)
+
+
+class QuartilesSerializer(Document):
+    """The median and both quartiles of a measure in one region."""
+
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Empty where the numbers have none.")
+    lower = QuartileSerializer(help_text="A quarter of the values are below.")
+    median = QuartileSerializer(help_text="Half of the values are below.")
+    upper = QuartileSerializer(help_text="Three quarters of the values are below.")
+
+
 class AnswerSerializer(Document):
     """The count of one region."""
 
@@ -280,6 +311,13 @@ class AnswerSerializer(Document):
         allow_null=True,
         help_text="In a release of averages, the mean; the estimate is then the number of records "
         "with a value. Null in any other release, and where nothing was counted.",
+    )
+    quartiles = QuartilesSerializer(
+        source="answer.quartiles",
+        allow_null=True,
+        help_text="In a release of quartiles, the median and both quartiles; the estimate is then "
+        "the number of records with a value. Null in any other release, and where nothing was "
+        "counted.",
     )
     reason = serializers.CharField(
         source="answer.reason",

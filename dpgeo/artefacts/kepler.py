@@ -18,7 +18,7 @@ from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.view import DOT, PLAIN, View, hexadecimal, unit_words
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers.features import FLOWS, INTERVAL
+from dpgeo.postprocess.layers.features import FLOWS, interval_of
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 TILE = 512
@@ -91,7 +91,7 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
     entry = {"id": layer.name, "type": kind, "config": shown, "visualChannels": channels}
     tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)
     if layer.told is not None:
-        tips += INTERVAL
+        tips += interval_of(view.field)
     fields = [{"name": name, "format": None} for name in tips]
     state = {
         "layers": [entry],

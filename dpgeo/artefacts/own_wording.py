@@ -18,6 +18,7 @@ from dpgeo.core.released import (
     FlowsRelease,
     PlacesRelease,
     PointsRelease,
+    QuartilesRelease,
     Released,
     SlicesRelease,
 )
@@ -89,6 +90,14 @@ AVERAGED = RegionWords(
 )
 
 
+BINNED = RegionWords(
+    "region",
+    "regions",
+    "One record adds 1 to one bin of one region, the bin that holds its value.",
+    AVERAGED.of_empty,
+)
+
+
 LISTED_PLACES = RegionWords(
     "place",
     "places",
@@ -117,6 +126,11 @@ def _places(content: PlacesRelease) -> RegionWords:
 @regions.register
 def _averaged(content: AveragesRelease) -> RegionWords:
     return AVERAGED
+
+
+@regions.register
+def _binned(content: QuartilesRelease) -> RegionWords:
+    return BINNED
 
 
 @singledispatch
@@ -172,6 +186,26 @@ def _average_steps(content: AveragesRelease, released: Released) -> list[str]:
     ]
 
 
+QUANTILES = (
+    "Quartiles of {title}: every value was held between {low:g} and {high:g}{unit}, and the values "
+    "of each region were counted in {bins:,} bins of equal width. An interval holds the values of "
+    "which the noisy counts below and above them do not rule out that they are the quartile, and "
+    "reaches to the edges of bins. Quartiles are told in a region where the noisy number of "
+    "records reaches a threshold that at most one region in all is expected to reach if all are "
+    "empty. What was beyond the limits, and what one person has beyond the bound, is not in the "
+    "interval."
+)
+
+
+@steps.register
+def _quartile_steps(content: QuartilesRelease, released: Released) -> list[str]:
+    return [
+        QUANTILES.format(**_measure_facts(content.measure), bins=content.bins),
+        *([EACH_PERSON] if released.counting is Counting.PEOPLE else []),
+        *_about_category(content.slices, DIVIDED),
+    ]
+
+
 @steps.register
 def _slice_steps(content: SlicesRelease, released: Released) -> list[str]:
     return _about_category(content.names, DIVIDED)
@@ -187,8 +221,11 @@ def _about_category(names: SliceNames, sentence: str) -> list[str]:
     return [sentence.format(category=names.category)] if names.values else []
 
 
-@not_protected.register
-def _averages_not_protected(content: AveragesRelease, facts: list[str]) -> list[str]:
+@not_protected.register(AveragesRelease)
+@not_protected.register(QuartilesRelease)
+def _values_not_protected(
+    content: AveragesRelease | QuartilesRelease, facts: list[str]
+) -> list[str]:
     """Return the sentences `facts`, and one on the limits that the publisher chose."""
     facts = [*facts, *_about_category(content.slices, LISTED)]
     if content.measure.is_answer:

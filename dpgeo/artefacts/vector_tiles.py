@@ -30,7 +30,7 @@ from dpgeo.artefacts.table import MEASURES, bounds, columns, extent, is_text, su
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM, TO
-from dpgeo.postprocess.layers.features import INTERVAL, MEAN
+from dpgeo.postprocess.layers.features import MEAN, QUARTILE_COLUMNS, interval_of
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
@@ -144,7 +144,9 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
 def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
     """Return the columns (n,) stored in tiles: texts, and the numbers that decide colours."""
     every = columns(layer)
-    names = (*MEASURES, "cells", FROM, TO, DENSITY, MEAN, *INTERVAL)
+    typical = (MEAN, *QUARTILE_COLUMNS)
+    ends = (end for column in typical for end in interval_of(column))
+    names = (*MEASURES, "cells", FROM, TO, DENSITY, *typical, *ends)
     stored = {name: each for name, each in every.items() if name in names or is_text(each)}
     # Tiles have no empty numbers: a mean that noise hides is NaN, and `told` is 0.
     return stored if layer.told is None else stored | {"told": layer.told.astype(np.float64)}

@@ -19,7 +19,7 @@ from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM
-from dpgeo.postprocess.layers.features import MEAN
+from dpgeo.postprocess.layers.features import MEAN, MEDIAN
 from dpgeo.postprocess.opening import Opening, coloured, opening_of, per_square
 
 Colour = tuple[int, int, int]
@@ -106,8 +106,10 @@ class View:
 
     @property
     def column(self) -> str | None:
-        """Return the column of densities or means, or None for layers of counts."""
-        return next((name for name in (FROM, DENSITY, MEAN) if name in self.layer.columns), None)
+        """Return the column of densities, means or medians, or None for layers of counts."""
+        return next(
+            (name for name in (FROM, DENSITY, MEAN, MEDIAN) if name in self.layer.columns), None
+        )
 
     @property
     def field(self) -> str:
@@ -267,7 +269,7 @@ def unit_words(released: Released, view: View) -> str:
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.sliced else ""
         return f"{counted} {of} {length} square{time}"
-    if view.column == MEAN:
+    if view.column in (MEAN, MEDIAN):
         return view.layer.title
     if view.column:
         return f"{counted} per square kilometre"

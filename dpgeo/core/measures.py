@@ -93,6 +93,13 @@ class Measure:
         share = (np.clip(values, self.low, self.high) - self.low) / (self.high - self.low)
         return np.asarray(np.rint(self.steps * share), dtype=np.int32)
 
+    def to_bins(self, steps: NDArray[np.integer[Any]], bins: int) -> NDArray[np.int64]:
+        """Return which of `bins` equally wide parts of the range holds each of the steps (n,).
+
+        A step on the edge of two parts is in the upper one; the last part holds both its ends.
+        """
+        return np.minimum(steps.astype(np.int64) * bins // self.steps, bins - 1)
+
 
 def measure_column(index: int) -> str:
     """Return the name of the column with the steps of the measure at this index of a dataset."""

@@ -280,6 +280,43 @@ class GridAverages(AveragesRelease):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuartilesRelease(Content):
+    """Noisy histograms of a measure's values by region, from which quartiles follow.
+
+    `counts`, int64 of the regions' shape and one axis more, are the noisy numbers of counted
+    records in each of equally wide bins of the measure's range, as drawn. `noise` is that of each
+    entry. With `slices` there is an axis of slices before those of the regions.
+    """
+
+    measure: Measure
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+    slices: SliceNames = UNDIVIDED
+
+    @property
+    def bins(self) -> int:
+        """Number of bins of each region."""
+        return int(self.counts.shape[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ZoneQuartiles(QuartilesRelease):
+    """Histograms of a measure, int64 (n, bins) or (s, n, bins), in declared zones."""
+
+    zones: Zones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridQuartiles(QuartilesRelease):
+    """Histograms of a measure in the cells of a grid, int64 (..., rows, columns, bins).
+
+    Cells that do not touch the study area have counts of exactly 0.
+    """
+
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlowsRelease(Content):
     """Noisy counts of trips between regions, and of departures and arrivals of each region.
 
@@ -423,6 +460,8 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ZonesRelease,
     ZoneAverages,
     GridAverages,
+    ZoneQuartiles,
+    GridQuartiles,
     ProfileRelease,
     ContourRelease,
     FlowsRelease,

@@ -119,6 +119,21 @@ GROUP BY item // $values::UBIGINT"""
 SUM_ROWS = """
 SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
 
+# For histograms of values: a bin of a region takes the place of the region, as in
+# `Measure.to_bins`.
+BIN_SAMPLED = """
+SELECT item // $values::UBIGINT * $bins::UBIGINT + least(
+        item % $values::UBIGINT * $bins::UBIGINT // ($values::UBIGINT - 1), $bins::UBIGINT - 1
+    ) AS binned, count(*) AS amount
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS item FROM sampled)
+GROUP BY binned"""
+
+BIN_ROWS = """
+SELECT cell * $bins::UBIGINT + least(
+        step::UBIGINT * $bins::UBIGINT // ($values::UBIGINT - 1), $bins::UBIGINT - 1
+    ) AS binned, count(*) AS amount
+FROM rows_valued GROUP BY binned"""
+
 RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
 )"""

@@ -263,31 +263,64 @@ class DuckDBView:
 
         Raises PrivacyError for a measure or a category that the domain does not declare.
         """
+        shape = _shape(regions)
+        numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
+        queries = sql.SUM_ROWS, sql.SUM_SAMPLED
+        for cells, amounts, totals in self._valued(
+            regions, measure, queries, "cell", "amount", "total"
+        ):
+            numbers[cells] += amounts
+            sums[cells] += totals
+        return PrivateShares(
+            numbers.reshape(shape), sums.reshape(shape), steps=measure.steps, bound=self._bound
+        )
+
+    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
+        """Return counts by region and part of the range, (..., bins), of sensitivity `bound`.
+
+        Raises PrivacyError for a measure or a category that the domain does not declare.
+        """
+        shape = (*_shape(regions), bins)
+        counts = np.zeros(math.prod(shape), dtype=np.int64)
+        queries = sql.BIN_ROWS, sql.BIN_SAMPLED
+        for binned, amounts in self._valued(
+            regions, measure, queries, "binned", "amount", bins=bins
+        ):
+            counts[binned] += amounts
+        return PrivateCounts(counts.reshape(shape), sensitivity=self._bound)
+
+    def _valued(
+        self,
+        regions: ValuedRegions,
+        measure: Measure,
+        queries: tuple[str, str],
+        *names: str,
+        bins: int = 0,
+    ) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield, pass by pass, the named columns (n,) of a query over rows with a value.
+
+        `queries` are the last part of the SQL for all rows, and for a sample of them. Raises
+        PrivacyError for a measure or a category that the domain does not declare.
+        """
         if measure not in self._domain.measures:
             raise PrivacyError("Only a declared measure is averaged.")
         if isinstance(regions, SlicedGrid | SlicedZones):
             self._check_slices(regions.slices)
         column = measure_column(self._domain.measures.index(measure))
-        shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
-        numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
         with self._file.scratch() as folder:
             located, parameters = self._located(regions, folder)
             with self._file.connected(folder) as connection:
-                parameters["values"] = measure.steps + 1
+                parameters |= {"values": measure.steps + 1, "bins": bins}
                 valued = sql.VALUED.format(column=column)
-                query, passes = self._value_query(connection, regions, measure, parameters)
+                query, passes = self._value_query(connection, regions, measure, parameters, queries)
+                query = located + valued + query
                 for number in range(passes):
                     parameters |= {"passes": passes, "number": number}
-                    used = {name: parameters[name] for name in _named(located + valued + query)}
-                    found = connection.execute(located + valued + query, used).fetchnumpy()
-                    cells = np.asarray(found["cell"]).astype(np.int64)
-                    numbers[cells] += np.asarray(found["amount"]).astype(np.int64)
-                    sums[cells] += np.asarray(found["total"]).astype(np.int64)
+                    used = {name: parameters[name] for name in _named(query)}
+                    found = connection.execute(query, used).fetchnumpy()
+                    yield [np.asarray(found[name]).astype(np.int64) for name in names]
                     if self._progress:
                         self._progress(number + 1, passes)
-        return PrivateShares(
-            numbers.reshape(shape), sums.reshape(shape), steps=measure.steps, bound=self._bound
-        )
 
     def _value_query(
         self,
@@ -295,10 +328,12 @@ class DuckDBView:
         regions: ValuedRegions,
         measure: Measure,
         parameters: Parameters,
+        queries: tuple[str, str],
     ) -> tuple[str, int]:
         """Return the SQL to append to that for rows with a value, and the number of passes."""
+        of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):
-            return sql.SUM_ROWS, 1
+            return of_rows, 1
         item_bits = (_size(regions) * (measure.steps + 1) - 1).bit_length()
         parameters |= {
             "bound": self._bound,
@@ -311,7 +346,7 @@ class DuckDBView:
         if self._unit == Unit.RECORD:
             items = sql.VALUED_RECORDS
         sampled = sql.HEAP if sampling.heap else sql.LIST
-        return items + sql.VALUED_KEYS + sampled + sql.SUM_SAMPLED, sampling.passes
+        return items + sql.VALUED_KEYS + sampled + of_sample, sampling.passes
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
@@ -567,6 +602,11 @@ def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: i
     shifted = ranks << np.uint64(shift) if shift < 64 else np.zeros_like(ranks)
     places = np.arange(ranks.size, dtype=np.uint64)
     connection.register("ranks", pa.table({"place": places, "rank": shifted}))
+
+
+def _shape(regions: ValuedRegions) -> tuple[int, ...]:
+    """Return the shape of counts of the regions."""
+    return (len(regions),) if isinstance(regions, Listed) else regions.shape
 
 
 def _size(regions: ValuedRegions) -> int:

@@ -1,4 +1,4 @@
-"""Table of a release's means, highest first, with their intervals and the ranks they may have."""
+"""Table of means or medians, highest first, with their intervals and the ranks they may have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpgeo.phrases import Phrase, listed
 from dpgeo.postprocess.layers import Layer
-from dpgeo.postprocess.layers.features import INTERVAL, MEAN, RANKS
+from dpgeo.postprocess.layers.features import MEDIAN, RANKS, interval_of, typical_column
 
 MOST_ROWS = 40
 """Most rows of the table; of more regions, the highest and the lowest are shown."""
@@ -22,8 +22,9 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class MeanRow:
-    """The mean of a region with its interval; `left`, `middle` and `right` place them on a scale
-    from 0 to 100.
+    """The mean or median of a region, with its interval.
+
+    `left`, `middle` and `right` place them on a scale from 0 to 100.
     """
 
     name: str
@@ -41,6 +42,7 @@ class MeanRow:
 class MeanTable:
     """Means of named regions. `untold` are those of too few records; `left_out` rows are not shown.
 
+    If `medians`, they are medians instead.
     `sentences` say what is surely the highest and the lowest. `digits` is the number of decimals
     that the widest interval justifies.
     """
@@ -53,35 +55,39 @@ class MeanTable:
     high: float
     sentences: tuple[Phrase, ...]
     digits: int
+    medians: bool
 
 
 def mean_table(layers: Sequence[Layer]) -> MeanTable | None:
-    """Return the table of a release of averages of zones, or None for any other release."""
+    """Return the table of averages or quartiles of zones, or None for any other release."""
     first = layers[0]
-    if first.sliced or first.told is None or not {MEAN, "name"} <= first.columns.keys():
+    columns, column = first.columns, typical_column(first.columns)
+    if first.sliced or first.told is None or not column or "name" not in columns:
         return None
-    columns, told = first.columns, np.asarray(first.told)
-    names = columns["name"]
-    order = [int(index) for index in np.argsort(-columns[MEAN], kind="stable") if told[index]]
-    low = float(np.min(columns[INTERVAL[0]][told], initial=np.inf)) if order else 0.0
-    high = float(np.max(columns[INTERVAL[1]][told], initial=-np.inf)) if order else 0.0
+    told, names = np.asarray(first.told), columns["name"]
+    lows, highs = (columns[name][told] for name in interval_of(column))
+    order = [int(index) for index in np.argsort(-columns[column], kind="stable") if told[index]]
+    low = float(np.min(lows, initial=np.inf)) if order else 0.0
+    high = float(np.max(highs, initial=-np.inf)) if order else 0.0
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     return MeanTable(
         unit=first.unit,
-        rows=tuple(_row(first, index, low, high) for index in shown),
+        rows=tuple(_row(first, column, index, low, high) for index in shown),
         untold=tuple(str(name) for name in names[~told]),
         left_out=len(order) - len(shown),
         low=low,
         high=high,
         sentences=_sentences(first, order),
-        digits=_digits(columns[INTERVAL[1]][told] - columns[INTERVAL[0]][told]),
+        digits=_digits(highs - lows),
+        medians=column == MEDIAN,
     )
 
 
-def _row(layer: Layer, index: int, low: float, high: float) -> MeanRow:
+def _row(layer: Layer, column: str, index: int, low: float, high: float) -> MeanRow:
     columns, width = layer.columns, (high - low) or 1.0
-    values = [float(columns[name][index]) for name in (INTERVAL[0], MEAN, INTERVAL[1])]
+    start, end = interval_of(column)
+    values = [float(columns[name][index]) for name in (start, column, end)]
     places = [round(100 * (value - low) / width, 2) for value in values]
     best, worst = (int(columns[name][index]) for name in RANKS)
     return MeanRow(

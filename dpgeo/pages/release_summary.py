@@ -199,7 +199,7 @@ class Summary:
     times: tuple[str, ...]
     """Titles of the times by which the map is divided, or ()."""
     means: MeanTable | None
-    """Means of the zones, highest first; None for anything but averages of zones."""
+    """Means or medians of the zones, highest first; None for anything but those of zones."""
     profile: Profile | None
     """Counts by hour and day of each zone; None for anything but profiles."""
     ranking: tuple[Bar, ...]

@@ -40,6 +40,9 @@ MOST_PIECES = 900_000
 This many pieces take about 0.2 s of CPU time.
 """
 
+COUNTS_A_PIECE = 10
+"""Adding up so many further counts of a cell takes about as long as cutting an outline there."""
+
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
     "fewer corners, give a smaller area, or send several requests."
@@ -196,6 +199,16 @@ class Areas:
         """
         raise NotImplementedError
 
+    def covers_of_each(
+        self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> list[list[Cover]]:
+        """Return the cover of each query region (n,) with each of several sets of counts.
+
+        A set is a list of arrays, which are added up, with a count for each measured region. Raises
+        InvalidInput if the work would take too long.
+        """
+        raise NotImplementedError
+
 
 def check_work(work: int, most: int) -> None:
     """Raise InvalidInput if a request needs more than `most` steps."""
@@ -255,6 +268,29 @@ class Covering:
         return clipped_shares(squares(self.grid, boxes), near[which.ravel()], self.area)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Touched:
+    """Cells that query regions touch or cover.
+
+    Of each touched cell (n,): the index `polygon` of its query region, the index `number` of its
+    count, and the `share` of its ground in the region. Of each run of covered cells (m,): the
+    region `run`, and the numbers of counted cells before its first and before its end.
+    """
+
+    regions: int
+    polygon: Ints
+    number: Ints
+    share: Shares
+    run: Ints
+    first: Ints
+    after: Ints
+
+
+def _running(counts: Sequence[Ints]) -> list[Ints]:
+    """Return the sums of the counts before each cell and of all."""
+    return [np.concatenate([[0], np.cumsum(each)]) for each in counts]
+
+
 class Cells(Areas):
     """Grid cells that each have one or several noisy counts.
 
@@ -276,29 +312,53 @@ class Cells(Areas):
     ) -> None:
         self._covering = Covering(grid, area)
         self._counts = [each.ravel() for each in counts]
-        self._before = [np.concatenate([[0], np.cumsum(each)]) for each in self._counts]
+        self._before = _running(self._counts)
         self._noise, self._cells = noise, cells
         self._notes = (note,) if note else ()
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the cover of each region by cells, with all counts of a cell added up."""
-        times = len(self._counts)
+        touched = self._touched(regions, len(self._counts))
+        return self._covers(touched, self._counts, self._before)
+
+    def covers_of_each(
+        self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> list[list[Cover]]:
+        """Return the covers of the regions with each set of counts."""
+        touched = self._touched(regions, max(1, sum(map(len, sets)) // COUNTS_A_PIECE))
+        flat = [[each.ravel() for each in counts] for counts in sets]
+        return [self._covers(touched, counts, _running(counts)) for counts in flat]
+
+    def _touched(self, regions: Shapes, times: int) -> _Touched:
         covered = self._covering.of(regions, times)
         number, known = self._numbers(covered.cell)
         share = np.where(known, self._covering.shares(covered, regions), 0.0)
         region, start, end = covered.runs
-        first, after = self._ranks(start), self._ranks(end)
+        return _Touched(
+            regions=len(regions),
+            polygon=covered.polygon,
+            number=number,
+            share=share,
+            run=region,
+            first=self._ranks(start),
+            after=self._ranks(end),
+        )
+
+    def _covers(
+        self, touched: _Touched, sums: Sequence[Ints], befores: Sequence[Ints]
+    ) -> list[Cover]:
+        times, share, number = len(sums), touched.share, touched.number
         whole, part = share == 1.0, (share > 0.0) & (share < 1.0)
-        totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        np.add.at(wholes[:, 0], region, times * (after - first))
-        np.add.at(wholes[:, 0], covered.polygon[whole], times)
-        for counts, before in zip(self._counts, self._before, strict=True):
-            np.add.at(totals, region, before[after] - before[first])
-            np.add.at(totals, covered.polygon[whole], counts[number[whole]])
+        totals, wholes = np.zeros(touched.regions), np.zeros((touched.regions, 1))
+        np.add.at(wholes[:, 0], touched.run, times * (touched.after - touched.first))
+        np.add.at(wholes[:, 0], touched.polygon[whole], times)
+        for counts, before in zip(sums, befores, strict=True):
+            np.add.at(totals, touched.run, before[touched.after] - before[touched.first])
+            np.add.at(totals, touched.polygon[whole], counts[number[whole]])
         parts = Parts(
-            region=np.tile(covered.polygon[part], times),
-            value=np.concatenate([counts[number[part]] for counts in self._counts]),
+            region=np.tile(touched.polygon[part], times),
+            value=np.concatenate([counts[number[part]] for counts in sums]),
             noise=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
             share=np.tile(share[part], times),
         )

@@ -136,12 +136,7 @@ class ShareNoise:
         told = self.means(above, below, regions).told
         joint = self.means(above, below, regions, ERROR / max(1, regions))
         low, high = np.where(joint.told, joint.low, 0.0), np.where(joint.told, joint.high, 1.0)
-        best, worst = np.full(len(told), np.nan), np.full(len(told), np.nan)
-        count = np.count_nonzero(told)
-        surely_above = count - np.searchsorted(np.sort(low[told]), high[told], side="right")
-        surely_below = np.searchsorted(np.sort(high[told]), low[told], side="left")
-        best[told], worst[told] = 1 + surely_above, count - surely_below
-        return best, worst
+        return ranks_between(low, high, told)
 
     def means_of_sums(
         self, above: Floats, below: Floats, squares: Floats, largest: Floats, regions: int
@@ -188,6 +183,19 @@ class ShareNoise:
             records_margin=margin,
             told=np.asarray(told),
         )
+
+
+def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return the best and the worst rank (n,) of each region that is told, 1 the highest.
+
+    `low` and `high` (n,) are the ends of intervals that hold for all regions together.
+    """
+    best, worst = np.full(len(told), np.nan), np.full(len(told), np.nan)
+    count = np.count_nonzero(told)
+    surely_above = count - np.searchsorted(np.sort(low[told]), high[told], side="right")
+    surely_below = np.searchsorted(np.sort(high[told]), low[told], side="left")
+    best[told], worst[told] = 1 + surely_above, count - surely_below
+    return best, worst
 
 
 @lru_cache(maxsize=16)

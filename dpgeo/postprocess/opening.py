@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
-from dpgeo.postprocess.layers.features import MEAN
+from dpgeo.postprocess.layers.features import typical_column
 from dpgeo.postprocess.layers.slices import stacked
 
 ENOUGH = 0.6
@@ -254,9 +254,9 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
     flows = [
         layer
         for layer in shown
-        if layer.sliced and not isinstance(layer, BoxLayer) and MEAN not in layer.columns
+        if layer.sliced and not isinstance(layer, BoxLayer) and not typical_column(layer.columns)
     ]
-    averages = [layer for layer in shown if MEAN in layer.columns]
+    averages = [layer for layer in shown if typical_column(layer.columns)]
     if averages and averages[0].sliced:  # a colour says the same in every slice
         means = dict.fromkeys([each.name for each in averages], mean_edges(*averages))
     else:
@@ -276,11 +276,9 @@ def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
 def mean_edges(*averages: Layer) -> tuple[float, ...]:
     """Return the lower edges of at most STEPS equally wide classes with round limits.
 
-    They divide the means of the regions that have an estimate.
+    They divide the means or medians of the regions that have an estimate.
     """
-    means = np.concatenate(
-        [np.asarray(each.columns[MEAN], dtype=np.float64)[coloured(each)] for each in averages]
-    )
+    means = np.concatenate([_typical(each)[coloured(each)] for each in averages])
     if not means.size:
         return ()
     low, high = float(means.min()), float(means.max())
@@ -293,6 +291,11 @@ def mean_edges(*averages: Layer) -> tuple[float, ...]:
     edges = [low, *(edge for edge in inner if low < edge <= high)]
     per_class = np.diff([*np.searchsorted(np.sort(means), edges), means.size])
     return tuple(edge for edge, count in zip(edges, per_class, strict=True) if count)
+
+
+def _typical(layer: Layer) -> Array:
+    """Return the means or medians (n,) of a layer that has them."""
+    return np.asarray(layer.columns[typical_column(layer.columns) or ""], dtype=np.float64)
 
 
 def _round_widths(width: float) -> list[float]:

@@ -42,8 +42,9 @@ import shapely
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
-from dpgeo.postprocess.layers import make_areas, make_pairs, slice_of
+from dpgeo.postprocess.layers import make_areas, make_valued, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
+from dpgeo.postprocess.typical import Average, RegionQuartiles, ValuedAreas
 from dpgeo.spatial.coverage import as_array, edges_of
 
 EXACT = "The interval is exact for the noise."
@@ -60,7 +61,7 @@ CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
 )
-TOO_FEW_RECORDS = "There are too few records in the region for a mean."
+TOO_FEW_RECORDS = "There are too few records in the region for a mean or a median."
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
 
 
@@ -69,20 +70,6 @@ class Reason(StrEnum):
 
     OUTSIDE = "outside"
     UNMEASURED = "unmeasured"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Average:
-    """Mean of a measure in a query region, with the ends of its 95 % interval, in `unit`.
-
-    They are NaN where the region holds too few records for a mean.
-    """
-
-    title: str
-    unit: str
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +83,9 @@ class RangeAnswer:
     added up, and their noise is the only error. `areas` is the number of measured regions used, and
     `cut` the number of these that were used in part. `counted` says what is counted: people,
     sightings or visits. `people` holds the fewest and the most people that the estimate can stand
-    for, if that is known. In a release of averages, `average` is the mean, and the estimate is the
-    number of records with a value that it rests on. `notes` are sentences to show with the answer.
+    for, if that is known. In a release of averages, `average` is the mean, in one of quartiles
+    `quartiles` are these, and the estimate is the number of records with a value that they rest on.
+    `notes` are sentences to show with the answer.
     """
 
     estimate: float
@@ -110,6 +98,7 @@ class RangeAnswer:
     counted: Counted
     people: tuple[int, int] | None
     average: Average | None = None
+    quartiles: RegionQuartiles | None = None
     reason: Reason | None = None
     notes: tuple[str, ...]
 
@@ -136,8 +125,8 @@ class Ranges:
         self._area, self._released = released.area, released
         shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
-        self._pairs = make_pairs(content, released.area)
-        self._areas = self._pairs.above if self._pairs else make_areas(content, released.area)
+        self._valued = make_valued(content, released.area)
+        self._areas = self._valued.areas if self._valued else make_areas(content, released.area)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """Estimate the counts in valid polygons in degrees, longitude first.
@@ -149,37 +138,30 @@ class Ranges:
         answers = [self._nothing(Reason.OUTSIDE, (OUTSIDE,))] * len(regions)
         if inside.size:
             found: Iterable[RangeAnswer]
-            if self._pairs:
-                found = self._averages(within[inside])
+            if self._valued:
+                found = self._typical(self._valued, within[inside])
             else:
                 found = map(self._answer, self._areas.covers(within[inside]))
             for index, answer in zip(inside.tolist(), found, strict=True):
                 answers[index] = answer
         return answers
 
-    def _averages(self, regions: Shapes) -> Iterator[RangeAnswer]:
-        """Yield the answers of a release of averages: means from its two sums over each region."""
-        above: list[Cover] = self._pairs.above.covers(regions)
-        below: list[Cover] = self._pairs.below.covers(regions)
-        measure, means = self._pairs.content.measure, self._pairs.means(above, below)
-        ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
-        for index, cover in enumerate(above):
+    def _typical(self, valued: ValuedAreas, regions: Shapes) -> Iterator[RangeAnswer]:
+        """Yield the answers of a release about a measure: a mean, or quartiles, of each region."""
+        for cover, found in valued.typical(regions):
             answer = self._added(cover)
             if answer.reason is not None:
                 yield answer
                 continue
-            value, low, high = (float(each[index]) for each in ends)
-            estimate, margin = float(means.records[index]), float(means.records_margin[index])
             yield replace(
                 answer,
-                estimate=estimate,
-                margin=margin,
-                noise=margin,
-                people=self._people(answer.counted, estimate, margin),
-                average=Average(
-                    title=measure.title, unit=measure.shown_unit, value=value, low=low, high=high
-                ),
-                notes=(*answer.notes, *(() if means.told[index] else (TOO_FEW_RECORDS,))),
+                estimate=found.records,
+                margin=found.margin,
+                noise=found.margin,
+                people=self._people(answer.counted, found.records, found.margin),
+                average=found.average,
+                quartiles=found.quartiles,
+                notes=(*answer.notes, *(() if found.told else (TOO_FEW_RECORDS,))),
             )
 
     def _within(self, regions: Shapes) -> Shapes:

@@ -17,6 +17,7 @@ from dpgeo.postprocess.areas import (
     Ints,
     Parts,
     Shapes,
+    Shares,
     check_work,
     clipped_shares,
     covers_of,
@@ -56,18 +57,26 @@ class ZoneAreas(Areas):
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Cover as much as possible of each region by disjoint zones, chosen greedily."""
+        return self.covers_of_each(regions, [self._counts])[0]
+
+    def covers_of_each(
+        self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> list[list[Cover]]:
+        """Return the covers of the regions by the same zones, with each set of counts."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
         order = np.lexsort((zone, region))
         ends = np.searchsorted(region[order], np.arange(len(regions) + 1))
         zones = zone[order]
-        return [
-            self._cover(regions[index], zones[ends[index] : ends[index + 1]])
+        chosen = [
+            self._choose(regions[index], zones[ends[index] : ends[index + 1]])
             for index in range(len(regions))
         ]
+        return [[self._cover(counts, *each) for each in chosen] for counts in sets]
 
-    def _cover(self, region: Any, number: Ints) -> Cover:
+    def _choose(self, region: Any, number: Ints) -> tuple[Ints, Shares, tuple[str, ...]]:
+        """Return the zones of a region's cover, the share of each, and notes."""
         shapely.prepare(region)
         shares = clipped_shares(self._shapes[number], as_array([region] * len(number)), self._area)
         number, shares = number[shares > 0], shares[shares > 0]
@@ -87,15 +96,23 @@ class ZoneAreas(Areas):
 
         best = max(choices, key=covered)
         notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
-        chosen, share = number[best], shares[best]
-        part, times = share < 1.0, len(self._counts)
+        return number[best], shares[best], notes
+
+    def _cover(
+        self,
+        counts_of: Sequence[NDArray[np.int64]],
+        chosen: Ints,
+        share: Shares,
+        notes: tuple[str, ...],
+    ) -> Cover:
+        part, times = share < 1.0, len(counts_of)
         parts = Parts(
             region=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
-            value=np.concatenate([counts[chosen[part]] for counts in self._counts]),
+            value=np.concatenate([counts[chosen[part]] for counts in counts_of]),
             noise=np.zeros(times * np.count_nonzero(part), dtype=np.int64),
             share=np.tile(share[part], times),
         )
-        total = sum(counts[chosen[~part]].sum() for counts in self._counts)
+        total = sum(counts[chosen[~part]].sum() for counts in counts_of)
         wholes = times * np.count_nonzero(~part)
         return covers_of([self._noise], np.array([total]), np.array([[wholes]]), parts, notes)[0]
 

@@ -81,6 +81,14 @@ class PrivateView(Protocol):
         no value, except among records that are otherwise equal.
         """
 
+    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
+        """Return counts by region and by part of the measure's range, (..., bins).
+
+        What is counted are the records of `value_shares`, or each person's value in a region. Each
+        adds 1 to one part (`Measure.to_bins`) of one region, so that the L1 sensitivity of all
+        counts together is `bound`.
+        """
+
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
 

@@ -29,6 +29,16 @@ CASES = (
         bound=1,  # so that the whole of epsilon is spent in one place
         chosen={"zones": "tiles"},
     ),
+    Case(name="quartiles", key="quartiles", wanted=GRID, most=24_000),
+    Case(
+        name="quartiles, people counted",
+        key="quartiles",
+        wanted=GRID,
+        most=24_000,
+        counting=Counting.PEOPLE,
+        bound=1,
+        chosen={"zones": "tiles", "bins": 8},
+    ),
     Case(name="time-slices", key="time-slices", wanted=GRID, most=24_000),
     Case(
         name="flows",

@@ -93,6 +93,7 @@ SIDES = Category("side", "Side", ("left", "right"))
 CHOSEN: dict[str, dict[str, object]] = {
     "auto-by-time": {"slices": "12 hours"},
     "zones": {"zones": "tiles"},
+    "quartiles": {"bins": 8},
     "places": {"places": "spots", "reach": 2000},
     "profile": {"parts": "days of the week"},
     "sparse-grid": {"threshold": 4},
@@ -130,6 +131,7 @@ class CountedOnce:
     sliced: dict[SlicedGrid | Slicing, PrivateCounts] = field(default_factory=dict)
     zoned: PrivateCounts | None = None
     valued: dict[ValuedRegions, PrivateShares] = field(default_factory=dict)
+    binned: dict[tuple[ValuedRegions, int], PrivateCounts] = field(default_factory=dict)
     travelled: dict[TripPairs, PrivateSparseCounts] = field(default_factory=dict)
 
     @property
@@ -177,6 +179,12 @@ class CountedOnce:
         if regions not in self.valued:
             self.valued[regions] = self.view.value_shares(regions, measure)
         return self.valued[regions]
+
+    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
+        key = regions, bins
+        if key not in self.binned:
+            self.binned[key] = self.view.value_histogram(regions, measure, bins)
+        return self.binned[key]
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         if pairs not in self.travelled:

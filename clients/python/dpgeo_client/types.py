@@ -28,6 +28,7 @@ class Answer(TypedDict):
     people_low: int | None
     people_high: int | None
     average: Average | None
+    quartiles: Quartiles | None
     reason: str | None
     exact: bool
     areas: int
@@ -279,6 +280,24 @@ class Publisher(TypedDict):
     slug: str
     name: str
     contact: str
+
+
+class Quartile(TypedDict):
+    """A quartile with the ends of its interval; all are null where noise hides it."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+class Quartiles(TypedDict):
+    """The median and both quartiles of a measure in one region."""
+
+    title: str
+    unit: str
+    lower: Quartile
+    median: Quartile
+    upper: Quartile
 
 
 class Quote(TypedDict):

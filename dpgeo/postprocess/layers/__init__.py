@@ -15,6 +15,7 @@ from dpgeo.postprocess.layers import (
     points,
     prilocation,
     profile,
+    quartiles,
     sliced_phases,
     slices,
     sparse,
@@ -38,7 +39,7 @@ from dpgeo.postprocess.layers.registry import (
     layers,
     make_areas,
     make_inferred,
-    make_pairs,
+    make_valued,
     slice_of,
 )
 
@@ -61,7 +62,7 @@ __all__ = [
     "layers",
     "make_areas",
     "make_inferred",
-    "make_pairs",
+    "make_valued",
     "partitions",
     "phases",
     "places",
@@ -69,6 +70,7 @@ __all__ = [
     "prilocation",
     "profile",
     "quantisation_step",
+    "quartiles",
     "slice_of",
     "sliced_phases",
     "slices",

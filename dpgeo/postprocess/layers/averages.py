@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +12,24 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
 from dpgeo.core.slices import SliceNames
-from dpgeo.postprocess.areas import Cells, Cover, Shapes, squares
-from dpgeo.postprocess.fieller import Means, ShareNoise
-from dpgeo.postprocess.layers.features import AVERAGES, INTERVAL, MEAN, RANKS
+from dpgeo.postprocess.areas import Areas, Cells, Cover, Shapes, squares
+from dpgeo.postprocess.fieller import ShareNoise
+from dpgeo.postprocess.layers.features import AVERAGES, MEAN, RANKS, interval_of
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, unit_boxes
-from dpgeo.postprocess.layers.registry import make_layers, make_pairs, slice_of
+from dpgeo.postprocess.layers.registry import make_layers, make_valued, slice_of
 from dpgeo.postprocess.layers.slices import index_of_slice, slice_note
+from dpgeo.postprocess.typical import (
+    Average,
+    Typical,
+    ValuedAreas,
+    added,
+    largest_shares,
+    squared_shares,
+)
 from dpgeo.postprocess.zone_areas import ZoneAreas
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 NAME = "averages"
 
@@ -32,70 +43,98 @@ NOTE = (
 )
 
 
-@make_layers.register(ZoneAverages)
-def _of_zones(content: ZoneAverages, area: StudyArea) -> list[Layer]:
-    zones = content.zones
-    place = {
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """The regions (n,) of layers: shapes, columns that name them, and the index that picks them, in
+    this order, from an array of the release's regions.
+    """
+
+    shapes: Shapes
+    columns: dict[str, NDArray[Any]]
+    index: Any
+
+
+def zone_regions(zones: Zones) -> Regions:
+    """Return declared zones as regions."""
+    columns = {
         "key": np.array(zones.keys, dtype=object),
         "name": np.array(zones.names, dtype=object),
     }
-    return _layers(content, shapely.orient_polygons(zones.shapes), place, ...)
+    return Regions(shapely.orient_polygons(zones.shapes), columns, ...)
 
 
-@make_layers.register(GridAverages)
-def _of_cells(content: GridAverages, area: StudyArea) -> list[Layer]:
-    row, column = np.nonzero(content.grid.inside(area))
-    place = {"row": row.astype(np.int32), "column": column.astype(np.int32)}
-    return _layers(content, squares(content.grid, unit_boxes(row, column)), place, (row, column))
+def cell_regions(grid: Grid, area: StudyArea) -> Regions:
+    """Return the cells of a grid that touch the study area as regions."""
+    row, column = np.nonzero(grid.inside(area))
+    columns = {"row": row.astype(np.int32), "column": column.astype(np.int32)}
+    return Regions(squares(grid, unit_boxes(row, column)), columns, (row, column))
 
 
-def _layers(
-    content: AveragesRelease, shapes: Shapes, place: dict[str, NDArray[Any]], regions: Any
+def by_slice(
+    names: SliceNames,
+    layer: Callable[[Any], ShapeLayer],
+    *,
+    name: str,
+    heading: str,
+    note: str,
 ) -> list[Layer]:
-    """Return the layer of the release, or one for each of its slices.
+    """Return the layer of a release, or one for each of its slices.
 
-    `regions` is the index that picks the regions, in the order of `shapes`, from a slice's array.
+    `layer` makes that of a slice from its index; a release without slices has the index "...".
     """
-    names = content.slices
     if not names:
-        sums = content.above[regions], content.below[regions]
-        return [_layer(content, shapes, place, *sums)]
+        return [layer(...)]
     return [
         replace(
-            _layer(content, shapes, place, above[regions], below[regions]),
-            name=name,
-            title=f"{content.measure.heading}: {title}",
-            note=f"{NOTE} {slice_note(names)}",
+            layer(number),
+            name=key,
+            title=f"{heading}: {title}",
+            note=f"{note} {slice_note(names)}",
             sliced=True,
             of=parts,
         )
-        for above, below, name, title, parts in zip(
-            content.above,
-            content.below,
-            _slice_names(names),
-            names.titles,
-            names.parts,
-            strict=True,
+        for number, (key, title, parts) in enumerate(
+            zip(slice_names(names, name), names.titles, names.parts, strict=True)
         )
     ]
 
 
-def _slice_names(names: SliceNames) -> list[str]:
-    return [f"{NAME}-{key}" for key in names.keys]
+def slice_names(names: SliceNames, name: str) -> list[str]:
+    """Return the names of the layers of slices."""
+    return [f"{name}-{key}" for key in names.keys]
+
+
+@make_layers.register(ZoneAverages)
+def _of_zones(content: ZoneAverages, area: StudyArea) -> list[Layer]:
+    return _layers(content, zone_regions(content.zones))
+
+
+@make_layers.register(GridAverages)
+def _of_cells(content: GridAverages, area: StudyArea) -> list[Layer]:
+    return _layers(content, cell_regions(content.grid, area))
+
+
+def _layers(content: AveragesRelease, regions: Regions) -> list[Layer]:
+    def layer(index: Any) -> ShapeLayer:
+        sums = (each[index][regions.index] for each in (content.above, content.below))
+        return _layer(content, regions, *sums)
+
+    heading = content.measure.heading
+    return by_slice(content.slices, layer, name=NAME, heading=heading, note=NOTE)
 
 
 def _layer(
     content: AveragesRelease,
-    shapes: Shapes,
-    place: dict[str, NDArray[Any]],
+    regions: Regions,
     above: NDArray[np.int64],
     below: NDArray[np.int64],
 ) -> ShapeLayer:
     measure = content.measure
-    regions = len(above) * max(1, len(content.slices))
+    every = len(above) * max(1, len(content.slices))
     noise = ShareNoise(content.noise, measure.steps)
-    means = noise.means(above, below, regions)
-    best, worst = noise.ranks(above, below, regions)
+    means = noise.means(above, below, every)
+    best, worst = noise.ranks(above, below, every)
+    low, high = interval_of(MEAN)
     return ShapeLayer(
         name=NAME,
         title=measure.heading,
@@ -104,13 +143,13 @@ def _layer(
         margin_label=EXACT_NOISE,
         note=NOTE,
         features=AVERAGES,
-        shapes=shapes,
+        shapes=regions.shapes,
         told=means.told,
         columns={
-            **place,
+            **regions.columns,
             MEAN: measure.to_values(means.share),
-            INTERVAL[0]: measure.to_values(means.low),
-            INTERVAL[1]: measure.to_values(means.high),
+            low: measure.to_values(means.low),
+            high: measure.to_values(means.high),
             "told": means.told,
             "records": means.records,
             "records_margin": means.records_margin,
@@ -120,47 +159,53 @@ def _layer(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """The measured regions of averages, once with each of the two sums of every region."""
+class Pairs(ValuedAreas):
+    """The measured regions of averages, with both sums of every region."""
 
-    above: Cells | ZoneAreas
-    below: Cells | ZoneAreas
-    content: AveragesRelease
-    regions: int
+    def __init__(self, content: AveragesRelease, areas: Areas, regions: int, axes: int) -> None:
+        self.areas, self._content, self._regions = areas, content, regions
+        self._sums = [_each_slice(sums, axes) for sums in (content.above, content.below)]
 
-    def means(self, above: list[Cover], below: list[Cover]) -> Means:
-        """Return the mean (n,) of each query region from the covers of both sums."""
-        measure, noise = self.content.measure, self.content.noise
-        wholes = np.array([sum(each.whole.values()) for each in above], dtype=np.float64)
-        squares_of = wholes + [float(np.sum(np.square(each.shares))) for each in above]
-        largest = np.where(wholes > 0, 1.0, [float(each.shares.max(initial=0.0)) for each in above])
-        return ShareNoise(noise, measure.steps).means_of_sums(
-            _sums(above), _sums(below), squares_of, largest, self.regions
-        )
+    def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
+        """Yield each query region's cover by its first sums, and its mean."""
+        above, below = self.areas.covers_of_each(regions, self._sums)
+        measure = self._content.measure
+        wholes, squares_of = squared_shares(above)
+        sums = [np.array([added(each) for each in covers]) for covers in (above, below)]
+        noise = ShareNoise(self._content.noise, measure.steps)
+        largest = np.where(wholes > 0, 1.0, largest_shares(above))
+        means = noise.means_of_sums(sums[0], sums[1], squares_of, largest, self._regions)
+        ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
+        for index, cover in enumerate(above):
+            value, low, high = (float(each[index]) for each in ends)
+            yield (
+                cover,
+                Typical(
+                    records=float(means.records[index]),
+                    margin=float(means.records_margin[index]),
+                    told=bool(means.told[index]),
+                    average=Average(
+                        title=measure.title,
+                        unit=measure.shown_unit,
+                        value=value,
+                        low=low,
+                        high=high,
+                    ),
+                ),
+            )
 
 
-def _sums(covers: list[Cover]) -> NDArray[np.float64]:
-    return np.array([each.total + float(each.values @ each.shares) for each in covers])
-
-
-@make_pairs.register(ZoneAverages)
+@make_valued.register(ZoneAverages)
 def _zone_pairs(content: ZoneAverages, area: StudyArea) -> Pairs:
-    above, below = (
-        ZoneAreas(content.zones, _each_slice(sums, 1), content.noise, area)
-        for sums in (content.above, content.below)
-    )
-    return Pairs(above, below, content, len(content.zones) * max(1, len(content.slices)))
+    areas = ZoneAreas(content.zones, [], content.noise, area)
+    return Pairs(content, areas, len(content.zones) * max(1, len(content.slices)), 1)
 
 
-@make_pairs.register(GridAverages)
+@make_valued.register(GridAverages)
 def _grid_pairs(content: GridAverages, area: StudyArea) -> Pairs:
-    above, below = (
-        Cells(content.grid, _each_slice(sums, 2), content.noise, area)
-        for sums in (content.above, content.below)
-    )
+    areas = Cells(content.grid, [], content.noise, area)
     regions = int(np.count_nonzero(content.grid.inside(area))) * max(1, len(content.slices))
-    return Pairs(above, below, content, regions)
+    return Pairs(content, areas, regions, 2)
 
 
 def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int64]]:
@@ -171,6 +216,5 @@ def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int
 @slice_of.register(ZoneAverages)
 @slice_of.register(GridAverages)
 def _slice(content: AveragesRelease, layer: str) -> AveragesRelease:
-    names = _slice_names(content.slices)
-    index = index_of_slice(names, layer)
+    index = index_of_slice(slice_names(content.slices, NAME), layer)
     return replace(content, above=content.above[index], below=content.below[index])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from dpgeo.phrases import translatable
@@ -88,6 +89,8 @@ CONTOURS = Features(look="contours")
 
 AVERAGES = Features(look="averages")
 
+QUARTILES = Features(look="quartiles")
+
 DEPARTURES = Features(
     look="departures",
     counts=True,
@@ -114,15 +117,28 @@ ARRIVALS = Features(
 
 FLOWS = Features(look="flows")
 
-MEAN = "mean"
-"""Name of the column with the means of a layer of averages, in the unit of the measure."""
+MEAN, MEDIAN = "mean", "median"
+"""Names of the columns by which layers of averages and of quartiles are coloured, in the unit of
+the measure.
+"""
 
-INTERVAL = ("mean_low", "mean_high")
-"""Names of the columns with the ends of the means' 95 % intervals."""
+QUARTILE_COLUMNS = ("lower_quartile", MEDIAN, "upper_quartile")
+"""Names of the columns with the quartiles, from the lower to the upper one."""
 
 RANKS = ("rank_best", "rank_worst")
-"""Names of the columns with the best and the worst rank that a mean or a place's count may have, 1
-the highest.
+"""Names of the columns with the best and the worst rank that a mean, a median or a place's count
+may have, 1 the highest.
 """
+
+
+def interval_of(column: str) -> tuple[str, str]:
+    """Return the names of the columns with the ends of a column's 95 % intervals."""
+    return f"{column}_low", f"{column}_high"
+
+
+def typical_column(columns: Container[str]) -> str | None:
+    """Return the column with the mean or the median of a measure, or None in other layers."""
+    return next((name for name in (MEAN, MEDIAN) if name in columns), None)
+
 
 POINTS = Features(look="points")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import Content, Released
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
+from dpgeo.postprocess.typical import ValuedAreas
 from dpgeo.spatial.area import StudyArea
 
 
@@ -44,8 +44,8 @@ def make_inferred(content: Content, area: StudyArea) -> Areas | None:
 
 
 @singledispatch
-def make_pairs(content: Content, area: StudyArea) -> Any:
-    """Return the measured regions of averages (`layers.averages.Pairs`); None for other content."""
+def make_valued(content: Content, area: StudyArea) -> ValuedAreas | None:
+    """Return the measured regions of averages or quartiles; None for other content."""
     return None
 
 

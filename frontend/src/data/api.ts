@@ -24,6 +24,8 @@ export type Answer = {
   people_high: number | null;
   /** In a release of averages, the mean; the estimate is then the number of records with a value. Null in any other release, and where nothing was counted. */
   average: Average | null;
+  /** In a release of quartiles, the median and both quartiles; the estimate is then the number of records with a value. Null in any other release, and where nothing was counted. */
+  quartiles: Quartiles | null;
   /** Why there is no estimate: outside, where the region lies outside the study area, or unmeasured, where no published count lies in it. */
   reason: string | null;
   /** Whether noise is the only error, so that the interval covers all of it. Otherwise the notes say what it does not cover. */
@@ -153,6 +155,28 @@ export type Problem = {
   detail: string;
   /** The input at fault. */
   field?: string;
+};
+
+/** A quartile with the ends of its interval; all are null where noise hides it. */
+export type Quartile = {
+  estimate: number | null;
+  /** The lower end of the interval. */
+  low: number | null;
+  /** The upper end of the interval. */
+  high: number | null;
+};
+
+/** The median and both quartiles of a measure in one region. */
+export type Quartiles = {
+  title: string;
+  /** Empty where the numbers have none. */
+  unit: string;
+  /** A quarter of the values are below. */
+  lower: Quartile;
+  /** Half of the values are below. */
+  median: Quartile;
+  /** Three quarters of the values are below. */
+  upper: Quartile;
 };
 
 /** A GeoJSON feature of a radius map. */

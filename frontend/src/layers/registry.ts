@@ -8,6 +8,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),
   zones: () => import("./zones/zones"),
   averages: () => import("./averages/averages"),
+  quartiles: () => import("./averages/quartiles"),
   places: () => import("./places/places"),
   clusters: () => import("./clusters/clusters"),
   departures: () => import("./zones/zones"),

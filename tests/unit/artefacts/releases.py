@@ -22,6 +22,7 @@ from dpgeo.core.released import (
     ContourRelease,
     FlowsRelease,
     GridAverages,
+    GridQuartiles,
     GridRelease,
     LocationsRelease,
     PartitionRelease,
@@ -35,6 +36,7 @@ from dpgeo.core.released import (
     SparseRelease,
     TreeRelease,
     ZoneAverages,
+    ZoneQuartiles,
     ZonesRelease,
 )
 from dpgeo.core.slices import UNDIVIDED, Slicing
@@ -334,6 +336,42 @@ def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Rele
     return _released("averages", {"cells": cells, "zones": ""}, content, trace, area, 3)
 
 
+def zone_quartiles_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Return a release of the quartiles of speed in two zones, of which one is not told."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3)
+    whole = zone_averages_release(area=area).content
+    assert isinstance(whole, ZoneAverages)
+    speeds = np.array([4, -3, 60, 240, 410, 380, 190, 80, -9, 5], dtype=np.int64)
+    content = ZoneQuartiles(
+        zones=whole.zones,
+        measure=whole.measure,
+        counts=np.stack([speeds, speeds[::-1] // 100]),
+        noise=noise,
+    )
+    trace = (Measured(label="counts by value", epsilon=Fraction("0.5"), noise=noise),)
+    parameters: dict[str, int | bool | str] = {"zones": "wards", "measure": "speed", "bins": 10}
+    return _released("quartiles", parameters, content, trace, area, 3)
+
+
+def grid_quartiles_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
+    """Return a release of the quartiles of speed in squares, by the mode of transport."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3)
+    grid = Grid.over(area, cells)
+    inside = grid.inside(area)[..., None]
+    mode, row, column, part = np.mgrid[0:2, 0:cells, 0:cells, 0:8]
+    counts = np.where(part == (column + mode) % 8, 400 * row, 7 * part - 20)
+    content = GridQuartiles(
+        grid=grid,
+        measure=Measure("speed", "Speed", "km/h", 0.0, 50.0),
+        counts=np.where(inside, counts, 0),
+        noise=noise,
+        slices=Slicing(category=Category("mode", "Mode", ("Bus",))).names,
+    )
+    trace = (Measured(label="counts by value", epsilon=Fraction("0.5"), noise=noise),)
+    parameters: dict[str, int | bool | str] = {"cells": cells, "zones": "", "category": "mode"}
+    return _released("quartiles", parameters, content, trace, area, 3)
+
+
 def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Released:
     """Return flows between three zones, before and after noon; if `sparse`, only those listed."""
     zones = Zones(
@@ -520,6 +558,8 @@ def examples() -> tuple[Released, ...]:
         profile_release(),
         places_release(),
         places_release(by_time=True),
+        zone_quartiles_release(),
+        grid_quartiles_release(),
     )
 
 
@@ -606,6 +646,13 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             measure=Measure(draw(_texts), draw(_texts), draw(_texts), -1e12, 1e-3, 1000),
             above=counts,
             below=counts // 2,
+            noise=draw(_noises),
+        )
+    if kind is GridQuartiles:
+        return GridQuartiles(
+            grid=grid,
+            measure=Measure(draw(_texts), draw(_texts), draw(_texts), -1e12, 1e-3, 1000),
+            counts=np.stack([counts, counts // 2, -(counts // 3)], axis=-1),
             noise=draw(_noises),
         )
     if kind is ContourRelease:

@@ -162,3 +162,68 @@ def test_an_empty_file_has_no_shares(tmp_path: Path) -> None:
     numbers, sums = shares(written(tmp_path / "a.parquet", [], []))
     assert not numbers.any()
     assert not sums.any()
+
+
+@pytest.mark.parametrize("counting", list(Counting))
+@pytest.mark.parametrize("regions", [GRID, OVERLAPPING], ids=["grid", "zones"])
+@pytest.mark.parametrize("bins", [8, 30])
+def test_a_histogram_counts_the_values_of_the_same_records(
+    tmp_path: Path, counting: Counting, regions: Grid | Zones, bins: int
+) -> None:
+    path = written(tmp_path / "a.parquet", *city())
+    numbers, sums = shares(path, regions, counting=counting)
+    counts = histogram(path, regions, bins, counting=counting)
+    assert counts.sum(axis=1).tolist() == numbers.tolist()
+    # A bin's values lie between its edges, the last step being in the last bin.
+    lowest, highest = counts @ np.arange(bins), counts @ np.arange(1, bins + 1)
+    assert (1000 / bins * lowest <= sums).all()
+    assert (sums <= 1000 / bins * highest).all()
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize("regions", [GRID, OVERLAPPING], ids=["grid", "zones"])
+def test_a_unit_changes_at_most_the_bound_of_a_histograms_counts(
+    tmp_path: Path, unit: Unit, regions: Grid | Zones
+) -> None:
+    rows, steps = city()
+    bound = 3 if unit is Unit.PERSON else 1
+    facts: dict[str, Any] = {"unit": unit, "bound": bound}
+    whole = histogram(written(tmp_path / "a.parquet", rows, steps), regions, 20, **facts)
+    for number in range(0, 40, 8):
+        alone = [
+            row[0] == number if unit is Unit.PERSON else at == number for at, row in enumerate(rows)
+        ]
+        others = [at for at, one in enumerate(alone) if not one]
+        path = written(
+            tmp_path / "b.parquet", [rows[at] for at in others], [steps[at] for at in others]
+        )
+        changed = whole - histogram(path, regions, 20, **facts)
+        assert (changed >= 0).all()
+        assert changed.sum() <= bound
+        assert changed.sum() > 0 or unit is Unit.RECORD
+
+
+def test_steps_on_an_edge_are_in_the_upper_bin_and_the_last_step_in_the_last(
+    tmp_path: Path,
+) -> None:
+    steps: list[int | None] = [0, 99, 100, 899, 900, 1000, None]
+    x, y = GRID.west + GRID.cell / 2, GRID.north - GRID.cell / 2
+    rows: list[Row] = [(person, x, y, 0) for person in range(len(steps))]
+    counts = histogram(written(tmp_path / "a.parquet", rows, steps), Grid.over(AREA, 1), 10)
+    assert counts[0].tolist() == [2, 1, 0, 0, 0, 0, 0, 0, 1, 2]
+
+
+def histogram(path: Path, regions: Grid | Zones, bins: int, **changes: Any) -> NDArray[np.int64]:
+    """Return the counts (n, bins) of regions, which only tests may read."""
+    facts: dict[str, Any] = {
+        "domain": Domain(AREA, measures=(WAIT, SPEED)),
+        "unit": Unit.PERSON,
+        "counting": Counting.VISITS,
+        "bound": 3,
+        "salt": SALT,
+        "threads": 2,
+        **changes,
+    }
+    counts = DuckDBView(path, **facts).value_histogram(regions, SPEED, bins)
+    assert counts.sensitivity == facts["bound"]
+    return counts._read_by_meter().reshape(-1, bins)

@@ -20,15 +20,15 @@ export type Properties = {
 export const load: LoadLayer = async (layer, _release, scene) =>
   new Averages(layer.name, layer.title, layer.unit ?? "", await loadShapes<Properties>(layer, scene));
 
-export class Averages extends Regions<Properties> {
+export class Averages<Own extends Properties = Properties> extends Regions<Own> {
   readonly shows: readonly Show[] = ["estimate", "margin"];
   readonly scales = false;
 
   constructor(
     name: string,
     private readonly title: string,
-    private readonly unit: string,
-    features: Feature<Geometry, Properties>[],
+    protected readonly unit: string,
+    features: Feature<Geometry, Own>[],
   ) {
     super(name, features);
   }
@@ -40,11 +40,15 @@ export class Averages extends Regions<Properties> {
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: margin ? t("Larger is less certain") : "",
       keys: [{ swatch: "hatch", words: t("No estimate: too few records") }],
-      note: t("Press a region to see where its true average lies, 95 times in 100."),
+      note: this.note(),
     };
   }
 
-  protected value(properties: Properties): number | null {
+  protected note(): string {
+    return t("Press a region to see where its true average lies, 95 times in 100.");
+  }
+
+  protected value(properties: Own): number | null {
     if (properties.mean === null) return null;
     return this.style.show === "margin" ? halfWidth(properties) : properties.mean;
   }
@@ -53,7 +57,7 @@ export class Averages extends Regions<Properties> {
     return classEdges(values, false, "linear");
   }
 
-  protected words(properties: Properties): Pick<Spot, "figure" | "margin" | "note"> {
+  protected words(properties: Own): Pick<Spot, "figure" | "margin" | "note"> {
     return spotWords(properties, this.unit);
   }
 }

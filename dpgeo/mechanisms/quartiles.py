@@ -1,0 +1,213 @@
+"""Quartiles: the median and both quartiles of a declared measure in every zone or square.
+
+Idea. Divide the range between the declared limits into equally wide bins. For every region count
+the values in each bin. From the noisy counts below and above a value follows whether it can be the
+median.
+
+Privacy argument. The regions, the limits, the number of steps and that of bins are public, and so
+are slices of local time or of a declared category. The records and their steps are those of
+averages (`mechanisms.averages`): of a privacy unit, the view keeps at most l contributions over all
+regions and slices together, either records with a value or, where people are counted, one value for
+each region a person was in, the mean of their own values there. A step lies in exactly one bin,
+whatever the other rows are. So a contribution adds 1 to one pair of a region and a bin, and nothing
+to any other; adding or removing a privacy unit changes all counts together by at most l. That is
+the L1 sensitivity of the whole array, exactly, for overlapping zones as well, because a row in two
+zones makes two contributions. One `measure` with the whole of epsilon, discrete Laplace noise of
+rate epsilon/l on each count, is epsilon-differentially private. Quantiles, intervals, and which
+regions are told are post-processing of the noisy counts (`postprocess.quantiles`).
+
+Utility. The count below a value adds up the noise of many bins: a median is known to about
+(l/epsilon) sqrt(2 bins) records, and to a bin. Many bins are finer, few are less noisy. Unlike a
+mean, a median does not move with the limits or with a few extreme values.
+
+References. Dwork, McSherry, Nissim and Smith 2006; Xu et al. 2013 (noisy histograms).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core import subjects
+from dpgeo.core.categories import find_category
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.kinds import AVERAGES
+from dpgeo.core.measures import Measure, find_measure
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import GridQuartiles, QuartilesRelease, ZoneQuartiles
+from dpgeo.core.slices import (
+    UNDIVIDED,
+    SlicedGrid,
+    SlicedZones,
+    Slicing,
+    slices_param,
+    slicing,
+)
+from dpgeo.core.spend import Spend
+from dpgeo.phrases import Phrase
+from dpgeo.postprocess.quantiles import HistogramNoise
+from dpgeo.privacy.bounding import ValuedRegions
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
+
+LABEL = "counts by value"
+
+MOST_COUNTS = 8_000_000
+"""Most counts of all regions, slices and bins together; they take 64 MB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of quartiles."""
+
+    measure: str = param(
+        "",
+        "The declared column of numbers; empty for the first.",
+        measure=True,
+    )
+    bins: int = param(
+        50,
+        "Parts into which the range between the limits is divided. An interval is never finer than "
+        "one of them, and more of them carry more noise.",
+        low=8,
+        high=200,
+        beyond="Finer bins hold too few records each.",
+    )
+    zones: str = param(
+        "",
+        "The declared layer of zones; empty for squares.",
+        layer=LayerKind.ZONES,
+        optional=True,
+    )
+    cells: int = param(
+        16,
+        "Squares along each side, where no zones are named.",
+        low=1,
+        high=128,
+        beyond="Finer squares hold too few records for a median.",
+    )
+    slices: str = slices_param(optional=True)
+    category: str = param(
+        "",
+        "The declared category by which the map is divided, too; empty for none.",
+        category=True,
+        optional=True,
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Declare the whole epsilon for the histograms."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease:
+    """Measure the histogram of every region once."""
+    places, slices, measure = _counted(params, view.domain)
+    names = slices.names if slices else UNDIVIDED
+    histogram = view.value_histogram(_divided(places, slices), measure, params.bins)
+    noise = meter.noise(LABEL, histogram.sensitivity)
+    counts = meter.measure(LABEL, histogram)
+    if isinstance(places, Zones):
+        return ZoneQuartiles(
+            zones=places, measure=measure, counts=counts, noise=noise, slices=names
+        )
+    inside = places.inside(view.domain.area)[..., None]
+    return GridQuartiles(
+        grid=places,
+        measure=measure,
+        counts=np.where(inside, counts, 0),
+        noise=noise,
+        slices=names,
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Forecast the noise of a count of a bin. Raises InvalidInput."""
+    places, slices, measure = _counted(params, domain)
+    if isinstance(places, Zones):
+        region, count, metres = "zone", len(places), places.smallest_side_metres
+    else:
+        region, metres = "cell", places.ground_cell_metres
+        count = int(np.count_nonzero(places.inside(domain.area)))
+    count *= len(slices) if slices else 1
+    noise = HistogramNoise(DiscreteLaplace(epsilon, bound), params.bins)
+    return Forecast(
+        region=region,
+        regions=count,
+        noise=noise.noise,
+        ground_metres=metres,
+        facts=_facts(measure, noise, count),
+        records=(math.ceil(noise.records_margin), math.ceil(noise.least_records(count))),
+    )
+
+
+def _counted(params: Params, domain: Domain) -> tuple[Grid | Zones, Slicing | None, Measure]:
+    """Return the regions, the slices that divide them, and the measure. Raises InvalidInput."""
+    measure = find_measure(domain.measures, params.measure)
+    if measure.is_answer:
+        raise InvalidInput(
+            "{title} holds answers of yes or no, which have no median; choose averages for the "
+            "share of yes.",
+            title=measure.title,
+            field="measure",
+        )
+    places: Grid | Zones = Grid.over(domain.area, params.cells)
+    if params.zones:
+        places = domain.layer(params.zones, Zones)
+    chosen = find_category(domain.categories, params.category) if params.category else None
+    slices = slicing(params.slices, chosen, domain.time_zone)
+    count = len(places) if isinstance(places, Zones) else places.size
+    count *= params.bins * (len(slices) if slices else 1)
+    if count > MOST_COUNTS:
+        raise InvalidInput(
+            "This makes {count:,} counts, more than {most:,}; choose fewer squares, slices or "
+            "bins.",
+            count=count,
+            most=MOST_COUNTS,
+            field="bins",
+        )
+    return places, slices, measure
+
+
+def _divided(places: Grid | Zones, slices: Slicing | None) -> ValuedRegions:
+    if slices is None:
+        return places
+    return SlicedZones(places, slices) if isinstance(places, Zones) else SlicedGrid(places, slices)
+
+
+def _facts(measure: Measure, noise: HistogramNoise, count: int) -> tuple[Phrase, ...]:
+    least = noise.least_records(count)
+    width = (measure.high - measure.low) / noise.bins
+    return (
+        Phrase(
+            "Quartiles are told where the noisy number of records reaches {least:,.0f}. With twice "
+            "as many, the median's interval takes in about {part:.0f} % of the records to either "
+            "side, and then reaches to the edges of bins that are {width} wide.",
+            least=least,
+            part=100 * noise.half_width(2 * least),
+            width=Phrase("{half:.3g} {unit}", half=width, unit=measure.unit),
+        ),
+    )
+
+
+MECHANISM = Mechanism(
+    key="quartiles",
+    title="Medians and quartiles",
+    summary="The median and both quartiles of a column of numbers, such as a rent or a waiting "
+    "time, in each zone or square.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=AVERAGES,
+    subjects=(subjects.AVERAGES, subjects.AVERAGES_BY_DISTRICT),
+)

@@ -1,0 +1,86 @@
+"""Means and quartiles of a measure in regions that somebody draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.areas import Areas, Cover, Shapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quartile:
+    """An estimate with the ends of its 95 % interval; NaN where there are too few records."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average:
+    """Mean of a measure in a query region, with the ends of its 95 % interval, in `unit`.
+
+    They are NaN where the region holds too few records for a mean.
+    """
+
+    title: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionQuartiles:
+    """Quartiles of a measure in a query region, in `unit`."""
+
+    title: str
+    unit: str
+    lower: Quartile
+    median: Quartile
+    upper: Quartile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typical:
+    """What a query region's records have as values: a mean or quartiles, and how many they are."""
+
+    records: float
+    margin: float
+    told: bool
+    average: Average | None = None
+    quartiles: RegionQuartiles | None = None
+
+
+class ValuedAreas:
+    """Base class for the measured regions of a release about a measure's values."""
+
+    areas: Areas
+
+    def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
+        """Yield for each query region (n,) its cover and what its values are.
+
+        The query regions lie in the study area. Raises InvalidInput if the work would take too
+        long.
+        """
+        raise NotImplementedError
+
+
+def added(cover: Cover) -> float:
+    """Return the sum of the counts of a cover, each times its share."""
+    return cover.total + float(cover.values @ cover.shares)
+
+
+def squared_shares(covers: list[Cover]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the numbers (n,) of whole regions of covers, and the sums (n,) of squared shares."""
+    wholes = np.array([sum(each.whole.values()) for each in covers], dtype=np.float64)
+    return wholes, wholes + [float(np.sum(np.square(each.shares))) for each in covers]
+
+
+def largest_shares(covers: list[Cover]) -> NDArray[np.float64]:
+    """Return the largest share (n,) of a region that a query region cuts; 0 if it cuts none."""
+    return np.array([float(each.shares.max(initial=0.0)) for each in covers])
