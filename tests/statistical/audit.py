@@ -21,6 +21,7 @@ from dpgeo.core.released import (
     FlowsRelease,
     PhasedRelease,
     PhasedSlicesRelease,
+    QuartilesRelease,
     Released,
     SparseRelease,
 )
@@ -156,6 +157,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     if isinstance(released.content, FlowsRelease):
         numbers += flow_numbers(released.content, difference)
+    if isinstance(released.content, QuartilesRelease):
+        numbers += bin_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease | PhasedSlicesRelease):
@@ -200,6 +203,15 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     sums = np.array([pairs.sum(), leaving.sum(), arriving.sum()], dtype=np.float64)
     all_three = np.clip(sums, 0, content.noise.sensitivity).sum()
     return [*pairs.tolist(), *arriving.tolist(), *sums.tolist(), float(all_three)]
+
+
+def bin_numbers(content: QuartilesRelease, difference: Difference) -> list[float]:
+    """Return the sum of each bin's counts over the cells in which the two datasets differ.
+
+    The added person's values are in the last bin, in which nobody else has any.
+    """
+    bins = content.counts.reshape(difference.known.size, -1)[difference.cells]
+    return [float(value) for value in bins.sum(axis=0)]
 
 
 def phase_numbers(
