@@ -14,6 +14,7 @@ from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
+from dpgeo.core.place_keys import number_of_key
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
@@ -24,6 +25,7 @@ from dpgeo.privacy.sparse import PrivateSparseCounts, summed
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.projection import to_mercator
 from dpgeo.spatial.zones import Zones
 
@@ -57,6 +59,9 @@ class ArrayView:
     codes: ArrayLike = ()
     """The code of each record for every category."""
 
+    place_keys: tuple[str, ...] = ()
+    """The key of a place that each record names."""
+
     destinations: tuple[ArrayLike, ArrayLike] | None = None
     """Longitudes and latitudes of where each record's trip ends, NaN for none."""
 
@@ -71,6 +76,7 @@ class ArrayView:
             self.measures,
             self.categories,
             destinations=self.destinations is not None,
+            place_keys=bool(self.place_keys),
         )
 
     def __post_init__(self) -> None:
@@ -280,6 +286,9 @@ class ArrayView:
 
         `rows` holds the number of each of these records in the view's arrays.
         """
+        if isinstance(regions, NearPlaces) and regions.by_key:
+            named = [number_of_key(self.place_keys[row]) for row in rows.tolist()]
+            return regions.find_keys(np.array(named, dtype=np.uint64))
         if isinstance(regions, Listed):
             return regions.locator().locate(lon, lat)
         if isinstance(regions, SlicedGrid | SlicedZones):

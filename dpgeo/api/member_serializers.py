@@ -157,6 +157,9 @@ class ColumnsSerializer(Document):
         allow_blank=True, help_text="Where trips end, for files whose rows are trips."
     )
     destination_latitude = serializers.CharField(allow_blank=True)
+    place = serializers.CharField(
+        allow_blank=True, help_text="The key of a place on a public list, for counts of places."
+    )
     crs = serializers.CharField(help_text="Code of the coordinate reference system.")
     file_format = serializers.CharField(
         allow_blank=True, help_text='What the file is, such as "csv" or "geojson.gz".'

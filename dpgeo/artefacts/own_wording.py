@@ -272,15 +272,18 @@ NEAREST = (
     "intervals hold for all places of a list at once."
 )
 
+BY_KEY = (
+    "Places: each row counts at the place of a public list of {places:,} whose key it names; a row "
+    "without a key of the list is left out. Ranks are about counts as bounded, and their intervals "
+    "hold for all places of a list at once."
+)
+
 CONTEXTS = (
     "Places were measured twice, all together and by context ({contexts}), each with a part of "
     "epsilon; the bound holds over all contexts together."
 )
 
-ADDED_UP = (
-    "Both are of one sample, in which the contexts of a place add up to it; where contexts are of "
-    "time, rows without a time are left out."
-)
+ADDED_UP = "Both are of one sample, in which the contexts of a place add up to it."
 
 NOT_ADDED_UP = (
     "Somebody who was at a place in several contexts is in each of them, and once in the place."
@@ -289,7 +292,8 @@ NOT_ADDED_UP = (
 
 @steps.register
 def _place_steps(content: PlacesRelease, released: Released) -> list[str]:
-    names, nearest = content.slices, NEAREST.format(places=len(content.keys), reach=content.reach)
+    names, words = content.slices, NEAREST if content.reach else BY_KEY
+    nearest = words.format(places=len(content.keys), reach=content.reach)
     if not names:
         return [nearest]
     contexts = names.category or f"local time, {names.time_zone}"

@@ -52,7 +52,8 @@ class Domain:
     """The study area, layers by name, time zone, declared columns and privacy unit of a dataset.
 
     `time_zone` is the zone of local times, or "" if no time column is declared. `destinations` says
-    whether columns for the destinations of trips are declared.
+    whether columns for the destinations of trips are declared, and `place_keys` whether one for the
+    keys of places is.
     """
 
     area: StudyArea
@@ -63,6 +64,7 @@ class Domain:
     categories: tuple[Category, ...] = ()
     destinations: bool = False
     unit: Unit = Unit.PERSON
+    place_keys: bool = False
 
     def layer(self, name: str, kind: type[L]) -> L:
         """Return the layer with this name and type. Raises InvalidInput if there is none."""

@@ -353,9 +353,10 @@ class PlacesRelease(Content):
     """Noisy counts of declared places and, with contexts, of pairs of a place and a context.
 
     The places (n,) have `keys`, `names` and positions in degrees; a row counts at the nearest place
-    at most `reach` metres away. `counts`, int64 (n,), are the noisy counts of places, and `pairs`,
-    int64 (h, n), those of each context, none without contexts; `slices` names the contexts. If
-    `adds_up`, both were measured from one sample, in which the pairs of a place add up to it.
+    at most `reach` metres away or, if `reach` is 0, at the place whose key it names. `counts`,
+    int64 (n,), are the noisy counts of places, and `pairs`, int64 (h, n), those of each context,
+    none without contexts; `slices` names the contexts. If `adds_up`, both were measured from one
+    sample, in which the pairs of a place add up to it.
     """
 
     keys: tuple[str, ...]

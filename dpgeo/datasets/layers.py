@@ -233,8 +233,9 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
     zone = dataset.time_zone if times else ""
     declared = dataset.attributes, dataset.measured, dataset.categorised
     unit = Unit(dataset.unit)
-    destinations = Columns.from_json(dataset.columns or {}).has_destination(unit)
-    return Domain(area, layers, zone, *declared, destinations, unit)
+    columns = Columns.from_json(dataset.columns or {})
+    destinations, keys = columns.has_destination(unit), bool(columns.place)
+    return Domain(area, layers, zone, *declared, destinations, unit, keys)
 
 
 @lru_cache(maxsize=16)

@@ -87,3 +87,5 @@ def _declared(dataset: Dataset, invented: InventedPeople) -> Iterator[tuple[str,
             (ends.destination_longitude, ends.destination_latitude), invented.degrees, strict=True
         ):
             yield name, [f"{each:.6f}" for each in degrees[order].tolist()]
+    if ends.place:
+        yield ends.place, random.integers(1, 100, len(invented.person)).astype(str).tolist()

@@ -379,13 +379,16 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
     """Return whether a later file's columns mean the same as those of the first file.
 
     The person column must be the same, because a ledger adds up the privacy loss of the same
-    persons. Either both files have times, or neither, and likewise destinations. Any other column
+    persons. Either both files have times, or neither, and likewise destinations and keys of places.
+    Any other column
     of the first file must have the same role here if this file has it; otherwise, another column
     takes its place. How values are written may differ between files. Only the columns' names and
     the files' formats decide this, not the rows.
     """
     first, unit = Columns.from_json(dataset.columns), Unit(dataset.unit)
     if first.has_destination(unit) != columns.has_destination(unit):
+        return False
+    if bool(first.place) != bool(columns.place):
         return False
     if all(getattr(first, role) == getattr(columns, role) for role in Role):
         return True

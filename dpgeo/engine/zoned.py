@@ -1,4 +1,4 @@
-"""Assignment of positions to declared zones, or to the declared places within reach.
+"""Assignment of rows to declared zones, or to declared places within reach or by their keys.
 
 Rows are read in chunks, but each position is located on its own, so the output does not depend on
 the chunk size. To limit memory, chunks are smaller if many zones overlap. The chunk size depends on
@@ -8,8 +8,10 @@ the zones alone, which are public.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.spatial.near_places import NearPlaces
@@ -39,8 +41,11 @@ def write_zoned(
         schema = file.schema_arrow.append(pa.field("cell", pa.uint64(), nullable=False))
         with pq.ParquetWriter(target, schema, compression="zstd") as writer:
             for batch in file.iter_batches(batch_size=size):
-                longitude, latitude = to_degrees(batch["x"].to_numpy(), batch["y"].to_numpy())
-                place, zone = locator.locate(longitude, latitude)
+                if isinstance(zones, NearPlaces) and zones.by_key:
+                    place, zone = _by_key(batch["place_key"], zones)
+                else:
+                    degrees = to_degrees(batch["x"].to_numpy(), batch["y"].to_numpy())
+                    place, zone = locator.locate(*degrees)
                 columns = [batch[name].take(pa.array(place)) for name in file.schema_arrow.names]
                 if unit is Unit.RECORD:
                     columns[0] = pa.array(np.zeros(place.size, dtype=np.uint64))
@@ -48,3 +53,10 @@ def write_zoned(
                 cells = pa.array(zone.astype(np.uint64))
                 writer.write_batch(pa.record_batch([*columns, cells], schema=schema))
                 before += batch.num_rows
+
+
+def _by_key(numbers: Any, places: NearPlaces) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of rows whose key is on the list, and the place of each."""
+    named = np.flatnonzero(numbers.is_valid().to_numpy(zero_copy_only=False))
+    row, place = places.find_keys(numbers.take(named).to_numpy(zero_copy_only=False))
+    return named[row], place

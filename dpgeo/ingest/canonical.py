@@ -42,6 +42,7 @@ from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
 from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
 from dpgeo.ingest.persons import erased_among, hash_persons
+from dpgeo.ingest.place_keys import PLACE_FIELD, place_numbers
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
 from dpgeo.ingest.times import seconds, with_clock
@@ -61,14 +62,14 @@ CANONICAL = pa.schema(
 Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
 is declared. `canonical_schema` adds columns for each declared measure and category, and for a
-declared destination.
+declared destination and a declared key of places.
 """
 
 ROW_GROUP = 262_144
 
 
 def canonical_schema(
-    measures: int = 0, categories: int = 0, *, destination: bool = False
+    measures: int = 0, categories: int = 0, *, destination: bool = False, place: bool = False
 ) -> pa.Schema:
     """Return the schema of the canonical file of a dataset with these numbers of measures and
     categories.
@@ -76,10 +77,12 @@ def canonical_schema(
     After the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
     null for a row without a number, and one with the code of each category (`core.categories`). If
     a destination is declared, two more columns hold where the row's trip ends, in Web Mercator
-    metres, null for a row that is no trip.
+    metres, null for a row that is no trip. If a column with keys of places is declared, a last one
+    holds their numbers (`core.place_keys`), null for a row without a key.
     """
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
-    return pa.schema([*CANONICAL, *added, *(DESTINATION_FIELDS if destination else ())])
+    ends = DESTINATION_FIELDS if destination else ()
+    return pa.schema([*CANONICAL, *added, *ends, *([PLACE_FIELD] if place else [])])
 
 
 def canonical_rows(
@@ -126,9 +129,12 @@ def canonical_rows(
     measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
     categories = [codes.filter(accepted) for codes in category_codes(batch, schema)]
     ends = destinations(batch, schema, kept) if schema.has_destination else []
+    places = [place_numbers(batch).filter(accepted)] if schema.columns.place else []
     return pa.RecordBatch.from_arrays(
-        [*columns, times, attributes, *measures, *categories, *ends],
-        schema=canonical_schema(len(measures), len(categories), destination=bool(ends)),
+        [*columns, times, attributes, *measures, *categories, *ends, *places],
+        schema=canonical_schema(
+            len(measures), len(categories), destination=bool(ends), place=bool(places)
+        ),
     )
 
 
@@ -188,12 +194,17 @@ class CanonicalWriter:
 
 @contextmanager
 def canonical_file(
-    target: Path, measures: int = 0, categories: int = 0, *, destination: bool = False
+    target: Path,
+    measures: int = 0,
+    categories: int = 0,
+    *,
+    destination: bool = False,
+    place: bool = False,
 ) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `measures` and `categories` are the numbers of those that are declared, and `destination` says
-    whether one is.
+    `measures` and `categories` are the numbers of those that are declared, and `destination` and
+    `place` say whether these are.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -202,7 +213,7 @@ def canonical_file(
     os.close(handle)
     temporary = Path(name)
     try:
-        schema = canonical_schema(measures, categories, destination=destination)
+        schema = canonical_schema(measures, categories, destination=destination, place=place)
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             canonical = CanonicalWriter(writer, schema)
             yield canonical

@@ -89,8 +89,8 @@ def ingest_parts(
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
     done, total, due = 0, 0, time.monotonic()
     added = len(schema.measures), len(schema.categories)
-    destination = schema.has_destination
-    with canonical_file(target, *added, destination=destination) as writer:
+    more = {"destination": schema.has_destination, "place": bool(schema.columns.place)}
+    with canonical_file(target, *added, **more) as writer:
         for batch in batches:
             writer.write(canonical_rows(batch, schema, key, tally, erased))
             done, total = batch.done, batch.total

@@ -34,6 +34,7 @@ class Role(StrEnum):
     GEOMETRY = "geometry"
     DESTINATION_LONGITUDE = "destination_longitude"
     DESTINATION_LATITUDE = "destination_latitude"
+    PLACE = "place"
 
 
 Wanted = Mapping[str, str]
@@ -68,6 +69,7 @@ ROLE_NAMES = {
     Role.GEOMETRY: Phrase("geometry"),
     Role.DESTINATION_LONGITUDE: Phrase("longitude of the destination"),
     Role.DESTINATION_LATITUDE: Phrase("latitude of the destination"),
+    Role.PLACE: Phrase("key of the place"),
 }
 
 
@@ -101,7 +103,7 @@ DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
 """Roles of the pair of columns that says where the trip of a row ends."""
 
 
-ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, *DESTINATION}
+ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, Role.PLACE, *DESTINATION}
 """Members of `Columns` that are written even if they are empty."""
 
 
@@ -117,10 +119,11 @@ class Columns:
 
     If times are written in two columns, `time` is the column of the date and `clock` that of the
     time of day. The two columns of the destination say where a trip ends that begins at the row's
-    position; they are in the same coordinate system, and are optional. The other members say how
-    the values are written (`time_formats`, `position_formats`), how the file is laid out (`layout`)
-    and what its format is (`file_format`, see `forms`). "" means the usual choice for each of
-    these, except that for the format it means that none is declared yet.
+    position; they are in the same coordinate system, and are optional. `place` holds the key of a
+    place on a public list, such as the number of a stop. The other members say how the values are
+    written (`time_formats`, `position_formats`), how the file is laid out (`layout`) and what its
+    format is (`file_format`, see `forms`). "" means the usual choice for each of these, except that
+    for the format it means that none is declared yet.
     """
 
     longitude: str = ""
@@ -139,6 +142,7 @@ class Columns:
     clock: str = ""
     destination_longitude: str = ""
     destination_latitude: str = ""
+    place: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))

@@ -1,27 +1,27 @@
 """Places: counts of the places of a public list, such as stops or parks, and their ranking.
 
-Idea. Count who was at each place of a declared list. A row belongs to the place nearest to it, if
-that is within a declared reach. Places may also be counted by context: for each part of the day,
-each day of the week, or each value of a private category.
+Idea. Count who was at each place of a declared list. A row belongs to the place whose key it names,
+or to the place nearest to it, if that is within a declared reach. Places may also be counted by
+context: for each part of the day, each day of the week, or each value of a private category.
 
 Privacy argument. The list is public and declared from elsewhere, and nothing is proposed from the
-rows; so are the reach and the contexts. Which place a row belongs to follows from its position and
-the list alone, and which context from its own time or value, so pairs of a place and a context are
-public and disjoint. The view keeps at most l visits of a privacy unit (or, where people are
-counted, l distinct places, and l distinct pairs of a place and a context) over the whole list and
-all contexts together. So the vector of places has the L1 sensitivity l, and so has that of pairs.
-Without contexts, the whole epsilon goes to one `measure` of the places. With contexts, half of
-epsilon goes to the places and half to the pairs, and the two add up to epsilon by composition. All
-that follows (least squares, shrunken estimates, ranks and their intervals) is computed from the
+rows; so are the reach and the contexts. Which place a row belongs to follows from its position (or
+its key) and the list alone, and which context from its own time or value, so pairs of a place and a
+context are public and disjoint. The view keeps at most l visits of a privacy unit (or, where people
+are counted, l distinct places, and l distinct pairs of a place and a context) over the whole list
+and all contexts together. So the vector of places has the L1 sensitivity l, and so has that of
+pairs. Without contexts, the whole epsilon goes to one `measure` of the places. With contexts, half
+of epsilon goes to the places and half to the pairs, and the two add up to epsilon by composition.
+All that follows (least squares, shrunken estimates, ranks and their intervals) is computed from the
 noisy counts, the list and the noise's distribution alone: post-processing. With popular bounding,
 popularity is measured over the whole list first (`privacy.bounding`), for a tenth of epsilon.
 
 Utility. Every place carries noise of scale l/epsilon, however many places there are, so that the
 busiest of a long list can be told and the others not. Rankings gain most if people are counted with
 a bound of 1 to 3. The bound changes the ranking itself: the intervals of ranks are about counts as
-bounded. Rows without a time are in no context of time, and are left out where contexts are of time
-and visits are counted. Where people are counted, somebody may be at a place in several contexts, so
-that these do not add up to the place.
+bounded. Where a time is declared, rows without one are refused before, so that every row is in one
+context. Where people are counted, somebody may be at a place in several contexts, so that these do
+not add up to the place.
 
 References. Fan and Jin 2015 (bounding at random and by popularity, nodes and edges of a graph of
 places and attributes; its nodes are places here, and its edges pairs of a place and a context);
@@ -66,6 +66,8 @@ from dpgeo.spatial.places import Places
 
 LABEL, PAIRS = "counts of places", "counts of places by context"
 
+AS_DECLARED, BY_KEY, NEAREST = "as declared", "by key", "nearest"
+
 SHARE = Fraction(1, 2)
 """The share of epsilon for the places where they are counted by context, too."""
 
@@ -79,9 +81,15 @@ class Params:
         "The declared layer of places to count at; empty for the only one.",
         layer=LayerKind.PLACES,
     )
+    match: str = param(
+        AS_DECLARED,
+        "How a row belongs to a place: by the key that it names, or because the place is nearest. "
+        "As declared: by key if there is a column for it.",
+        choices=[AS_DECLARED, BY_KEY, NEAREST],
+    )
     reach: int = param(
         150,
-        "The most metres between a row and its place. A row belongs to the nearest place.",
+        "The most metres between a row and its place, where the nearest place is taken.",
         low=1,
         high=20_000,
         beyond="Rows further away say little about a place; count by zones instead.",
@@ -134,7 +142,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
         names=places.names,
         longitude=places.longitude,
         latitude=places.latitude,
-        reach=params.reach,
+        reach=0 if near.by_key else params.reach,
         counts=measured,
         noise=noise,
         pairs=of_pairs,
@@ -145,8 +153,18 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
 
 
 def regions(params: Params, domain: Domain) -> NearPlaces:
-    """Return the places with their reach, by whose popularity contribution bounding can rank."""
-    return NearPlaces(domain.layer(params.places, Places), params.reach)
+    """Return the places with their reach, by whose popularity contribution bounding can rank.
+
+    Raises InvalidInput if keys are asked for and the data have none.
+    """
+    if params.match == BY_KEY and not domain.place_keys:
+        raise InvalidInput(
+            "This dataset has no column with keys of places; choose nearest, or name the column in "
+            "a new dataset.",
+            field="match",
+        )
+    by_key = domain.place_keys and params.match != NEAREST
+    return NearPlaces(domain.layer(params.places, Places), params.reach, by_key)
 
 
 def _contexts(params: Params, domain: Domain) -> Slicing | None:

@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from dpgeo.core.place_keys import number_of_key
 from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
@@ -24,11 +25,14 @@ class NearPlaces:
     """Declared places, each with the ground that is nearest to it and at most `reach` metres away.
 
     The grounds are disjoint. Which place a position belongs to follows from the position and the
-    places alone. Two of these are equal if they have the same reach and the very same places.
+    places alone. With `by_key`, rows belong to the place whose key they name instead, wherever they
+    are. Two of these are equal if they have the same reach, the same `by_key` and the very same
+    places.
     """
 
     places: Places
     reach: int
+    by_key: bool = False
 
     def __len__(self) -> int:
         return len(self.places)
@@ -36,6 +40,18 @@ class NearPlaces:
     def locator(self) -> NearLocator:
         """Return a locator that finds the places of many positions."""
         return NearLocator(self)
+
+    def find_keys(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the indices (m,) of keys on the list, ascending, and the place of each (m,).
+
+        `numbers` (n,) are those of keys (`core.place_keys`). Of several places with one number, the
+        first is taken.
+        """
+        listed = np.array(list(map(number_of_key, self.places.keys)), dtype=np.uint64)
+        known, first = np.unique(listed, return_index=True)
+        at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        row = np.flatnonzero(known[at] == numbers)
+        return row, first[at[row]].astype(np.int64)
 
 
 class NearLocator:

@@ -95,6 +95,7 @@ class Columns(TypedDict):
     geometry: str
     destination_longitude: str
     destination_latitude: str
+    place: str
     crs: str
     file_format: str
 

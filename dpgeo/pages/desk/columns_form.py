@@ -91,6 +91,14 @@ class ColumnsForm(DeskForm):
         help_text=_("Only where rows are trips: where they end, for maps of flows."),
     )
     destination_latitude = forms.ChoiceField(required=False, label=_("Latitude of the destination"))
+    place = forms.ChoiceField(
+        required=False,
+        label=_("Key of the place"),
+        help_text=_(
+            "Only where rows name a place of a public list, such as the number of a stop, for "
+            "rankings of places."
+        ),
+    )
     crs = forms.CharField(
         required=False,
         max_length=20,

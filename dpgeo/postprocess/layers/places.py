@@ -29,8 +29,12 @@ NAME, LIKELY = "places", "likely"
 
 ALL_TIMES, ALL_VALUES = translatable("All times"), translatable("All values")
 
+NEAR = "Rows within {reach:,} m of a place count at the nearest one."
+
+NAMED = "Rows count at the place whose key they name."
+
 NOTE = (
-    "Rows within {reach:,} m of a place count at the nearest one. The margin is the exact 95 % "
+    " The margin is the exact 95 % "
     "quantile of the noise added to the place. rank_best and rank_worst are the ranks that the "
     "place may have, 1 the busiest; they hold for all places of the list at once, 95 times in 100, "
     "and are about counts as bounded. The highest of many noisy counts are on average a little too "
@@ -49,7 +53,8 @@ def _place_layers(content: PlacesRelease, area: StudyArea) -> list[Layer]:
 
 def context_layers(content: PlacesRelease) -> list[PointLayer]:
     """Return the layer of all places, and one for each context, in their order."""
-    note = NOTE.format(reach=content.reach) + (ADDED_UP if content.adds_up else "")
+    matched = NEAR.format(reach=content.reach) if content.reach else NAMED
+    note = matched + NOTE + (ADDED_UP if content.adds_up else "")
     likely = _likely(content.counts, content.noise)
     whole = _layer(content, content.counts, content.noise, likely, NAME, note)
     names = content.slices

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.place_keys import number_of_key
 from dpgeo.core.slices import SlicedZones, Slicing
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.privacy.bounding import Popularity
@@ -118,6 +121,26 @@ def test_popularity_ranks_places_the_same_in_every_context(tmp_path: Path) -> No
     counts = preferring.sliced_histogram(BY_MODE)._read_by_meter()
     alone = preferring.zone_counts(NEAR)._read_by_meter()
     assert counts.sum(axis=0).tolist() == alone.tolist()
+
+
+@BOTH
+def test_rows_count_at_the_place_whose_key_they_name(tmp_path: Path, counting: Counting) -> None:
+    rows, _ = city()
+    random = np.random.default_rng(4)
+    named = random.integers(0, len(STOPS) + 3, len(rows))
+    listed = [number_of_key(key) for key in STOPS.keys]
+    numbers = [None if at >= len(listed) + 1 else [*listed, 7][at] for at in named.tolist()]
+    path = write(tmp_path / "plain.parquet", rows)
+    table = pq.read_table(path).append_column("place_key", pa.array(numbers, pa.uint64()))
+    pq.write_table(table, tmp_path / "keyed.parquet", row_group_size=50)
+    near = NearPlaces(STOPS, 1, by_key=True)
+    view = view_of(tmp_path / "keyed.parquet", counting=counting, bound=1_000)
+    counts = view.zone_counts(near)._read_by_meter()
+    pairs = {(row[0], at) for row, at in zip(rows, named.tolist(), strict=True)}
+    every = named if counting is Counting.VISITS else np.array([at for _, at in pairs])
+    assert counts.tolist() == np.bincount(every, minlength=len(STOPS))[: len(STOPS)].tolist()
+    bounded = view_of(tmp_path / "keyed.parquet", counting=counting, bound=2)
+    assert bounded.zone_counts(near)._read_by_meter().sum() <= 2 * len({row[0] for row in rows})
 
 
 def test_single_records_count_once(tmp_path: Path) -> None:

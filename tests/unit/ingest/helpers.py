@@ -53,7 +53,11 @@ def read_columns(
 def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
     rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
     declared_columns = len(declared.measures), len(declared.categories)
-    schema = canonical_schema(*declared_columns, destination=declared.has_destination)
+    schema = canonical_schema(
+        *declared_columns,
+        destination=declared.has_destination,
+        place=bool(declared.columns.place),
+    )
     return pa.Table.from_batches(rows, schema).combine_chunks(), tally.report()
 
 

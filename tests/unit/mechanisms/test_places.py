@@ -69,6 +69,28 @@ def test_a_row_counts_at_the_nearest_place_within_reach() -> None:
     assert (row.tolist(), place.tolist()) == ([0, 1, 3], [0, 0, 1])
 
 
+def test_a_row_counts_at_the_place_whose_key_it_names() -> None:
+    keys = [STOPS.keys[2], f" {STOPS.keys[2]} ", "nowhere", STOPS.keys[0]]
+    lon, lat = AREA.shape.representative_point().coords[0]
+    view = ArrayView(
+        area=AREA,
+        longitude=[lon] * 4,
+        latitude=[lat] * 4,
+        persons=range(4),
+        declared={"stops": STOPS},
+        place_keys=tuple(keys),
+    )
+    content = content_of(drawn(view))
+    assert content.reach == 0
+    assert content.counts[:3].tolist() == [1, 0, 2]
+    assert content.counts.sum() == 3
+    assert "key they name" in layers(drawn(view))[0].note
+    nearest = content_of(drawn(view, match="nearest", reach=20_000))
+    assert nearest.counts.max() == 4
+    with pytest.raises(InvalidInput, match="no column with keys"):
+        MECHANISM.forecast(Params(places="stops", match="by key"), Fraction(1), 1, DOMAIN)
+
+
 def test_reach_is_measured_on_the_ground_far_north() -> None:
     # A degree of longitude is half as long at 60 degrees north.
     near = NearPlaces(two([10.0, 20.0], [60.0, 60.0]), 1000).locator()

@@ -33,7 +33,7 @@ from dpgeo.spatial.area import StudyArea
 
 ROLES = (
     *("person", "latitude", "longitude", "time", "geometry"),
-    *("destination_longitude", "destination_latitude"),
+    *("destination_longitude", "destination_latitude", "place"),
 )
 DECLARED = (*ROLES, "crs")
 

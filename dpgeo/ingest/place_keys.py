@@ -1,0 +1,34 @@
+"""Numbers of the places that rows name by a key, such as the number of a stop.
+
+No row is refused for its place. Where it is missing, the row's number is null: the row counts at no
+place by its key, and still by its position. Each key is read by its own row alone (see
+`ingest.canonical`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpgeo.core.place_keys import number_of_key
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.schema import Role
+from dpgeo.ingest.text import is_text, lenient_text
+
+PLACE_FIELD = pa.field("place_key", pa.uint64())
+"""The field of the canonical file with the numbers of places, null for none."""
+
+
+def place_numbers(batch: Batch) -> Any:
+    """Return the number of each row's place, a uint64 array (n,)."""
+    values = batch.fields[Role.PLACE]
+    text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
+    # Each key is hashed once, however often it occurs.
+    coded = pc.if_else(pc.equal(text, ""), None, text).dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.unify_dictionaries().combine_chunks()
+    numbers = [number_of_key(key) for key in coded.dictionary.to_pylist()]
+    return pa.array(np.array(numbers, dtype=np.uint64)).take(coded.indices)
