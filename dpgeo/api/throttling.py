@@ -8,7 +8,7 @@ from django.conf import settings
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
-from dpgeo.accounts.models import User
+from dpgeo.accounts.models import ApiKey, User
 from dpgeo.accounts.rate_counters import address_of, count
 
 SECONDS_A_REQUEST = 0.05
@@ -24,13 +24,11 @@ def count_request(request: Request) -> None:
     the request by its IP address and then raises AuthenticationFailed.
     """
     refusal = None
-    user: Any = None
-    if "Authorization" in request.headers:
-        try:
-            user = request.user
-        except AuthenticationFailed as error:
-            refusal = error
-    key = user.acting_key if isinstance(user, User) else None
+    key = None
+    try:
+        key = _key_of(request)
+    except AuthenticationFailed as error:
+        refusal = error
     if key:
         wait = count(f"key {key.pk}", settings.DPGEO_KEY_REQUESTS_A_MINUTE)
     else:
@@ -41,10 +39,27 @@ def count_request(request: Request) -> None:
         raise refusal
 
 
+def _key_of(request: Request) -> ApiKey | None:
+    """Return the API key of a request, or None without one. Raises AuthenticationFailed.
+
+    A header that names another scheme than the API's is no key, so it pays as everybody does.
+    """
+    if "Authorization" not in request.headers:
+        return None
+    user: Any = request.user
+    return user.acting_key if isinstance(user, User) else None
+
+
 def count_time(request: Request, seconds: float) -> None:
     """Count the processor time of a request without an API key as further requests."""
     more = int(seconds / SECONDS_A_REQUEST)
-    if more and "Authorization" not in request.headers:
+    if not more:
+        return
+    try:
+        key = _key_of(request)
+    except AuthenticationFailed:
+        key = None
+    if not key:
         count(f"address {address_of(request)}", settings.DPGEO_REQUESTS_A_MINUTE, more=more)
 
 

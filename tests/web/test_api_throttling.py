@@ -129,3 +129,12 @@ def test_processor_time_counts_as_further_requests(monkeypatch: pytest.MonkeyPat
     moments = iter([0.0, 0.12, *[1.0] * 20])
     monkeypatch.setattr("time.thread_time", lambda: next(moments))
     assert statuses(2) == [200, 429]
+
+
+def test_a_header_that_holds_no_key_does_not_hide_processor_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(throttling, "SECONDS_A_REQUEST", 0.05)
+    moments = iter([0.0, 0.12, *[1.0] * 20])
+    monkeypatch.setattr("time.thread_time", lambda: next(moments))
+    assert statuses(2, HTTP_AUTHORIZATION="Basic bm9ib2R5") == [200, 429]
