@@ -29,6 +29,7 @@ from dpgeo.postprocess.zone_areas import MOST_CLIPPED
 from dpgeo.spatial.coverage import as_array
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 UNLISTED = (
     "Flows whose noisy counts stayed below {least:,} were not drawn and add nothing; what they "
@@ -53,22 +54,28 @@ class FlowAnswers:
 
     def answer(self, origin: Any | None, destination: Any | None) -> RangeAnswer:
         """Estimate the trips from one valid polygon, in degrees, to another; None for anywhere."""
-        if origin is None or destination is None:
-            given = origin if destination is None else destination
-            values, shares = self._ends(self._shares(given), arriving=origin is None)
+        given = [each for each in (origin, destination) if each is not None]
+        touched = [np.sort(self._tree.query(each)) for each in given]
+        work = sum(map(self._work, given, touched))
+        check_work(work, MOST_CLIPPED)  # of both ends, since one request pays for both
+        shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
+        if len(given) == 1:
+            values, shares = self._ends(shares_of_ends[0], arriving=origin is None)
             return self._added(values, shares, self._content.sum_noise)
-        values, shares = self._pairs(self._shares(origin), self._shares(destination))
+        values, shares = self._pairs(*shares_of_ends)
         answer_notes: tuple[str, ...] = ()
         if self._content.sparse:
             answer_notes = (UNLISTED.format(least=self._content.threshold),)
         single = len(values) == 1
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
-    def _shares(self, area: Any) -> Floats:
-        """Return the share (n,) of each region's ground that lies in an area."""
-        touched = np.sort(self._tree.query(area))
+    def _work(self, area: Any, touched: Ints) -> int:
+        """Return the number of corners to clip in the regions that an area may touch."""
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
-        check_work(int(corners + len(touched) * shapely.get_num_coordinates(area)), MOST_CLIPPED)
+        return int(corners + len(touched) * shapely.get_num_coordinates(area))
+
+    def _shares(self, area: Any, touched: Ints) -> Floats:
+        """Return the share (n,) of each region's ground in an area, which may touch some."""
         shares = np.zeros(len(self._shapes))
         if len(touched):
             shapely.prepare(area)
@@ -85,6 +92,8 @@ class FlowAnswers:
     def _pairs(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
         """Return the noisy counts (m,) of all pairs between two areas, and their shares (m,)."""
         n = len(self._shapes)
+        if not self._content.sparse:
+            return self._dense(origin, destination)
         values, shares = [], []
         for part in slices_of(self._content):
             start, end = part.pair // n, part.pair % n
@@ -95,6 +104,16 @@ class FlowAnswers:
             values.append(part.count[used].astype(np.float64))
             shares.append(share[used])
         return np.concatenate(values), np.concatenate(shares)
+
+    def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
+        """Return the same where all pairs were measured: only those asked for are looked at."""
+        n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
+        counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
+        shares = np.outer(origin[rows], destination[columns])
+        used = shares > 0
+        if not self._content.within:
+            used &= rows[:, None] != columns
+        return counts[:, used].astype(np.float64).ravel(), np.tile(shares[used], len(counts))
 
     def _added(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.mechanisms import flows
+from dpgeo.postprocess import flow_answers
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.flow_estimate import least_squares
 from dpgeo.postprocess.layers import layers
@@ -244,6 +246,32 @@ def test_trips_between_two_areas_are_the_sum_of_their_pairs() -> None:
     whole = pairs[np.ix_(np.arange(16) % 4 == 0, ~west)].sum()
     assert half.estimate == pytest.approx(whole / 2, rel=1e-3)
     assert answers.answer(shapely.box(5, 5, 6, 6), EAST).reason is Reason.UNMEASURED
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_pairs_asked_for_are_the_same_whether_all_or_some_were_measured(within: bool) -> None:
+    hours = np.arange(ORIGIN.size) % 168
+    view = travellers(ORIGIN, DESTINATION, hours=hours)
+    released = drawn(view, slices="12 hours", within=within)
+    every = content_of(released)
+    listed = np.arange(every.pairs.size, dtype=np.int64)
+    as_list = replace(released, content=replace(every, sparse=True, listed=listed))
+    for origin, destination in ((WEST, EAST), (WEST, shapely.box(0, -1, 1, 0.04))):
+        dense = FlowAnswers(released).answer(origin, destination)
+        sparse = FlowAnswers(as_list).answer(origin, destination)
+        assert dense.estimate == pytest.approx(sparse.estimate, rel=1e-12)
+        assert (dense.areas, dense.cut) == (sparse.areas, sparse.cut)
+        assert dense.margin == pytest.approx(sparse.margin, rel=1e-12)
+
+
+def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = FlowAnswers(drawn(travellers(ORIGIN, DESTINATION)))
+    one_end = 16 * (5 + 5)  # a box over all sixteen squares, five corners each
+    monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
+    everywhere = shapely.box(-1, -1, 1, 1)
+    assert answers.answer(everywhere, None).areas == 16
+    with pytest.raises(InvalidInput, match="320 steps"):
+        answers.answer(everywhere, everywhere)
 
 
 def test_an_area_alone_counts_departures_and_slices_are_named() -> None:
