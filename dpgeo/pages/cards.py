@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -12,6 +13,8 @@ from django.db.models import Q
 from dpgeo.pages.release_summary import FIELDS, Summary, summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,13 @@ def cards_make(*, seconds: float) -> int:
     until, made = time.monotonic() + seconds, 0
     missing = ~Q(card__fields=FIELDS) | Q(card__fields__isnull=True)
     for release in releases_public().filter(missing).exclude(blob_name="").iterator(chunk_size=20):
-        card_of(release)
-        made += 1
+        try:
+            card_of(release)
+            made += 1
+        except Exception as error:
+            # A map that cannot be read, for whatever reason, may keep no other from its card, nor
+            # the reaper from its other work.
+            logger.warning("A card could not be made: %s", type(error).__name__)
         if time.monotonic() > until:
             break
     return made

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.test import Client
 
+from dpgeo.datasets.storage import private_storage
 from dpgeo.pages import cards, public_views
 from dpgeo.pages.cards import Card, card_of, make_card
 from dpgeo.pages.release_summary import FIELDS, summarise, summary_of
@@ -93,3 +95,12 @@ def test_a_list_is_shown_where_nothing_can_be_written(
     monkeypatch.setattr(QuerySet, "update", fail)
     assert published.title in client.get("/").text
     assert Release.objects.get(pk=published.pk).card == {}
+
+
+def test_a_map_that_cannot_be_read_keeps_no_other_from_its_card(published: Release) -> None:
+    damaged = install(grid_release(AREA, 16), "A damaged map")
+    private_storage().delete(damaged.blob_name)
+    private_storage().save(damaged.blob_name, ContentFile(b"no map"))
+    assert cards.cards_make(seconds=60) == 1
+    assert Release.objects.get(pk=published.pk).card["fields"] == FIELDS
+    assert Release.objects.get(pk=damaged.pk).card == {}
