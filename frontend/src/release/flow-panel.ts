@@ -95,7 +95,7 @@ export class FlowPanel {
             "",
             element("th", "", t("{count} smaller", { count: formatNumber(smaller.length) })),
             element("td", ""),
-            figureOf(smaller.reduce((sum, { value }) => sum + value, 0), Math.hypot(...smaller.map(({ margin }) => margin))),
+            figureOf(smaller.reduce((sum, { value }) => sum + value, 0), Math.ceil(Math.hypot(...smaller.map(({ margin }) => margin)))),
           ),
         ]
       : [];
