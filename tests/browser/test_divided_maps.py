@@ -89,7 +89,9 @@ DISTRICTS = 4
 
 @pytest.fixture
 def from_a_file(tmp_path: Path) -> dict[str, Release]:
-    """Publish the mean speed and the week of 12,000 trips in four districts, from a file.
+    """Publish the mean and median speed and the week of 12,000 trips in four districts.
+
+    They come from a file.
 
     Speeds are 20 km/h in the westernmost district, 30 in the next, and so on.
     """
@@ -131,7 +133,12 @@ def from_a_file(tmp_path: Path) -> dict[str, Release]:
         name_property="name",
         provenance=PublicSource.read(source, field="public_source"),
     )
-    for mechanism, title in (("averages", "Mean speed by district"), ("profile", "The week")):
+    titles = {
+        "averages": "Mean speed by district",
+        "quartiles": "Median speed by district",
+        "profile": "The week",
+    }
+    for mechanism, title in titles.items():
         call_command(
             "release", "speeds", f"--mechanism={mechanism}", f"--title={title}", "--epsilon=1",
             "--param=zones=districts", "--publish", "--wait", stdout=output,
@@ -161,3 +168,22 @@ def test_a_file_becomes_a_map_of_mean_speeds_by_district(
     assert rows.first.locator("td").count() == 25
     assert "District" in week.inner_text(".week-profile")
     assert violations(week) == []
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+def test_a_file_becomes_a_map_of_median_speeds_by_district(
+    open_page: Open, from_a_file: dict[str, Release], width: int, theme: str
+) -> None:
+    release = from_a_file["quartiles"]
+    page = open_page(reverse("release", args=[release.pk]), size=(width, 900), theme=theme)
+    rows = page.locator(".means tbody tr")
+    assert [row.locator("th").inner_text() for row in rows.all()] == [
+        f"District {number}" for number in (4, 3, 2, 1)
+    ]
+    for row, speed in zip(rows.all(), (50, 40, 30, 20), strict=True):
+        low, high = row.locator(".pm").inner_text().split(" to ")
+        assert float(low) <= speed <= float(high)
+    assert "District 4 is surely the highest." in page.inner_text(".means")
+    assert "Median: Speed, km/h" in page.inner_text(".legend")
+    assert ramp_share(screenshot(page, "#map .sheet"), theme) > 0.2
+    assert violations(page) == []
