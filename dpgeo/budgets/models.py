@@ -39,8 +39,8 @@ class Ledger(models.Model):
     are snapped before they are perturbed.
 
     `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. If
-    `recovers` is set, the ledger adds up draws from an unknown dataset; its total is what was
-    found, so that nothing new can be paid from it.
+    `recovers` is set, the ledger adds up draws from an unknown dataset; its total equals these
+    draws, so nothing new can be paid from it.
     """
 
     name = models.CharField(max_length=200)
@@ -164,7 +164,9 @@ class Ledger(models.Model):
         return sign + level_text(abs(units), self.radius)
 
     def rest(self, units: int) -> str:
-        """Format remaining units as an amount that can be requested, such as "0.5" or "ln 4"."""
+        """Format remaining units as an amount that can still be requested, such as "0.5" or
+        "ln 4".
+        """
         if self.radius is None or units < 0:
             return self.amount(units)
         return remaining_level_text(units, self.radius)

@@ -1,4 +1,4 @@
-"""Queries for what was spent on a ledger's people, separately for each notion of privacy."""
+"""Queries for the privacy budgets of a set of people, separately for each notion of privacy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entries_of(ledger: Ledger) -> QuerySet[Entry]:
 
 
 def current_ledger(ledger: Ledger) -> Ledger:
-    """Return the current state of a ledger, or of the ledger into which it was merged."""
+    """Return a ledger as it is now in the database, or the ledger into which it was merged."""
     stored = Ledger.objects.select_related("merged_into").get(pk=ledger.pk)
     return stored.merged_into or stored
 
@@ -43,7 +43,7 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 def organisation_of(ledger: Ledger) -> int | None:
     """Return the id of the organisation whose datasets draw on a ledger; None without datasets."""
     counts_ledger = ledger.beside or ledger
-    # The reverse name keeps this room free of imports from the room of datasets.
+    # The reverse name avoids an import of `dpgeo.datasets`, which imports this package.
     owners: Any = Ledger.objects.filter(pk=counts_ledger.pk).values_list(
         "datasets__organisation", flat=True
     )

@@ -147,10 +147,11 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_decided(total_units: int) -> None:
-    """Raise Conflict if a release would state a total of 0 for counts, and so promise it.
+    """Raise Conflict if a release would promise a total budget of 0 for counts.
 
-    Points can be paid for before a total for counts has been chosen. Publishing them states both
-    totals, and a promised total is never raised, so no count could ever be published.
+    A release of points can be paid for before the budget for counts has been given a total.
+    Publishing it states the totals of both budgets. Since a stated total is never raised, no count
+    could ever be published afterwards.
     """
     if total_units == 0:
         raise Conflict(
@@ -231,7 +232,7 @@ def budget_debit_found(
 
     The draw must be debited, since somebody may have seen its result. If the budget is now too
     small, everything that is left is debited, so that nothing more can be requested. Returns None
-    if nothing is left. The total of a ledger for recovered draws grows with what was found. Raises
+    if nothing is left. In a ledger for recovered draws, the total grows by the cost of each. Raises
     Conflict if the job is already debited.
 
     `radius` is the radius in metres for drawn points, and 0 for counts. The positions may have been
@@ -247,7 +248,8 @@ def budget_debit_found(
         )
     try:
         with transaction.atomic():
-            if ledger.recovers:  # Its total is what was found, so it never has room for more.
+            if ledger.recovers:
+                # The total is the sum of the recovered draws, so it never has room for another.
                 found = F("spent_units") + _units(ledger, cost)
                 Ledger.objects.filter(pk=ledger.pk).update(
                     total_units=Greatest(F("total_units"), found)
@@ -289,7 +291,7 @@ def _give_back(debit: Entry) -> int:
     """Subtract a debit from the spent amount of its current ledger; return that ledger's id.
 
     The update locks the row. A concurrent merger of this ledger has either finished, and then the
-    loop goes on with the ledger it was merged into, or it waits until this is done.
+    loop continues with the ledger it was merged into, or it waits until this transaction ends.
     """
     ledger = debit.ledger
     while not Ledger.objects.filter(pk=ledger.pk, merged_into__isnull=True).update(
@@ -304,9 +306,9 @@ def ledger_recovering(
 ) -> Ledger:
     """Return the ledger for draws from a dataset that is not in this database.
 
-    The ledger is created for the first such draw. Its total is what was found, so that nothing else
-    can be paid from it. `radius` is the radius in
-    metres for drawn points; it is not used for counts.
+    The ledger is created for the first such draw. Its total is the sum of the recovered draws, so
+    nothing else can be paid from it. `radius` is the radius in metres for drawn points; it is not
+    used for counts.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

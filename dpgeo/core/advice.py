@@ -10,10 +10,11 @@ which is smallest at
     l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to [1, M].
 (Fan and Jin 2015; the first term of their equation 22 is wrong.) No private data are read.
 
-A plain grid has the same noise in each of its R cells, most of which are quiet. What suits its
-busiest place drowns all others: on one file, the root mean square error over all cells was 1,628 at
-the bound that this formula advises, and 196 at a bound of 1. So where all regions are measured
-alike, the mean over all of them is used. With shares p_j of the regions and S the sum of p_j^2,
+A plain grid has the same noise in each of its R cells, most of which have few visits.
+The bound that suits the busiest cell adds too much noise to all others: on one file, the root mean
+square error over all cells was 1,628 at the bound from this formula, and 196 at a bound of 1. So if
+all regions are measured alike, the mean over all of them is used. With shares p_j of the regions
+and S the sum of p_j^2,
     R MSE(l) = n (M - l) (1 - S) + n^2 S (M - l)^2 + 2 R l^2/epsilon^2,
 smallest at
     l* = (2 n^2 S M + n (1 - S))/(2 n^2 S + 4 R/epsilon^2), clipped to [1, M].
@@ -91,7 +92,7 @@ def best_bound(guess: Guess, epsilon: float, regions: int = 1) -> int:
 
 
 def _lost(guess: Guess, regions: int) -> tuple[float, float]:
-    """Return the squared mean and the variance of what one lost visit of each person takes away.
+    """Return the squared mean and the variance of a count's loss if each person loses one visit.
 
     Both are summed over all regions.
     """

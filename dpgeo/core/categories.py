@@ -1,4 +1,4 @@
-"""Categories: declared columns with few values, which are private for each row.
+"""Categories: declared columns with few possible values; each row's own value is private.
 
 A publisher types the values of a category, such as the modes of transport; only this list is
 public. Every other value, and a missing one, becomes OTHER. Which value a row has is private:
@@ -17,10 +17,10 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.phrases import listed, translatable
 
 MOST_CATEGORIES = 10
-"""Most categories of a dataset."""
+"""Largest number of categories that a dataset can have."""
 
 MOST_SLICES = 24
-"""Most slices of a release; a category has at most this many values, OTHER among them."""
+"""Largest number of slices in a release, and of values in a category (OTHER included)."""
 
 OTHER_TITLE = translatable("Other")
 
@@ -35,7 +35,7 @@ class Category:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the category that `document`, made by `to_json`, describes."""
+        """Return the category described by `document`, which `to_json` made."""
         return cls(
             column=str(document["column"]),
             title=str(document["title"]),
@@ -43,16 +43,16 @@ class Category:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the category as a document with its fields by name."""
+        """Return the category as a JSON object."""
         return {"column": self.column, "title": self.title, "values": list(self.values)}
 
     def __len__(self) -> int:
-        """Return the number of values, OTHER among them."""
+        """Return the number of values, including OTHER."""
         return len(self.values) + 1
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All values, OTHER last: the names of the slices in files, in the order of their codes."""
+        """The keys that name the values in files, in the order of the codes; OTHER is last."""
         return (*self.values, OTHER)
 
     @property
@@ -62,12 +62,18 @@ class Category:
 
 
 def category_column(index: int) -> str:
-    """Return the name of the column with the codes of the category at this index of a dataset."""
+    """Return the name of the canonical file's column that holds the codes of a dataset's category.
+
+    `index` is the position of the category among the dataset's categories.
+    """
     return f"category_{index}"
 
 
 def find_category(categories: Sequence[Category], column: str) -> Category:
-    """Return the category of a column, or the first category for "". Raises InvalidInput."""
+    """Return the category with this column name, or the first category if the name is "".
+
+    Raises InvalidInput if there is none.
+    """
     for each in categories:
         if column in ("", each.column):
             return each

@@ -1,10 +1,10 @@
 """Domain: public declarations about a dataset, made before any row is read.
 
 A domain has a study area, a time zone, named layers (zones to count in, places to choose from,
-densities known beforehand), the public attributes of reports, measures (columns of numbers of which
-only the limits are public), categories (columns of which only the list of values is public), and
-whether columns say where trips end. Mechanisms have parameters for the names of what they use. All
-of this is public input, chosen from maps and lists and never from the data.
+densities), the public attributes of reports, measures (columns of private numbers, with public
+limits), categories (columns of private values from a public list), and whether columns say where
+trips end. A mechanism's parameters name the layers and columns that it uses. All of this is public
+input, chosen from maps and lists and never from the data.
 """
 
 from __future__ import annotations

@@ -42,7 +42,10 @@ class Notion(StrEnum):
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Number of ledger units in an epsilon of 1 (for geo-indistinguishability, of 1 per metre)."""
+"""Number of ledger units in an epsilon of 1, by notion of privacy.
+
+For geo-indistinguishability, that is an epsilon of 1 per metre.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,12 @@ class PureDP:
 
 @dataclass(frozen=True, slots=True)
 class GeoInd:
-    """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
+    """Geo-indistinguishability: the odds of an output change by at most exp(epsilon * distance).
 
-    If every report of one privacy unit is moved by at most that many metres, the odds of any output
-    change by at most that factor. So if each of n reports of a privacy unit is perturbed with
-    epsilon e, the reports cost n e together. The guarantee hides the positions of reports, but not
-    that there are reports or how many. Epsilon is stored as an integer number of pico-epsilon per
-    metre.
+    That holds if every report of one privacy unit is moved by at most that distance, in metres. So
+    if each of n reports of a privacy unit is perturbed with epsilon e, the reports cost n e
+    together. The guarantee hides the positions of reports, but not that there are reports or how
+    many. Epsilon is stored as an integer number of pico-epsilon per metre.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND

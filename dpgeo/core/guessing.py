@@ -21,22 +21,17 @@ from enum import StrEnum
 from fractions import Fraction
 
 COIN = 50
-"""Number of correct guesses in 100 that a coin toss achieves."""
+"""Percentage of correct guesses that a coin toss achieves."""
 
 CERTAIN = 99
-"""From this many correct guesses in 100 on, no figure is stated, because a guess may be almost
-certain.
+"""From this percentage of correct guesses on, no figure is stated: a guess may be almost certain.
 """
 
 STRONG = 75
-"""Largest number of correct guesses in 100 that still counts as strong protection: epsilon up to ln
-3.
-"""
+"""Largest percentage of correct guesses that counts as strong protection: epsilon up to ln 3."""
 
 MODERATE = 90
-"""Largest number of correct guesses in 100 that still counts as moderate protection: epsilon up to
-ln 9.
-"""
+"""Largest percentage of correct guesses that counts as moderate protection: epsilon up to ln 9."""
 
 _FAR = 50
 """From this epsilon on, `right_guesses` returns 100."""

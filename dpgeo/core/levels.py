@@ -1,8 +1,8 @@
 """Levels of geo-indistinguishability, such as "ln 4 within 200 m".
 
-If a report is moved by at most the radius, the odds of every output change by a factor of at most
-e^level. The guarantee itself is epsilon = level / radius per metre, rounded down to an integer of
-pico-epsilon.
+A level of ln 4 within 200 m means: if a report is moved by at most 200 m (the radius), the odds of
+every output change by a factor of at most 4 (e^level). The guarantee itself is epsilon = level /
+radius per metre, rounded down to an integer of pico-epsilon.
 """
 
 from __future__ import annotations
@@ -119,7 +119,10 @@ def make_level(level: object, radius: object, *, field: str = "level") -> Level:
 
 
 def format_level(pico: int, radius: int) -> str:
-    """Format an epsilon per metre as a level within a radius ("level ln 4 within 200 m")."""
+    """Format an epsilon per metre as a level within a radius ("level ln 4 within 200 m").
+
+    `pico` is the epsilon in pico-epsilon, and `radius` is in metres.
+    """
     return str(level_phrase(pico, radius))
 
 

@@ -18,21 +18,21 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.phrases import listed
 
 NUMBER_STEPS = 1000
-"""Steps K from the lower to the upper limit of a measure of numbers."""
+"""Number of steps K between the limits of a measure whose values are numbers."""
 
 ANSWER_STEPS = 1
-"""Steps K of a measure of answers: no is 0 and yes is 1."""
+"""Number of steps K of a measure whose values are answers: no is 0 and yes is 1."""
 
 MOST_MEASURES = 20
-"""Most measures of a dataset."""
+"""Largest number of measures that a dataset can have."""
 
 LARGEST_LIMIT = 1e12
-"""Largest absolute value of a limit."""
+"""Largest absolute value that a measure's limit can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column of numbers between `low` and `high`, or of answers where `steps` is 1.
+    """A column of numbers between `low` and `high`, or of yes-or-no answers if `steps` is 1.
 
     `unit` is the text after its values, such as "km/h"; it may be empty. `steps` is K.
     """
@@ -46,7 +46,7 @@ class Measure:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the measure that `document`, made by `to_json`, describes."""
+        """Return the measure described by `document`, which `to_json` made."""
         return cls(
             column=str(document["column"]),
             title=str(document["title"]),
@@ -57,7 +57,7 @@ class Measure:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the measure as a document with its fields by name."""
+        """Return the measure as a JSON object."""
         return {
             "column": self.column,
             "title": self.title,
@@ -69,12 +69,12 @@ class Measure:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the column holds answers of yes or no, of which shares are published."""
+        """Whether the column holds yes-or-no answers, for which the share of yes is published."""
         return self.steps == ANSWER_STEPS
 
     @property
     def shown_unit(self) -> str:
-        """The unit shown after values: shares of yes are percentages."""
+        """The unit shown after values: "%" for answers, otherwise the measure's own unit."""
         return "%" if self.is_answer else self.unit
 
     @property
@@ -83,13 +83,15 @@ class Measure:
         return ", ".join(filter(None, (self.title, self.shown_unit)))
 
     def to_values(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert shares (n,) of the range to values (n,) in the shown unit; NaN stays NaN."""
+        """Convert values (n,) on a scale from 0 (`low`) to 1 (`high`) to the shown unit; NaN stays
+        NaN.
+        """
         if self.is_answer:
             return 100 * shares
         return self.low + (self.high - self.low) * shares
 
     def to_steps(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the steps k, int32 (n,), from 0 to K, of finite values (n,)."""
+        """Return the steps nearest to finite values (n,) after clipping: int32 (n,), 0 to K."""
         share = (np.clip(values, self.low, self.high) - self.low) / (self.high - self.low)
         return np.asarray(np.rint(self.steps * share), dtype=np.int32)
 
@@ -102,12 +104,18 @@ class Measure:
 
 
 def measure_column(index: int) -> str:
-    """Return the name of the column with the steps of the measure at this index of a dataset."""
+    """Return the name of the canonical file's column that holds the steps of a dataset's measure.
+
+    `index` is the position of the measure among the dataset's measures.
+    """
     return f"measure_{index}"
 
 
 def find_measure(measures: Sequence[Measure], column: str) -> Measure:
-    """Return the measure of a column, or the first measure for "". Raises InvalidInput."""
+    """Return the measure with this column name, or the first measure if the name is "".
+
+    Raises InvalidInput if there is none.
+    """
     for each in measures:
         if column in ("", each.column):
             return each

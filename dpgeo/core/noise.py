@@ -63,8 +63,8 @@ class DiscreteLaplace:
     def list_threshold(self, cells: int, percent: int) -> int:
         """Return the threshold max(1, ceil(eta ln(cells)/rate)) with eta = percent/100.
 
-        The rate accounts for the contribution bound. If all `cells` are empty, about cells^(1 -
-        eta)/2 of them are expected to reach the threshold.
+        `rate` includes the contribution bound through the sensitivity. If all `cells` are empty,
+        about cells^(1 - eta)/2 of them are expected to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 

@@ -1,7 +1,7 @@
 """Nouns for the rows of a dataset, such as visits, trips or reports.
 
-An owner chooses one from a fixed list, for two reasons: the noun appears in the promise to the
-people in the data, which must not be changed in any other way, and pages translate it.
+An owner chooses one from a fixed list, because pages translate the noun, and because it is the only
+word of the promise to the people in the data that an owner may change.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpgeo.phrases import shown_by_scripts, translatable
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun for rows, in singular and plural; `travel` is true for journeys of people."""
+    """A noun for rows, in singular and plural; `travel` is true for rows that are journeys."""
 
     one: str
     many: str

@@ -20,13 +20,13 @@ P = TypeVar("P")
 class Parameter:
     """One parameter of a mechanism; its `kind` is int, bool or str.
 
-    A parameter of kind str has one of five kinds of value. With `layer`, the value is the name of
-    a declared layer of that kind, which may be empty if `optional`. With `measure`, it is the
-    column of a declared measure, or empty for the first; with `category`, that of a declared
-    category, or empty for the first, or for none if `optional`. Otherwise, with `read`, it is a
-    text that `read` accepts, described by the regular expression `pattern`. Otherwise it is one of
-    `choices`. `low` and `high` are the inclusive bounds of an int; `beyond` is advice for users who
-    need more than `high`. `deprecated` lists former names that are still accepted.
+    A parameter of kind str has one of five kinds of value. With `layer`, the value is the name of a
+    declared layer of that kind, which may be empty if `optional`. With `measure`, it is the column
+    of a declared measure, or empty for the first; with `category`, that of a declared category, or
+    empty for the first, or for none if `optional`. Otherwise, with `read`, it is a text that `read`
+    accepts, described by the regular expression `pattern`. Otherwise it is one of `choices`. `low`
+    and `high` are the inclusive bounds of an int; `beyond` is advice for users who want a value
+    above `high`. `deprecated` lists former names that are still accepted.
     """
 
     name: str

@@ -247,12 +247,13 @@ class ContourRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AveragesRelease(Content):
-    """Noisy sums of a measure's steps by region, from which means follow.
+    """Noisy sums of a measure by region, from which the mean of each region follows.
 
-    `above` and `below`, int64 of the regions' shape, are the noisy sums as drawn: of the steps k of
-    all counted records in a region, and of K - k, where K is the measure's `steps`. `noise` is that
-    of each entry. If the release is divided into slices (`slices` is not empty), there is an axis
-    of slices before those of the regions.
+    Each value of a measure is stored as a step k from 0 to K, the measure's `steps`. `above` and
+    `below`, int64 of the regions' shape, hold noisy sums as drawn, over all counted records in a
+    region: `above` the sums of k, and `below` the sums of K - k. `noise` is the noise of each
+    entry. If the release is divided into slices (`slices` is not empty), there is an axis of slices
+    before those of the regions.
     """
 
     measure: Measure
@@ -321,14 +322,14 @@ class FlowsRelease(Content):
     """Noisy counts of trips between regions, and of departures and arrivals of each region.
 
     The n regions are disjoint `zones`: declared ones, or the squares of a grid. There are s slices
-    of local time, named as in `SlicesRelease`, or one without a name. `pairs`, int64 (m,), are the
-    noisy counts of pairs of regions, numbered slice by slice, then by origin, then by destination.
-    If `listed` is empty and `sparse` is false, they are those of all s * n * n pairs; otherwise
-    `listed`, int64 (m,), ascending, holds the numbers of the pairs whose noisy counts reached
-    `threshold`. Unless `within`, trips inside a region were left out, and their pairs are 0 or not
-    listed. `leaving` and `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in
-    each region. If `gap_hours` is above 0, two rows of a person made a trip if they followed each
-    other by at most that many hours.
+    of local time, named as in `SlicesRelease`; an undivided release has one slice without a name.
+    `pairs`, int64 (m,), are the noisy counts of pairs of regions, numbered slice by slice, then by
+    origin, then by destination. If `listed` is empty and `sparse` is false, they cover all s * n *
+    n pairs. Otherwise `listed`, int64 (m,), ascending, holds the numbers of the pairs whose noisy
+    counts reached `threshold`. Unless `within` is true, trips inside a region were left out, and
+    their pairs are 0 or not listed. `leaving` and `arriving`, int64 (s, n), are noisy numbers of
+    trips that begin and end in each region. If `gap_hours` is above 0, two rows of a person made a
+    trip if they followed each other by at most that many hours.
     """
 
     zones: Zones
@@ -350,13 +351,15 @@ class FlowsRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacesRelease(Content):
-    """Noisy counts of declared places and, with contexts, of pairs of a place and a context.
+    """Noisy counts of declared places, and of places by context (a slice of time or a category
+    value).
 
-    The places (n,) have `keys`, `names` and positions in degrees; a row counts at the nearest place
-    at most `reach` metres away or, if `reach` is 0, at the place whose key it names. `counts`,
-    int64 (n,), are the noisy counts of places, and `pairs`, int64 (h, n), those of each context,
-    none without contexts; `slices` names the contexts. If `adds_up`, both were measured from one
-    sample, in which the pairs of a place add up to it.
+    The n places have `keys`, `names` and positions in degrees. A row counts at the nearest place
+    that is at most `reach` metres away or, if `reach` is 0, at the place whose key it names.
+    `counts`, int64 (n,), are the noisy counts of places. `pairs`, int64 (h, n), are the noisy
+    counts of each place in each of the h contexts that `slices` names; without contexts, h is 0.
+    If `adds_up` is true, both were measured on the same sample of rows, so a place's true counts
+    by context add up to its true count.
     """
 
     keys: tuple[str, ...]

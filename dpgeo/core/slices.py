@@ -18,10 +18,10 @@ from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 ALL_TIMES = "all times"
-"""The choice of a division of time that divides nothing."""
+"""Value of the parameter `slices` for which a map is not divided by time."""
 
 LONGEST_KEY = 30
-"""Longest part of a slice's key that is made from a category's value."""
+"""Largest number of characters of a category's value that are used in a slice's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class SliceNames:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the names that `document`, made by `to_json`, lists."""
+        """Return the names described by `document`, which `to_json` made."""
         keys, values, times = (
             tuple(map(str, document[name])) for name in ("keys", "values", "times")
         )
         return cls(keys, values, times, str(document["category"]), str(document["time_zone"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the names as a document with the fields by name."""
+        """Return the names as a JSON object."""
         return {
             "keys": list(self.keys),
             "values": list(self.values),
@@ -62,7 +62,7 @@ class SliceNames:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The titles of each slice's value and time, "" for what does not divide the slices."""
+        """The titles of each slice's category value and time, "" for one that is not used."""
         return tuple(product(self.values or ("",), self.times or ("",)))
 
     @property
@@ -79,7 +79,7 @@ UNDIVIDED = SliceNames(())
 class Slicing:
     """A division of records into slices by local time, by the value of a category, or by both.
 
-    A record without a time is in no slice of time. A record's slice follows from its own row alone,
+    A record without a time is in no slice of time. A record's slice depends on its own row alone,
     and no record is in two slices.
     """
 
@@ -109,9 +109,9 @@ class Slicing:
 
 
 def value_key(number: int, value: str) -> str:
-    """Return a key for files from a category's value, such as "2-bike-fast".
+    """Return the key that stands for a category's value in files, such as "2-bike-fast".
 
-    The value's number keeps keys of different values apart.
+    `number` is the value's code; it keeps the keys of similar values distinct.
     """
     plain = unicodedata.normalize("NFKD", value).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain)[:LONGEST_KEY].strip("-")
@@ -169,8 +169,9 @@ def slices_param(*, optional: bool = False) -> Any:
 def slicing(times: str, category: Category | None, time_zone: str) -> Slicing | None:
     """Return the division by a category and by the times that a parameter names, or None for none.
 
-    `times` is a name in TIME_SLICES or ALL_TIMES. `time_zone` is that of the dataset, or "" if it
-    has no times. Raises InvalidInput.
+    `times` is a name in TIME_SLICES, or ALL_TIMES. `time_zone` is the dataset's time zone, or "" if
+    it has no times. Raises InvalidInput if the division is unknown, needs times that the dataset
+    lacks, or has too many slices.
     """
     divided = None if times == ALL_TIMES else TIME_SLICES[times]
     if divided and not time_zone:

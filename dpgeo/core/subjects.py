@@ -13,7 +13,7 @@ from dpgeo.phrases import translatable
 
 
 class Need(Enum):
-    """What a dataset must have for a map of some subject."""
+    """What a dataset needs for a map of a subject, such as a time column."""
 
     ZONES = auto()
     PLACES = auto()
@@ -28,9 +28,10 @@ class Need(Enum):
 class Subject:
     """What a map is about, as owners are asked.
 
-    A map's title is built from `headline` and the name of the place. `counted_in` is a sentence
-    that says what one place is. `common` subjects are offered first. If `by_district`, a mechanism
-    that counts in squares by default counts in declared districts.
+    A map's title is built from `headline` and the name of the mapped place. `counted_in` is a
+    sentence that says in what kind of region people are counted. `common` subjects are offered
+    first. If `by_district` is true, mechanisms that usually count in squares count in declared
+    districts instead.
     """
 
     key: str
@@ -165,4 +166,4 @@ SUBJECTS: Mapping[str, Subject] = {
         REPORTS,
     )
 }
-"""Every subject by its key; the first is the one chosen at first."""
+"""Every subject by its key; forms start with the first one selected."""

@@ -1,6 +1,7 @@
 """Noisy totals of all the data, which a release can measure in addition to its map.
 
-There are totals of people, of sightings and of visits.
+There are totals of people, of visits (rows), and of sightings (a person counted once in each place
+and time).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class BoughtTotal:
 
     @property
     def margin(self) -> int:
-        """Half-width of the 95 % interval."""
+        """Half-width of the total's 95 % interval."""
         return self.noise.margin()
 
     @property

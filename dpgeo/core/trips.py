@@ -1,7 +1,7 @@
 """Trips: which movements between public regions a map of flows counts.
 
-A trip leads from the region of a row's position to the region of its destination, which either
-stands in the same row or is the position of the same person's next row.
+A trip leads from the region of a row's position to the region of its destination, which is given in
+the same row or is the position of the same person's next row.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class TripPairs:
     Pairs are numbered slice by slice, and in each by origin, then destination. If `gap_hours` is 0,
     a row with a destination is a trip. Otherwise, two rows of a person that follow each other in
     time, at most that many hours apart, make a trip from the first to the second. Trips that stay
-    in a region are left out unless `within`. A trip is in the slice in which it begins, in the
-    local time of `time_zone`; without `slices`, times are not used.
+    in a region are left out unless `within` is true. A trip belongs to the slice of time in which
+    it begins, in the local time of `time_zone`; without `slices`, times are not used.
     """
 
     regions: Grid | Zones
@@ -34,7 +34,7 @@ class TripPairs:
 
     @property
     def size_of_regions(self) -> int:
-        """Number of regions; on a grid, also cells outside the study area."""
+        """Number of regions; on a grid, this includes cells outside the study area."""
         return len(self.regions) if isinstance(self.regions, Zones) else self.regions.size
 
     @property

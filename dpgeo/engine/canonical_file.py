@@ -19,7 +19,7 @@ MEMORY_BYTES = 1 << 30
 """DuckDB's memory limit; the process as a whole needs about 300 MB more."""
 
 SPILL_BYTES = 64 << 30
-"""Limit on the total size of DuckDB's temporary files."""
+"""Limit on the total size, in bytes, of DuckDB's temporary files."""
 
 Parameters = dict[str, str | int | float | list[int]]
 
@@ -70,7 +70,7 @@ class CanonicalFile:
             connection.close()
 
     def salt_words(self) -> Parameters:
-        """Return the salt as two 64-bit query parameters."""
+        """Return the salt as the two 64-bit parameters that queries take."""
         half = SALT_BYTES // 2
         return {
             "salt_high": int.from_bytes(self.salt[:half]),

@@ -65,17 +65,18 @@ PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# For zone counts if records are the privacy unit. The person columns then hold the record's index
-# in the file (`zoned.write_zoned`). The hash must not use that index; otherwise, the zones sampled
-# for a record would depend on the records before it in the file.
+# Items for counts of zones if records are the privacy unit. The person columns then hold the
+# record's index in the file (`zoned.write_zoned`). The hash must not use that index; otherwise, the
+# zones sampled for a record would depend on the records before it in the file.
 RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
     FROM rows_inside
 )"""
 
-# For averages. `step` is a row's value, and the hash does not use it. The low bits of a key are the
-# region and, below it, the value: rows that are equal but for the value are ordered by the value.
+# Items for averages. `step` is the value of a row (`core.measures`). The hash does not use it, so
+# rows that differ only in their value have the same hash. A key's low bits hold the region and then
+# the value, so such rows are ordered by value.
 VALUED = """, rows_valued AS (
     SELECT *, {column} AS step FROM rows_inside WHERE {column} IS NOT NULL
 )"""
@@ -87,7 +88,7 @@ VALUED_VISITS = """, items AS (
     FROM rows_valued
 )"""
 
-# A person's mean in a region, rounded half up in whole numbers.
+# A person's value in a region is the mean of the person's rows there, rounded half up.
 VALUED_PEOPLE = """, items AS (
     SELECT person_high, person_low, cell, (2 * total + rows) // (2 * rows) AS step,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
@@ -109,7 +110,7 @@ VALUED_KEYS = """, keyed AS (
     FROM items
 )"""
 
-# One query over one sample gives both the number of records in each region and their sum.
+# One query over one sample returns both the number of records in each region and their sum.
 SUM_SAMPLED = """
 SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
     sum(item % $values::UBIGINT)::BIGINT AS total
@@ -138,7 +139,8 @@ RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
 )"""
 
-# The index into the table of ranks is computed in integers, as in `RankTable.of_cells`.
+# The index of an item's region in the table of popularity ranks is computed in integers, as in
+# `RankTable.of_cells`.
 POPULAR = """, keyed AS (
     SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
     FROM items JOIN ranks ON ranks.place =
@@ -172,7 +174,7 @@ GROUP BY cell"""
 COUNT_ROWS = """
 SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
-# Each person's totals are clipped before they are added up over persons (`privacy.totals`).
+# Each person's contributions to a total are clipped before they are added up (`privacy.totals`).
 TOTALS = """, places AS (
     SELECT person_high, person_low, count(*) AS visits
     FROM rows_inside GROUP BY person_high, person_low, cell

@@ -7,7 +7,7 @@ sample is the `bound` items with the smallest keys (simple random sampling, Fan 
 cells are read back from the keys. If zones are counted, zones replace cells: a row in two zones
 makes two items, so that a person adds at most `bound` to overlapping zones as well. With `popular`
 bounding, keys start with the popularity rank of the place (`privacy.bounding`). Declared places are
-counted as zones are: each is the ground that is nearest to it and within reach.
+counted like zones: a row belongs to the nearest place within reach.
 
 Privacy argument. For a fixed salt, the sample of a person is a function of that person's own rows:
 given the ranks, which are public, a key does not depend on other rows, on their order or on their
@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured bytes per key that `min(key, bound)` reserves in memory, for `bound` keys per person."""
+"""Measured bytes of memory that `min(key, bound)` reserves for each of a person's `bound` keys."""
 
 LIST_BYTES = 40
-"""Measured bytes per key of `list(key)`, including the sorted copy of the list."""
+"""Measured bytes of memory that `list(key)` takes for each key, including the sorted copy."""
 
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
@@ -83,10 +83,10 @@ HEAP_LIMIT = 999_999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Method of sampling, which affects time and memory but not the counts.
+    """How DuckDB finds each person's smallest keys; it affects time and memory but not the counts.
 
-    With `heap`, a person's smallest keys are kept in memory that is reserved in advance. Otherwise,
-    all keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
+    With `heap`, the smallest keys are kept in memory that is reserved in advance. Otherwise, all
+    keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
     `passes` times, each time for a different group of people.
     """
 
@@ -198,7 +198,7 @@ class DuckDBView:
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        """Return counts by slice and region, in this shape, with L1 sensitivity `bound`.
+        """Return counts of shape (slices, ...regions), with L1 sensitivity `bound`.
 
         Raises InvalidInput (field "slices") for a time zone that DuckDB does not know. The time
         zone is checked before any row is read, since an error must not reveal whether there are
@@ -252,16 +252,19 @@ class DuckDBView:
         )
 
     def zone_counts(self, zones: Listed) -> PrivateCounts:
-        """Count by zone or place, (n,), with L1 sensitivity `bound` over all together."""
+        """Return counts (n,) by zone or place, with L1 sensitivity `bound` over all regions
+        together.
+        """
         counts = np.zeros(len(zones), dtype=np.int64)
         for numbers, amounts in self._counted(zones):
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the numbers and sums of a measure's steps, in the shape of the regions.
+        """Return sums of a measure's steps by region, in the shape of the regions.
 
-        Raises PrivacyError for a measure or a category that the domain does not declare.
+        The result holds the number of records and the sum of their steps for each region. Raises
+        PrivacyError for a measure or a category that the domain does not declare.
         """
         shape = _shape(regions)
         numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
@@ -330,7 +333,9 @@ class DuckDBView:
         parameters: Parameters,
         queries: tuple[str, str],
     ) -> tuple[str, int]:
-        """Return the SQL to append to that for rows with a value, and the number of passes."""
+        """Return the SQL to append to that of `_located` for rows with a value, and the number of
+        passes.
+        """
         of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):
             return of_rows, 1
@@ -378,7 +383,9 @@ class DuckDBView:
     def _trip_query(
         self, connection: duckdb.DuckDBPyConnection, pairs: TripPairs, parameters: Parameters
     ) -> tuple[str, int]:
-        """Return the SQL to append to that for trips, and the number of passes."""
+        """Return the SQL to append to that of `located` for counts of trips, and the number of
+        passes.
+        """
         if self._unit == Unit.RECORD:
             return sql.COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
@@ -466,7 +473,7 @@ class DuckDBView:
                 yield from self._passes(connection, regions, located, parameters, names)
 
     def _located(self, regions: ValuedRegions, folder: Path) -> tuple[str, Parameters]:
-        """Return SQL for the rows inside regions, and its parameters except those of the pass."""
+        """Return SQL for the rows inside regions, and its parameters without those for a pass."""
         if isinstance(regions, SlicedGrid | SlicedZones):
             whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
             located, parameters = self._in_regions(whole, folder)
@@ -484,7 +491,9 @@ class DuckDBView:
         return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | _frame(regions)
 
     def _divided(self, slices: Slicing, parameters: Parameters) -> str:
-        """Return SQL that adds a row's slice to its region, and add its inputs to `parameters`."""
+        """Return SQL that combines a row's region with its slice; add its inputs to
+        `parameters`.
+        """
         if slices.times:
             parameters |= {
                 "time_zone": slices.time_zone,
@@ -553,7 +562,7 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: ValuedRegions, parameters: Parameters
     ) -> str:
-        """Return the SQL that computes the items' keys, and add its inputs to `parameters`.
+        """Return SQL that computes the items' keys; add its inputs to `parameters`.
 
         From its high bits to its low bits, a key consists of the popularity rank of the item's
         place (only with popular bounding), the hash, and the index of the cell or zone.
@@ -587,7 +596,7 @@ class DuckDBView:
 
 
 def _named(query: str) -> set[str]:
-    """Return the names of the parameters in a query, which DuckDB wants to be exactly these."""
+    """Return the names of a query's parameters; DuckDB rejects values for any other name."""
     return set(re.findall(r"\$([a-z_]+)", query))
 
 

@@ -71,7 +71,7 @@ SELECT coalesce(sum($bound - least($bound, reports)), 0) FROM (
 )"""  # noqa: S608 - no text of a user
 
 REPORTS = 131_072
-"""Number of reports in a chunk."""
+"""Number of reports in each chunk that is read."""
 
 
 class BoundedReports:
@@ -112,7 +112,7 @@ class BoundedReports:
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Return how many reports must be added so that each person in the shard has `bound`.
+        """Return how many padding reports are needed so that each person in the shard has `bound`.
 
         The number is 0 if records are the privacy unit.
         """

@@ -77,13 +77,13 @@ TRIPS = """, items AS (
             person_high, person_low, x, y, time, to_x, to_y, to_time, cell)) AS word
     FROM rows_inside
 )"""
-"""The items to be sampled where visits are counted: trips."""
+"""SQL for the items to be sampled if visits are counted: every trip is one item."""
 
 
 def located(pairs: TripPairs, path: Path, folder: Path) -> tuple[str, Parameters]:
     """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and its parameters.
 
-    The parameters of the pass are not included. `folder` is a temporary folder.
+    The parameters for a pass over the file are not included. `folder` is a temporary folder.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours
@@ -128,8 +128,8 @@ def write_placed(
 ) -> None:
     """Write the rows of `source` to `target`, with the zone of each position in a column "place".
 
-    If `destinations`, a column "destination" holds the zone of where the row's trip ends. Both are
-    null outside all zones. Positions are located one by one, in chunks of a public size.
+    If `destinations` is true, a column "destination" holds the zone in which the row's trip ends.
+    Both are null outside all zones. Positions are located one by one, in chunks of a public size.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,1 +1,1 @@
-"""Django app of background jobs: leases, progress, times shown to API keys, and outages."""
+"""Django app of background jobs: leases, progress, public end times, and outages."""

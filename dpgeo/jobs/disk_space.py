@@ -5,14 +5,14 @@ accepted can then be finished, the database can still be written, and an operato
 
 Privacy argument. The free space depends on the sizes of private files. Nobody may measure it by
 observing whether requests are refused for lack of space, or how long jobs wait. Each reading is
-therefore reduced by a new secret amount, the mean of four uniform random numbers between 0 and the
-least free space L. A reading is kept for a minute, and every decision of the process in that minute
-uses it. Suppose that somebody learns readings exactly, by announcing files of many sizes. To see a
-difference of d bytes, they have to average about L^2 / (48 d^2) readings: with the default L and
-one person's rows (10 kB), that takes a century at one reading per minute. (Unlike a single uniform
-number, the mean is rarely near its limits, so the largest of many readings does not reveal the free
-space either.) This does not hide changes of many megabytes, such as the arrival of a large file;
-the documentation says so.
+therefore reduced by a fresh secret amount, the mean of four uniform random numbers between 0 and
+the least free space L. A reading is kept for a minute, and every decision of the process in that
+minute uses it. Suppose that somebody learns readings exactly, by announcing files of many sizes. To
+see a difference of d bytes, they have to average about L^2 / (48 d^2) readings: with the default L
+and one person's rows (10 kB), that takes a century at one reading per minute. (Unlike a single
+uniform number, the mean is rarely near its limits, so the largest of many readings does not reveal
+the free space either.) This does not hide changes of many megabytes, such as the arrival of a large
+file; the documentation says so.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ KEPT_SECONDS = 60.0
 class Reading:
     """A reading of the free space that may still be used, reduced by a secret amount.
 
-    `room` is in bytes; it is negative if less than the least free space is left. `low`, shown by
-    `/readyz`, means that `room` is less than the least free space. The readings of two processes
-    differ by at most that amount, so if one process is short of space, `low` is true in all
-    processes. `writable` is true if all folders are writable.
+    `room` is the number of bytes above the least free space; it is negative if there is less.
+    `low`, shown by `/readyz`, means that `room` is less than the least free space. The readings of
+    two processes differ by at most that amount, so if one process is short of space, `low` is true
+    in all processes. `writable` is true if all folders are writable.
     """
 
     room: int
@@ -50,7 +50,7 @@ class Reading:
 
     @property
     def short(self) -> bool:
-        """Whether new data must be refused for lack of space."""
+        """Whether new data must be refused because there is too little space."""
         return not self.writable or self.room < 0
 
 

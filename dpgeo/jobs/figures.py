@@ -3,9 +3,9 @@
 Privacy argument. When a job ends depends on the private data. These figures leave this
 installation, for instance to a monitoring system that many people read, so they follow the times at
 which API keys may learn that a job has ended (`slots`): until then it counts as unfinished, and
-afterwards only the slot is told, by the class of its duration. No figure is told by dataset. That
-some job failed is one bit that API keys do not get; it is needed to operate the site, and only
-those get it who also receive the logs.
+afterwards only its slot is shown, as a class of durations. No figure is given for a single dataset.
+The number of failed jobs is something that API keys do not get; operators need it, and it is shown
+only to those who also receive the logs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from django.utils import timezone
 from dpgeo.jobs.models import Job, JobState
 
 LAST_SLOTS = timedelta(hours=1)
-"""Distance of the slots after the last one of the setting; an end is shown within this time."""
+"""Interval between slots after the last one in the setting, so an end is shown at most this
+late.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """Figures on all jobs, as they may be shown at one time.
+    """Figures on all jobs, as far as they may be shown at present.
 
-    `ended` counts the jobs by the longest duration of their class, such as "5m", or "longer".
-    `oldest` is the age in seconds of the oldest unfinished job, and 0 if there is none.
+    `ended` maps each class of durations, named by its longest, such as "5m", or "longer", to its
+    number of ended jobs. `oldest` is the age in seconds of the oldest unfinished job, and 0 if
+    there is none.
     """
 
     unfinished: int
@@ -47,7 +50,8 @@ def job_figures() -> JobFigures:
     for _, is_in, is_shown in classes:
         shown |= is_in & is_shown
         hidden |= is_in & ~is_shown
-    # `finished_at` and `submitted_at` are never null within a class, so that ~ is exact.
+    # `finished_at` and `submitted_at` are never null for jobs of a class, so negating the filter
+    # with ~ selects exactly the other jobs.
     counts = {f"c{n}": Count("pk", filter=each[1] & each[2]) for n, each in enumerate(classes)}
     figures = Job.objects.annotate(taken=taken).aggregate(
         unfinished=Count("pk", filter=hidden),
@@ -65,7 +69,10 @@ def job_figures() -> JobFigures:
 
 
 def ends_shown() -> Q:
-    """Return a filter for ended jobs, annotated with `taken`, whose end may be shown now."""
+    """Return a filter for the ended jobs whose end may be shown now.
+
+    The jobs must be annotated with `taken`, their duration.
+    """
     shown = Q(pk=None)
     for _, is_in, is_shown in _classes(timezone.now()):
         shown |= is_in & is_shown
@@ -73,7 +80,9 @@ def ends_shown() -> Q:
 
 
 def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
-    """Yield each class of durations: its name, its jobs, and which of these are shown."""
+    """Yield each class of durations: its name, its jobs, and those whose end may be shown
+    by now.
+    """
     ended = Q(finished_at__isnull=False)
     slots = [timedelta(minutes=each) for each in settings.DPGEO_JOB_SLOTS]
     if not slots:

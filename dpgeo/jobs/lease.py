@@ -183,7 +183,7 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
 
 
 def _postpone(lease: JobLease) -> None:
-    """Return a job to the queue as soon as the database can be written. Raises LeaseLost."""
+    """Return a job to the queue as soon as the database can be written to. Raises LeaseLost."""
     while True:
         try:
             services.job_postpone(job_id=lease.job_id, lease=lease.token)

@@ -75,7 +75,7 @@ class Job(models.Model):
 
     @property
     def is_end_shown(self) -> bool:
-        """Whether API keys may already know that the job has ended."""
+        """Whether API keys may already learn that the job has ended."""
         shown_at = self.end_shown_at
         return shown_at is not None and shown_at <= timezone.now()
 
@@ -94,9 +94,9 @@ class Job(models.Model):
 
 
 class Alert(models.Model):
-    """What operators were last told by `releases.alerts`, so that they are told once.
+    """What operators were last told about a problem by `releases.alerts`, so each is told once.
 
-    `level` is a number that only grows while the trouble grows, such as that of failed jobs.
+    `level` is a number that only grows while the problem gets worse, such as that of failed jobs.
     """
 
     name = models.CharField(max_length=20, unique=True)

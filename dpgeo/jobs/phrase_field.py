@@ -15,7 +15,7 @@ else:
     _TextField = models.TextField
 
 START = '{"template": '
-"""Prefix of every stored phrase; no plain sentence starts like this."""
+"""Prefix of every stored phrase; no sentence in plain text starts like this."""
 
 
 def read_phrase(text: str) -> Phrase:
@@ -43,7 +43,7 @@ def store_phrase(phrase: Phrase) -> str:
 
 
 class PhraseField(_TextField):
-    """Column of phrases; migrations treat it as an ordinary text column."""
+    """Column of phrases; to migrations it is an ordinary text column."""
 
     def from_db_value(self, value: str | None, *_: object) -> Phrase:
         return read_phrase(value or "")

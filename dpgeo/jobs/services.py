@@ -1,4 +1,4 @@
-"""Changes of jobs, by conditional UPDATEs that are safe with concurrent workers.
+"""Services that change jobs, by conditional UPDATEs that are safe with concurrent workers.
 
 A worker leases a job and renews the lease while it works. If the worker dies, the lease expires,
 and the reaper (a periodic task that looks after idle jobs) wakes another worker. A job is never
@@ -64,9 +64,9 @@ class Reaped:
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
     """Create a queued job, which does not run before `job_wake` is called.
 
-    The job gets a random id if `job_id` is None. `drawing` is set for a job that does part of
-    another job's work, such as a shard of a release, if that other job can no longer be refunded.
-    Raises IntegrityError if a job with this id exists.
+    The job gets a random id if `job_id` is None. `drawing` means that the job must never be
+    refunded. It is set if the job does part of the work of another job, such as a shard of a
+    release, that may already have drawn noise. Raises IntegrityError if a job with this id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -196,7 +196,9 @@ def job_retry(*, job: Job) -> None:
 
 
 def job_give_up(*, job: Job) -> bool:
-    """Mark an unleased job as failed if it used up its attempts; return whether that was done."""
+    """Mark a job without a lease as failed if it has used up its attempts; return whether
+    it had.
+    """
     given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 

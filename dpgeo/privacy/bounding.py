@@ -45,16 +45,16 @@ from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 Listed: TypeAlias = Zones | NearPlaces
-"""Regions of a declared list."""
+"""Declared regions: zones, or places within reach."""
 
 Regions: TypeAlias = Grid | Listed
-"""Regions whose popularity can be measured."""
+"""Public regions whose popularity can be measured."""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
-"""Regions that can be counted, with or without slices."""
+"""Public regions in which privacy units can be counted, with or without slices."""
 
 ValuedRegions: TypeAlias = CountedRegions | SlicedZones
-"""Regions whose values can be added up, with or without slices."""
+"""Public regions in which values can be added up, with or without slices."""
 
 PILOT = "popularity of places"
 
@@ -66,7 +66,7 @@ POPULAR_CELLS = 64
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
-    """Return the spends for contribution bounding, and the remaining epsilon."""
+    """Return the spends for contribution bounding, and the epsilon that remains for the map."""
     if bounding is Bounding.RANDOM:
         return [], epsilon
     pilot = epsilon * PILOT_SHARE

@@ -94,7 +94,7 @@ class PrivateCounts(Opaque):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateTotals:
-    """Private totals, each of shape (1,): people, sightings and visits.
+    """The three private totals of people, sightings and visits, each of shape (1,).
 
     Their sensitivities are 1, B_p and B_v; see `privacy.totals`.
     """

@@ -40,10 +40,11 @@ class Forecast:
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
     `cautions` are warnings to show before the budget is spent. `facts` are further sentences for
-    the quote, such as the distance between hidden places. Where noise is added to sums of steps
-    instead of counts (`core.measures`), `records` is the margin of a region's number of records and
-    the number from which something is told; else it is None. If `alike`, every region is counted
-    with this noise, whatever the data, so advice is for all of them instead of a busy one.
+    the quote, such as the distance between hidden places. If noise is added to sums of a measure's
+    steps instead of counts (`core.measures`), `records` holds the margin of a region's number of
+    records, and the number of records from which a mean is shown; else it is None. If `alike` is
+    true, every region is counted with this noise, whatever the data, so the advised contribution
+    bound suits the average region instead of a busy one.
     """
 
     region: str
@@ -77,7 +78,8 @@ class Forecast:
     def stands_out_from(self) -> int | None:
         """Smallest count that noise reaches in an empty region with probability at most 0.001.
 
-        None for perturbed points. For averages, the number of records from which one is told.
+        For averages, it is the number of records from which an average is shown. It is None for
+        perturbed points.
         """
         if self.records:
             return self.records[1]
@@ -102,7 +104,7 @@ def forecast_cells(
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
-    It also holds for other regions, provided that there are no more of them than cells.
+    The forecast also holds for other regions, provided that there are no more of them than cells.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -140,9 +142,9 @@ class Mechanism:
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
-    `subjects` are what owners choose on the way to the mechanism; without any, it is found in the
-    list of all mechanisms alone. If `by_time`, each layer of the release shows only one slice of
-    time or of a category.
+    `subjects` are the subjects under which owners find the mechanism; a mechanism without any is
+    offered only in the list of all mechanisms. If `by_time` is true, each layer of the release
+    shows only one slice of time or of a category.
 
     `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
     area)` is the epsilon per metre for all reports of one privacy unit together; it raises
@@ -241,7 +243,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """The public properties of a private view."""
+    """The public properties of a private view, which remain when the view is gone."""
 
     domain: Domain
     unit: Unit

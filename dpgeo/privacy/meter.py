@@ -25,8 +25,8 @@ on public numbers alone.
 `measure_sums` adds noise to vectors summed over groups. The noise of each column is proportional to
 the most that one record can add to that column. The argument is in `privacy.vector_sums`.
 
-`measure_shares` adds noise to the two sums of every region of which averages are made, both with
-the sensitivity of the pair. The argument is in `privacy.value_shares`.
+`measure_shares` adds noise to the two sums from which a region's average is computed; both get the
+noise for the joint sensitivity of all sums. The argument is in `privacy.value_shares`.
 
 `perturb` adds planar Laplace noise to positions; its argument is in
 `privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
@@ -38,7 +38,7 @@ padding, it is the number of privacy units times the contribution bound.
 releases nothing and therefore costs nothing; `privacy.person_records` proves that a person still
 changes at most l records afterwards, l being the contribution bound.
 
-`replace` draws substitutes for the places of virtual users, within public bins; how many it draws
+`replace` draws substitutes for the places of virtual users, within public bins; their number
 follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
 `divide` divides unallocated epsilon into measurements whose epsilons add up to it exactly. The
@@ -124,8 +124,8 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column with reach 1. Raises PrivacyError, before anything
-        is drawn, if the request is refused.
+        The trace records the noise of a column to which one record adds at most 1. Raises
+        PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -137,9 +137,10 @@ class Meter:
         return sums._read_by_meter() + np.column_stack(drawn)
 
     def measure_shares(self, label: str, shares: PrivateShares) -> NDArray[np.int64]:
-        """Return noisy sums of steps, int64 (2, ...): those above and those below.
+        """Return noisy sums of a measure's steps by region, int64 (2, ...); see `AveragesRelease`.
 
-        Raises PrivacyError, before anything is drawn, if the request is refused.
+        The first sums are of the steps up from the lower limit, the second of those down from the
+        upper limit. Raises PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(shares) is not PrivateShares:
             raise PrivacyError("Only private shares that a view made can be measured.")

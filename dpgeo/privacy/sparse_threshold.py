@@ -73,7 +73,10 @@ def sample_passing(
 
 
 def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
-    """Return the candidate rate r: 1 - exp(-r) is just above P(X >= threshold)."""
+    """Return r, the rate of gaps between candidates.
+
+    A cell is a candidate with probability 1 - exp(-r), just above P(X >= threshold).
+    """
     chance = passing_chance(noise, threshold)
     return max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
 

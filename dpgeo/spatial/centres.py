@@ -49,7 +49,7 @@ class Centres:
         return to_degrees(self.x, self.y)
 
     def clamped(self, grid: Grid) -> Centres:
-        """Return the centres, each moved to the nearest position in the grid."""
+        """Return the centres, each moved to the nearest position inside the grid."""
         west, south, east, north = grid.mercator_bounds
         return Centres(np.clip(self.x, west, east), np.clip(self.y, south, north))
 
@@ -72,7 +72,7 @@ class Directions:
 
     @classmethod
     def of(cls, grid: Grid) -> Self:
-        """Build the tables of a grid's cell centres."""
+        """Build the tables for a grid's cell centres."""
         x = grid.west + (np.arange(grid.columns) + 0.5) * grid.cell
         y = grid.north - (np.arange(grid.rows) + 0.5) * grid.cell
         longitude, latitude = np.radians(to_degrees(x, 0)[0]), np.radians(to_degrees(0, y)[1])
@@ -179,7 +179,7 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    # If centres nearly coincide, rounding can make their borders cross.
+    # If two centres nearly coincide, rounding can make the outlines of their areas invalid.
     whole = shapely.make_valid(in_degrees)
     shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes
@@ -193,7 +193,9 @@ def _polygons(shape: Any) -> Any:
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid with at least `least` cells that touch the area, and these cells' indices."""
+    """Return a grid in which at least `least` cells touch the area, and the indices of
+    these cells.
+    """
     side = 32
     while True:
         grid = Grid.over(area, side)

@@ -23,9 +23,9 @@ from dpgeo.spatial.zones import Zones
 Floats = NDArray[np.float64]
 
 AMOUNTS = ("people", "population", "estimate", "count", "value")
-"""Names of properties that are read as a region's number of people, in upper or lower case.
+"""Property names that are read as a region's number of people; case does not matter.
 
-Release files use "estimate".
+Files of releases use "estimate".
 """
 
 
@@ -95,11 +95,10 @@ class Density:
         return type(self)(zones=cut, amounts=self.amounts[indices] * share)
 
     def on(self, grid: Grid) -> Floats:
-        """Return the expected number of people in each cell, in the grid's shape.
+        """Return the expected number of people in each cell of a grid, in the grid's shape.
 
-        The people of a region are divided among the cells that have their centres in it. If no
-        cell centre lies in the region, all of its people go to the cell that contains a point
-        inside the region.
+        The people of a region are divided among the cells whose centres lie in it. If there are
+        none, all of its people go to the cell that contains a point inside the region.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

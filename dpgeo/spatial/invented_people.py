@@ -18,7 +18,7 @@ from dpgeo.spatial.projection import to_degrees, to_mercator
 NEIGHBOURHOODS = 14
 DAYS = 28
 FIRST_DAY = 1_777_852_800
-"""Monday, 4 May 2026, 00:00 UTC, in seconds since 1970."""
+"""Day on which invented sightings begin: Monday, 4 May 2026, 00:00 UTC, in seconds since 1970."""
 MOST_SIGHTINGS = 200
 TRIES = 20
 
@@ -42,7 +42,11 @@ class InventedPeople:
         return to_degrees(self.x, self.y)
 
     def share(self, area: StudyArea) -> NDArray[np.float64]:
-        """Return a share (n,) for invented numbers; it rises from west to east and falls again."""
+        """Return a number from 0 to 1 for each position (n,), from which invented measures are
+        made.
+
+        It rises from the west of the area to the middle and falls again towards the east.
+        """
         west, _, east, _ = area.mercator_bounds
         return 0.2 + 0.6 * np.sin(np.pi * np.clip((self.x - west) / (east - west), 0, 1))
 

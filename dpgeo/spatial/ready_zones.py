@@ -28,7 +28,7 @@ FEWEST = 4
 def h3_resolutions(area: StudyArea) -> list[int]:
     """Return the resolutions with a suitable number of hexagons over an area, coarsest first."""
     if area.bounds[0] < -179 or area.bounds[2] > 179:
-        return []  # hexagons across the antimeridian are not cut
+        return []  # Hexagons are not cut at the antimeridian, so none are offered there.
     import h3
 
     wide = area.ground_square_kilometres

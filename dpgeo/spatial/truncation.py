@@ -21,10 +21,10 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 UNITS = 10_000_000
-"""Number of output units in a degree; a unit is about a centimetre on the ground."""
+"""Number of units of stored coordinates in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Number of steps around the nearest outline point within which grid points are tried."""
+"""Number of grid steps around the nearest point of the outline within which points are tried."""
 
 
 class Truncation:
@@ -70,8 +70,8 @@ class Truncation:
         return _units(longitude), _units(latitude)
 
     def _flat(self, degrees: Floats) -> Floats:
-        """Scale longitudes so that one unit has about the same length on the ground along both
-        axes.
+        """Scale longitudes (n,) so that a unit is about as long on the ground as a unit of
+        latitude.
         """
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
@@ -86,7 +86,7 @@ class Truncation:
         return nearest[:, 0] / self._squeeze, nearest[:, 1]
 
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return, for each position, a grid point in the area that is close to it.
+        """Return, for each position on the outline, a grid point in the area that is close to it.
 
         If there is none within REACH steps, the point of `_find_refuge` is used.
         """

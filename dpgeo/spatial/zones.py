@@ -73,8 +73,11 @@ class Zones:
 
     @property
     def most_bytes(self) -> int:
-        """Upper bound on the size of the zones as GeoJSON, in bytes: 50 for each corner."""
-        words = 12 * sum(map(len, (*self.keys, *self.keys, *self.names)))  # Escaped, at worst.
+        """Upper bound on the size of the zones as GeoJSON, in bytes: 50 for each corner, plus the
+        names.
+        """
+        # An escaped character has up to 12 bytes.
+        words = 12 * sum(map(len, (*self.keys, *self.keys, *self.names)))
         return words + 250 * len(self) + 50 * int(shapely.get_num_coordinates(self.shapes).sum())
 
     @classmethod
@@ -359,8 +362,8 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 def _written_shapes(features: Sequence[Any]) -> NDArray[np.object_]:
     """Return the shapes (n,) of features that `to_geojson` wrote.
 
-    All are built together. To write every geometry as text again, for a parser of its own, takes
-    several times as long, and every first visitor of a map waits for it.
+    All shapes are built in one call. Parsing each geometry separately takes several times as long,
+    and whoever opens a map first waits for it.
     """
     positions: list[Any] = []
     rings, parts, zones = [0], [0], [0]
