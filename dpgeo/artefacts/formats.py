@@ -1,4 +1,4 @@
-"""Descriptions of file formats for layers, and of the files written."""
+"""Descriptions of file formats for layers, and of files that were written."""
 
 from __future__ import annotations
 

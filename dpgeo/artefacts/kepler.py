@@ -25,7 +25,7 @@ TILE = 512
 """Width of the world in pixels at zoom 0."""
 
 WINDOW = (700, 500)
-"""Pixels that the map fills: a laptop's window without its panels."""
+"""Width and height of the map in pixels: a laptop's window without the panels of kepler.gl."""
 
 MOST_ZOOM = 16
 

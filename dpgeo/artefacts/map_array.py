@@ -39,7 +39,7 @@ list single cells; for these, the study area is drawn from the outline in the he
 """
 
 NAMES = ("unit", "name")
-"""Columns with the names of points, the first that a layer has."""
+"""Columns from which the names of points are taken: the first of these that a layer has."""
 
 MAX_POINTS = 200_000
 """Largest number of points that the file stores for a layer.

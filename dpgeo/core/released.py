@@ -296,7 +296,7 @@ class QuartilesRelease(Content):
 
     @property
     def bins(self) -> int:
-        """Number of bins of each region."""
+        """Number of bins into which each region's values are counted."""
         return int(self.counts.shape[-1])
 
 

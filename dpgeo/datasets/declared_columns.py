@@ -22,7 +22,7 @@ IDENTIFIERS = frozenset(
         *("phone", "telephone", "telefon", "email", "person", "user", "username"),
     }
 )
-"""Words that mark a column of identifiers."""
+"""Words in the names of columns that hold identifiers."""
 
 
 class Column(Protocol):
@@ -70,7 +70,7 @@ class ColumnList:
         return name, self.line(title, LONGEST_TITLE) or name
 
     def line(self, text: object, longest: int, *, required: bool = False) -> str:
-        """Return a text of one line without white space around it. Raises InvalidInput."""
+        """Return a valid one-line text without surrounding spaces. Raises InvalidInput."""
         if not isinstance(text, str):
             raise self.refusal()
         return clean_line(text, field=self.field, longest=longest, required=required)

@@ -24,7 +24,7 @@ WITHOUT_WATER = "without_water"
 """The member of a dataset's `area_choice` that names the sources of the water."""
 
 SWITCH = "leave_out_water"
-"""The input that requests it."""
+"""Name of the input that asks for the water to be left out."""
 
 
 def land_file() -> Path:

@@ -48,7 +48,7 @@ PLACES = frozenset(
         *("koordinaten", "coordenadas", "coordonnees"),
     }
 )
-"""Words that mark a column of places, of which an average would be a place."""
+"""Words in the names of columns of coordinates, whose averages would be positions."""
 
 
 def clean_measures(declared: object) -> list[dict[str, Any]]:

@@ -27,7 +27,10 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 TILES, NAMES = ".pmtiles", ".sqlite"
 
 KEPT_SECONDS = 3 * 24 * 60 * 60
-"""Age in seconds at which an unused file is deleted; pages and outlines are cached for a day."""
+"""Age in seconds at which an unused file is deleted.
+
+It must exceed the day for which pages and outlines are cached.
+"""
 
 ATTRIBUTION = "© OpenStreetMap contributors"
 

@@ -154,7 +154,7 @@ def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
 
 
 class _Positions:
-    """Positions that are formatted as text only when one becomes an example of a refused row."""
+    """Positions that become text only if they are shown as examples of refused rows."""
 
     def __init__(self, longitude: np.ndarray, latitude: np.ndarray) -> None:
         self._longitude, self._latitude = longitude, latitude

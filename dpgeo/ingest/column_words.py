@@ -63,7 +63,7 @@ DESTINATION_WORDS = frozenset(
         *("bestemming", "aankomst", "mal", "slut", "cel", "cil", "chegada", "fim"),
     }
 )
-"""Words that mark a column of where a trip ends."""
+"""Words in the names of columns that say where a trip ends."""
 
 
 def words_of(name: str) -> set[str]:

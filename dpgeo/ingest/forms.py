@@ -31,7 +31,7 @@ class Form:
 
     @property
     def code(self) -> str:
-        """Code by which the form is declared: "csv", "csv.gz"."""
+        """Code by which a file of this form is declared, such as "csv" or "csv.gz"."""
         return f"{self.format.code}.{self.packing}" if self.packing else self.format.code
 
     @property

@@ -120,7 +120,7 @@ class KmlPoints(Points):
         self._other = False
 
     def enter(self, attributes: dict[str, str]) -> None:
-        """Begin a placemark or one of its further values."""
+        """Begin a placemark, a track, or a named value of a placemark."""
         name = self.path[-1]
         if name == "Placemark":
             self._mark, self._places, self._times, self._other = {}, [], [], False

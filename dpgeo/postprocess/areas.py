@@ -166,7 +166,7 @@ def covers_of(
         part = slice(ends[index], ends[index + 1])
         whole: dict[DiscreteLaplace, int] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # Two levels of a tree with equal noise share one key.
+            if number:  # Tree levels with equal noise are added up.
                 whole[each] = whole.get(each, 0) + int(number)
         result.append(
             Cover(

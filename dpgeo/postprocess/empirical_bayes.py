@@ -152,7 +152,10 @@ class _Model:
         return seen
 
     def moments(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return posterior means and variances (guesses, y) under `weights`."""
+        """Return posterior means and variances, for each guess and noisy count y.
+
+        `weights` are the weights of the priors that are mixed for each guess.
+        """
         prior = (weights[:, None, :] @ self.priors)[:, 0, :]
         total = np.maximum(prior @ self.noise, 1e-300)
         mean = (prior * self.x) @ self.noise / total

@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SLICE_MARGIN, SLICE_THRESHOLD = "slice_margin", "slice_threshold"
-"""Names of the columns with what holds for the counts of every slice of time."""
+"""Names of the columns with the margin and threshold of a count in one slice of time."""
 
 FLOWS_NAME, LEAVING_NAME, ARRIVING_NAME = "flows", "departures", "arrivals"
 
