@@ -1,7 +1,8 @@
 """Words that identify columns, in lower case and without accents.
 
 The words are English, then German, French, Spanish, Italian, Portuguese, Dutch, Danish and Swedish,
-Polish, Czech, Hungarian, Chinese and Japanese. Earlier words take precedence.
+Polish, Czech, Hungarian, Finnish, Romanian, Turkish, Russian, Greek, Chinese and Japanese. Earlier
+words take precedence.
 """
 
 from __future__ import annotations
@@ -21,30 +22,42 @@ LINKS = ("", "e", "en", "n", "s", "es", "er")
 COLUMN_WORDS = {
     "latitude": (
         "latitude lat breitengrad breite geobreite latitud latitudine breedtegraad breddegrad "
-        "szerokosc sirka szelesseg \u7eac\u5ea6 \u7def\u5ea6 y hochwert northing nordwert"
+        "szerokosc sirka szelesseg leveysaste leveys enlem \u0448\u0438\u0440\u043e\u0442\u0430 "
+        "\u03c0\u03bb\u03b1\u03c4\u03bf\u03c3 \u7eac\u5ea6 \u7def\u5ea6 y hochwert northing "
+        "nordwert nord norden north norte noord"
     ),
     "longitude": (
         "longitude lon lng long langengrad laengengrad lange laenge geolaenge longitud longitudine "
-        "lengtegraad laengdegrad langdgrad lengdegrad dlugosc delka hosszusag \u7ecf\u5ea6 "
-        "\u7d4c\u5ea6 x rechtswert easting ostwert"
+        "lengtegraad laengdegrad langdgrad lengdegrad dlugosc delka hosszusag pituusaste pituus "
+        "boylam \u0434\u043e\u043b\u0433\u043e\u0442\u0430 \u03bc\u03b7\u03ba\u03bf\u03c3 "
+        "\u7ecf\u5ea6 \u7d93\u5ea6 \u7d4c\u5ea6 x rechtswert easting ostwert ost osten east este "
+        "oost"
     ),
     "person": (
         "person user userid username uid device deviceid subscriber member customer client "
         "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
-        "card vehicle taxi nutzer benutzer kunde kundin gerat geraet fahrgast teilnehmer "
+        "card vehicle taxi nutzer benutzer kunde kundin kunden gerat geraet gerate geraete "
+        "fahrgast teilnehmer "
         "fahrzeug utilisateur usager personne client voyageur appareil vehicule usuario persona "
         "cliente dispositivo vehiculo viajero utente passeggero veicolo utilizador pessoa "
         "passageiro veiculo gebruiker persoon klant apparaat reiziger voertuig bruger anvandare "
         "kund enhet fordon uzytkownik osoba klient urzadzenie pojazd uzivatel zarizeni vozidlo "
-        "felhasznalo szemely ugyfel \u7528\u6237 \u7528\u6236 \u8bbe\u5907 \u8f66\u724c "
+        "felhasznalo szemely ugyfel kayttaja henkilo laite utilizator persoana kullanici kisi "
+        "\u043f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442\u0435\u043b\u044c "
+        "\u03c7\u03c1\u03b7\u03c3\u03c4\u03b7\u03c3 \u7528\u6237 \u7528\u6236 "
+        "\u8bbe\u5907 \u8f66\u724c "
         "\u4e58\u5ba2 \u5ba2\u6237 \u4f1a\u5458 \u5229\u7528\u8005 "
         "\u30e6\u30fc\u30b6\u30fc \u30e6\u30fc\u30b6 \u9867\u5ba2 \u4e57\u5ba2 "
-        "\u7aef\u672b \u8eca\u4e21"
+        "\u7aef\u672b \u8eca\u4e21 \u8a2d\u5099 \u88dd\u7f6e \u8eca\u724c \u6703\u54e1 "
+        "\u4f1a\u54e1 kennung kennzeichen"
     ),
     "time": (
         "timestamp time datetime date when utc zeitstempel zeitpunkt uhrzeit zeit datum "
         "horodatage heure fecha hora ora dataora tijdstip tijd tidspunkt tidpunkt tid czas "
-        "cas idopont ido data \u65f6\u95f4 \u6642\u9593 \u65e5\u671f \u65e5\u6642 "
+        "cas idopont ido data aika paivamaara zaman tarih "
+        "\u0432\u0440\u0435\u043c\u044f \u0434\u0430\u0442\u0430 "
+        "\u03c7\u03c1\u03bf\u03bd\u03bf\u03c3 "
+        "\u65f6\u95f4 \u6642\u9593 \u65e5\u671f \u65e5\u6642 "
         "\u6642\u523b \u65e5\u4ed8"
     ),
     "geometry": (
@@ -66,15 +79,24 @@ DESTINATION_WORDS = frozenset(
 """Words in the names of columns that say where a trip ends."""
 
 
+PLAIN_LETTERS = str.maketrans(
+    {"\u0142": "l", "\u00f8": "o", "\u00e6": "ae", "\u0153": "oe", "\u0131": "i", "\u0111": "d"}
+)
+"""Letters that Unicode does not take apart into a plain letter and a mark."""
+
+
+VOICING = "\u3099\u309a"
+"""Marks of Japanese syllables, which make another syllable and not an accent."""
+
+
 def words_of(name: str) -> set[str]:
-    """Return a name and its words, in lower case and without accents."""
+    """Return a name and its words, in lower case and without accents or other marks on letters."""
     divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
-    plain = [
-        "".join(
-            sign
-            for sign in unicodedata.normalize("NFKD", text.casefold())
-            if not unicodedata.combining(sign)
-        )
-        for text in (name, divided)
-    ]
+    plain = [_without_marks(text) for text in (name, divided)]
     return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}
+
+
+def _without_marks(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", text.casefold().translate(PLAIN_LETTERS))
+    kept = (sign for sign in parts if not unicodedata.combining(sign) or sign in VOICING)
+    return unicodedata.normalize("NFC", "".join(kept))

@@ -87,6 +87,11 @@ class Trial:
         return self.report.refused.get(Reason.OUTSIDE_AREA.value, 0)
 
     @property
+    def meaning(self) -> bytes:
+        """Return bytes that are equal for trials that read the same positions."""
+        return b"".join(pairs.tobytes() for pairs in self.positions)
+
+    @property
     def points(self) -> list[list[float]]:
         """Return some of the positions, as [longitude, latitude]."""
         if not self.positions:
@@ -126,12 +131,12 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
     return replace(batch, fields=fields)
 
 
-def try_quietly(sample: Sample, columns: Columns, context: Context) -> int:
-    """Return the number of rows that a declaration accepts, or 0 if it is invalid."""
+def try_quietly(sample: Sample, columns: Columns, context: Context) -> Trial:
+    """Return the trial of a declaration; one that is invalid accepts no row."""
     try:
-        return run_trial(sample, columns, context).report.accepted
+        return run_trial(sample, columns, context)
     except InvalidInput:
-        return 0
+        return Trial(Tally().report())
 
 
 def left_out(report: Report) -> list[tuple[str, int, str]]:

@@ -167,7 +167,8 @@ def _order_question(
     orders = [next(code for code in each.split() if code in ORDERS) for each in declarations]
     for declared, order in zip(declarations, orders, strict=True):
         tried = replace(columns, time_format=declared)
-        accepted, example = try_quietly(sample, tried, context), _example(texts, order, orders)
+        accepted = try_quietly(sample, tried, context).report.accepted
+        example = _example(texts, order, orders)
         answers.append(Reading(TIME_SENTENCES[order], tried, accepted, example))
     text = Phrase("In what order do the dates in {name!r} stand?", name=columns.time)
     yield Question("day_or_month", "time_format", text, answers)
@@ -213,16 +214,24 @@ def swapped(columns: Columns) -> Columns:
 def _alternatives(
     sample: Sample, columns: Columns, context: Context, trial: Trial
 ) -> Iterator[Reading]:
-    """Yield other declarations that accept more rows, best first."""
+    """Yield other declarations that accept more rows, best first.
+
+    Of several in one coordinate system that give the same positions and times, only the first is
+    offered.
+    """
     rows = trial.report.read
     if trial.report.accepted >= rows * (1 - SAVES):
         return
-    readings = [
-        Reading(label, other, try_quietly(sample, other, context))
-        for label, other in _variants(sample, columns, context)
-    ]
-    better = [each for each in readings if each.accepted > trial.report.accepted + SAVES * rows]
-    yield from sorted(better, key=lambda each: -each.accepted)[:MOST_ALTERNATIVES]
+    different: dict[tuple[str, str, str, str, bytes], Reading] = {}
+    for label, other in _variants(sample, columns, context):
+        tried = try_quietly(sample, other, context)
+        accepted = tried.report.accepted
+        if accepted > trial.report.accepted + SAVES * rows:
+            times = (other.time, other.clock, other.time_format)
+            meaning = (other.crs, *times, tried.meaning)
+            different.setdefault(meaning, Reading(label, other, accepted))
+    best = sorted(different.values(), key=lambda each: -each.accepted)
+    yield from best[:MOST_ALTERNATIVES]
 
 
 def _variants(
