@@ -57,6 +57,8 @@ class Demo:
         self.sizes = {"people": str(people), "reports": str(max(people // 4, 1))}
         self.declared = tomllib.loads((FIXTURES / "demo.toml").read_text(encoding="utf-8"))
         self.organisation = make_organisation(self.declared["organisation"], owner, steward)
+        # Whoever tries a file of their own must not publish it as the demo's organisation.
+        make_organisation(self.declared["own_organisation"], owner, steward)
 
     def publish(self) -> None:
         """Publish the parts that are missing. Raises CommandError if a job fails."""
@@ -211,7 +213,7 @@ def make_user(name: str, *, superuser: bool = False) -> User:
 
 
 def make_organisation(declared: Declared, administrator: User, steward: User) -> Organisation:
-    """Return the demo's publisher, with the administrator and the steward as members."""
+    """Return a declared publisher, with the administrator and the steward as members."""
     known = Organisation.objects.filter(slug=declared["slug"]).first()
     if known is not None:
         return known

@@ -34,6 +34,7 @@ for folder in (
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = env.bool("DPGEO_DEBUG", default=False)
+DEMO = env.bool("DPGEO_DEMO", default=False)
 LOGGING = logging_settings(
     json=env.str("DPGEO_LOG_FORMAT", default="text") == "json",
     level=env.str("DPGEO_LOG_LEVEL", default="INFO"),

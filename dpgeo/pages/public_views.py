@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf import settings
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -68,9 +69,16 @@ class Download:
 
     file: ReleaseFile
     url: str
-    layer: str
     spreadsheet: str = ""
     """Address of the CSV file for spreadsheets; "" if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """The files of one layer, or, where `layer` is "", those of the whole map."""
+
+    layer: str
+    files: list[Download]
 
 
 @require_safe
@@ -89,6 +97,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "all_query": replace(wanted, kind="").query,
         "without_area": replace(wanted, bounds=None, place="").query,
         "overview": area_overview(wanted),
+        "making_demo": settings.DEMO,
     }
     return render(request, "public/catalogue.html", context)
 
@@ -275,22 +284,21 @@ def release_context(release: Release) -> dict[str, Any]:
     }
 
 
-def downloads(release: Release, summary: Summary) -> list[Download]:
-    """Return the files meant for people, layer by layer.
+def downloads(release: Release, summary: Summary) -> list[Downloads]:
+    """Return the files meant for people, layer by layer; those of the whole map come last.
 
     The array of numbers that only the map's script reads is left out.
     """
     titles = {layer.name: layer.title for layer in summary.layers}
-    order = [*titles, ""]
-    listed = []
+    groups = {name: Downloads(title, []) for name, title in {**titles, "": ""}.items()}
     for file in release.files.all():
         if file.kind.layer in titles or file.name == preview.NAME or file.name in MADE_UP:
-            url = file_url(release, file.name)
-            title = titles.get(file.kind.layer, "")
-            listed.append(Download(file, url, title, spreadsheet_url(release, file)))
-    return sorted(
-        listed, key=lambda each: (order.index(each.file.kind.layer), each.file.kind.title)
-    )
+            address = file_url(release, file.name)
+            listed = groups[file.kind.layer].files
+            listed.append(Download(file, address, spreadsheet_url(release, file)))
+    for group in groups.values():
+        group.files.sort(key=lambda each: each.file.kind.title)
+    return [group for group in groups.values() if group.files]
 
 
 def spreadsheet_url(release: Release, file: ReleaseFile) -> str:

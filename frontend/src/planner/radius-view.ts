@@ -103,7 +103,7 @@ export class RadiusView {
   private sayWhy(): void {
     const share = this.form.fields().worker_share ?? "";
     this.notify(
-      t("Nowhere do enough people accept: {share} % of those on this map are taken to be workers. Raise that share under “How workers decide”, or the reward.", { share }),
+      t("Nowhere do enough people accept: {share} % of those on this map are taken to be workers. Raise that share, or the reward.", { share }),
     );
   }
 

@@ -24,18 +24,36 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, people: int, **options: Any) -> None:
         owner, steward = make_user("admin", superuser=True), make_user("steward")
+        logins = fresh_logins(owner, steward)
         with plain_errors({}):
-            Demo(owner, steward, people, self.stdout).publish()
-        self._tell_logins(owner, steward)
+            demo = Demo(owner, steward, people, self.stdout)
+            self._tell(logins)  # The maps take minutes, in which the desk can be tried.
+            demo.publish()
+        self._tell(logins)  # Again, because they have scrolled away.
 
-    def _tell_logins(self, *users: User) -> None:
-        """Give each new account a password and print it; it cannot be shown again."""
-        fresh = [user for user in users if not user.has_usable_password()]
-        if not fresh:
+    def _tell(self, logins: dict[str, str]) -> None:
+        """Print the passwords of new accounts."""
+        if not logins:
+            self.stdout.write(
+                "  Sign in as admin or steward, with the passwords of the first start "
+                "(`manage.py changepassword admin` sets another)."
+            )
             return
-        self.stdout.write("\n  Sign in (shown once; `manage.py changepassword NAME` sets another):")
-        for user in fresh:
-            password = secrets.token_urlsafe(12)
-            user.set_password(password)
+        self.stdout.write(
+            "\n  Sign in at /desk/ (keep these: they are shown by the first start only;\n"
+            "  `manage.py changepassword NAME` sets another):\n"
+        )
+        for name, password in logins.items():
+            self.stdout.write(f"    {name:9s} {password}")
+        self.stdout.write("")
+
+
+def fresh_logins(*users: User) -> dict[str, str]:
+    """Give each account without a password one, and return the passwords by user name."""
+    logins: dict[str, str] = {}
+    for user in users:
+        if not user.has_usable_password():
+            logins[user.username] = secrets.token_urlsafe(12)
+            user.set_password(logins[user.username])
             user.save(update_fields=["password"])
-            self.stdout.write(f"    {user.username:9s} {password}")
+    return logins
