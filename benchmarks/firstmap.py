@@ -1,9 +1,10 @@
 """Simulation of a new owner who publishes a map from any file with the default settings.
 
-The benchmark starts its own installation, signs in, and presses the main button of each page. It
-prints how each column was understood, which decisions were made, how the map opens, and the error
-of the layer that is shown first. Only a benchmark may know that error, because it compares the map
-with the true counts.
+The benchmark starts its own installation, signs in, and presses the main button of each page.
+Without `--area` or `--place` it takes the city nearest to the rows, and says which ("given" is
+false). It prints how each column was understood, which decisions were made, how the map opens, and
+the error of the layer that is shown first. Only a benchmark may know that error, because it
+compares the map with the true counts.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def _lines(port: int, session: str, csrf: str, options: argparse.Namespace) -> I
         yield from _walk(Walker(port, session, csrf), options)
         return
     place = _place(options)
+    yield {"step": "place", **place, "given": bool(options.area or options.place)}
     # Playwright runs an event loop in this thread, in which Django otherwise refuses to use its
     # database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -160,6 +162,7 @@ def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
     yield {
         "step": "place",
         **place,
+        "given": bool(options.area or options.place),
         "square_kilometres": upload.dataset.area.ground_square_kilometres,
     }
     yield from _understood(upload, check)
