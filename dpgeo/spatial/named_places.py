@@ -56,7 +56,8 @@ class NamedPlace:
     """A public place: its full `name`, what kind of place it is, and the source of its
     outline.
 
-    `time_zone` is the time zone of the place according to the tables.
+    `time_zone` is the time zone of the place according to the tables. Where no boundary is known,
+    `area` is a square of `square_kilometres` a side around the place; with a boundary, that is 0.
     """
 
     name: str
@@ -64,6 +65,7 @@ class NamedPlace:
     area: StudyArea
     source: Source
     time_zone: str
+    square_kilometres: int = 0
 
 
 class PlaceSearch(Protocol):
@@ -297,6 +299,7 @@ class WorldPlaces:
             area=square_around(city.longitude, city.latitude, CITY_KILOMETRES),
             source=city.source,
             time_zone=city.time_zone or self.time_zone_at(city.longitude, city.latitude),
+            square_kilometres=CITY_KILOMETRES,
         )
 
 

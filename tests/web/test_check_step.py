@@ -66,8 +66,9 @@ def address(upload: Upload) -> str:
 def test_what_was_understood_is_said_with_points_for_the_owner(desk: Desk) -> None:
     page = desk.page(address(received(desk, rows_at(10.2, 50.2))))
     assert "200 of 200 rows can be used." in page
-    for words in ("Person: <code>device</code>", "Longitude: <code>lon</code>", "Looks right"):
-        assert words in page
+    for column, role in (("device", "Person"), ("lon", "Longitude"), ("lat", "Latitude")):
+        assert f"<code>{column}</code></th><td><b>{role}</b>" in page
+    assert "Looks right" in page
     assert 'id="points"' in page
     assert "Only you see this." in page
 

@@ -12,6 +12,7 @@ import shapely
 from django.core.cache import cache
 
 from dpgeo.accounts.models import Role
+from dpgeo.accounts.services import organisation_create
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.subjects import SUBJECTS
@@ -21,6 +22,7 @@ from dpgeo.ground import names
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.regions import Region, region_save
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
+from dpgeo.pages.basemap import basemap_names
 from dpgeo.pages.desk.kinds import missing
 from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.publishing import initial
@@ -171,13 +173,13 @@ def test_nothing_is_paid_before_a_total_is_set(desk: Desk) -> None:
 def test_a_kind_that_lacks_something_says_what_and_leads_there(desk: Desk) -> None:
     dataset = undecided(desk)
     page = desk.page(f"/desk/datasets/{dataset.slug}/map/")
-    for kind, address in (
-        ("districts", f"/desk/datasets/{dataset.slug}/layers/"),
-        ("points", f"/desk/datasets/{dataset.slug}/edit/"),
+    needs = page.index("Needs something first:")
+    for kind, title, address in (
+        ("districts", "By district", f"/desk/datasets/{dataset.slug}/layers/"),
+        ("points", "Moved points", f"/desk/datasets/{dataset.slug}/edit/"),
     ):
-        field = page[page.index(f'value="{kind}"') :]
-        assert " disabled" in field[:40]
-        assert address in field[:900]
+        assert f'value="{kind}"' not in page
+        assert address in page[page.index(f"<b>{title}</b>", needs) :][:900]
     assert "It needs a column that says when each row was." in page
     assert 'value="heat" checked' in page
     lacking = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", {"kind": "districts"})
@@ -497,3 +499,18 @@ def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
     assert all(mechanisms_about(subject) for subject in SUBJECTS.values())
     for mechanism in MECHANISMS.values():
         assert {*mechanism.subjects} <= {*SUBJECTS.values()}
+
+
+def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:
+    vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
+    assert "a square of 40 km around its middle" in vienna["words"]
+    sides = (16, 48, 17, 48.5)
+    query = dict(zip(("west", "south", "east", "north"), sides, strict=True))
+    names = desk.client.get("/desk/land.json", query).json()["names"]
+    assert names == basemap_names(StudyArea.from_bounds(*sides))["names"]
+
+
+def test_the_newest_organisation_of_a_member_publishes_by_default(desk: Desk) -> None:
+    newer = organisation_create(name="A younger office", administrator=desk.user)
+    field = desk.client.get("/desk/new/").context["form"]["organisation"]
+    assert field.initial == newer

@@ -16,7 +16,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -48,6 +47,10 @@ MOSTLY = 0.5
 """Share of the readable rows inside the area below which another place is offered."""
 
 
+FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)
+"""Roles in the order in which the page lists them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A button that tries a declaration: its texts, and the fields that it sends.
@@ -69,7 +72,7 @@ class Line:
     name: str
     role: str
     format: str
-    examples: str
+    examples: list[str]
 
 
 def may_choose_columns(upload: Upload) -> bool:
@@ -118,7 +121,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
     goes_on = confirms and not stops(request, form, understanding, hidden)
     if goes_on and confirm(upload, form):
-        return redirect(f"{reverse('desk-upload', args=[upload.id])}?go=1")
+        return redirect("desk-upload", upload_id=upload.id)
     hints = preview.hints if request.method != "POST" else []
     context |= {"preview": preview, "form": form, "hints": [say(each) for each in hints]}
     context |= {"hidden": hidden, "awaits_decision": awaits_decision(dataset)}
@@ -219,21 +222,25 @@ def confirm(upload: Upload, form: ColumnsForm) -> bool:
 
 def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> dict[str, Any]:
     """Return what the page shows of a trial; without points and counts if `hidden`."""
-    shown = 0 if hidden else 3
-    lines = [
-        Line(
-            each.name,
-            role_words(each.role),
-            say(each.format),
-            " \u00b7 ".join(each.examples[:shown]),
-        )
-        for each in understanding.understood
-        if each.role
-    ]
+    shown = 0 if hidden else 2
+    declared = {
+        each.column for each in (*dataset.attributes, *dataset.measured, *dataset.categorised)
+    }
+    used = sorted(
+        (each for each in understanding.understood if each.role), key=lambda each: order(each.role)
+    )
     context: dict[str, Any] = {
-        "lines": lines,
+        "lines": [
+            Line(each.name, role_words(each.role), say(each.format), each.examples[:shown])
+            for each in used
+        ],
+        "unused": [
+            each.name
+            for each in understanding.understood
+            if not each.role and each.name not in declared
+        ],
         "projection": say(understanding.projection),
-        "zone": understanding.time_zone,
+        "zone": understanding.time_zone if understanding.columns.time else "",
         "questions": [
             (say(each.text), [answer_of(reading, understanding) for reading in each.answers])
             for each in understanding.questions
@@ -255,6 +262,14 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         and inside < MOSTLY
         and all(each.kind != "swapped" for each in understanding.questions),
     }
+
+
+def order(role: str) -> int:
+    """Return where a role stands in the list of columns: positions first, then persons, then times.
+
+    Other roles come last.
+    """
+    return FIRST_ROLES.index(Role(role)) if role in FIRST_ROLES else len(FIRST_ROLES)
 
 
 def role_words(role: str) -> str:

@@ -38,13 +38,20 @@ from dpgeo.pages.desk.kinds import missing
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, MapSettings
 from dpgeo.pages.rendering import say
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import Phrase, translatable
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
 
 REHEARSED_SECONDS = 600
 
 ADDRESSED = ("kind", "method", "detail", "total", "ledger", "people", "places")
 """Settings that the address of a rehearsed map contains, in this order."""
+
+TOTAL = translatable(
+    "{verdict}, if all of it is used: a guess is right at most {times} times in 100."
+)
+TOTAL_CERTAIN = translatable(
+    "{verdict}, if all of it is used: in the worst case a guess is almost certain."
+)
 
 OPENS = "Dpgeo-Opens"
 """Response header with the first layer, unit and colour classes to show, as on public pages."""
@@ -105,11 +112,11 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
-    """Return the offered totals: for each the number, its promise, and whether it is chosen."""
+    """Return the offered totals: for each the number, what it means, and whether it is chosen."""
     return [
         (
             text,
-            say(together(settings, parse_epsilon(text))),
+            say(bound_of(parse_epsilon(text)).line(TOTAL, TOTAL_CERTAIN)),
             not settings.other_text and text == settings.total_text,
         )
         for text in SUGGESTED_TOTALS

@@ -23,7 +23,7 @@ from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
-from dpgeo.pages.basemap import plain_land
+from dpgeo.pages.basemap import basemap_names, plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
 from dpgeo.pages.desk.figures import budget_of
 from dpgeo.pages.desk.forms import FINDING, DatasetForm, licence_choices
@@ -151,13 +151,13 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """Return the land within a bounding box, for the map on which a study area is chosen."""
+    """Return land and names in a bounding box, for the map on which a study area is chosen."""
     try:
         sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
     except (KeyError, ValueError):
         return HttpResponseBadRequest("Give west, south, east and north in degrees.")
-    answer = JsonResponse(plain_land(area))
+    answer = JsonResponse(plain_land(area) | basemap_names(area))
     answer["Cache-Control"] = "private, max-age=86400"
     return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -167,13 +167,32 @@ class Choice:
     chosen: bool
 
 
-def choices(dataset: Dataset, chosen: str, *, common: bool) -> list[Choice]:
-    """Return the common subjects, or the others, as choices for a dataset."""
-    return [
-        Choice(subject, missing(subject, dataset), subject.key == chosen)
-        for subject in SUBJECTS.values()
-        if subject.common is common
-    ]
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The subjects of maps for a dataset: what can be chosen, and what lacks something.
+
+    `kinds` and `more` can be chosen, the common ones first. `wanting` need something that the owner
+    can still add, and `impossible` something that these data will never have.
+    """
+
+    kinds: list[Choice]
+    more: list[Choice]
+    wanting: list[Choice]
+    impossible: list[Choice]
+
+
+def offer_for(dataset: Dataset, chosen: str) -> Offer:
+    """Return the subjects of maps for a dataset."""
+    offer = Offer([], [], [], [])
+    for subject in SUBJECTS.values():
+        choice = Choice(subject, missing(subject, dataset), subject.key == chosen)
+        if choice.missing is None:
+            (offer.kinds if subject.common else offer.more).append(choice)
+        else:
+            (offer.wanting if choice.missing.address else offer.impossible).append(choice)
+    if not any(choice.chosen for choice in (*offer.kinds, *offer.more)):
+        offer.kinds[0] = replace(offer.kinds[0], chosen=True)
+    return offer
 
 
 def methods_by_kind() -> list[tuple[str, list[Any]]]:
@@ -191,12 +210,13 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the page that asks which kind of map to make."""
     dataset = dataset_for(request, slug, "request")
     chosen = request.GET.get("kind", next(iter(SUBJECTS)))
+    offer = offer_for(dataset, chosen)
     context = {
         "dataset": dataset,
         "steps": steps(4),
-        "kinds": choices(dataset, chosen, common=True),
-        "more": choices(dataset, chosen, common=False),
+        "offer": offer,
         "methods": methods_by_kind(),
-        "opened": chosen in SUBJECTS and not SUBJECTS[chosen].common,
+        "more_opened": any(choice.chosen for choice in offer.more),
+        "wanting_opened": any(choice.chosen for choice in (*offer.wanting, *offer.impossible)),
     }
     return render(request, "desk/kind.html", context)

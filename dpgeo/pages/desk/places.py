@@ -14,6 +14,7 @@ import shapely
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
+from django.utils.translation import gettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -201,10 +202,29 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def place(request: HttpRequest) -> HttpResponse:
-    """Return a place's name, outline and kind as JSON, or 404 for an unknown name."""
+    """Return a place's name, outline and kind as JSON, or 404 for an unknown name.
+
+    `words` say so where a square stands for the outline.
+    """
     match = place_search().find(request.GET.get("name", "")[:200])
     if match is None:
         return HttpResponseNotFound()
     return JsonResponse(
-        {"name": match.name, "kind": say(match.kind), "area": match.area.to_geojson()}
+        {
+            "name": match.name,
+            "kind": say(match.kind),
+            "area": match.area.to_geojson(),
+            "words": square_words(match),
+        }
     )
+
+
+def square_words(match: NamedPlace) -> str:
+    """Return what to know about a place whose boundary is not known, or "" for any other place."""
+    if not match.square_kilometres:
+        return ""
+    words = gettext(
+        "The boundary of {name} is not known here, so this is a square of {side} km around its "
+        "middle. To follow the place more closely, draw an outline on the map."
+    )
+    return words.format(name=match.name, side=match.square_kilometres)

@@ -38,7 +38,6 @@ class PublishForm(DeskForm):
     title = forms.CharField(
         max_length=200,
         label=_("Title"),
-        help_text=_("Readers see it first. Say what was counted, where and when."),
     )
     description = forms.CharField(
         required=False,

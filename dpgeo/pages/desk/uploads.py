@@ -113,8 +113,6 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     context["sees_counts"] = sees_counts(user, the_upload.dataset)
     if the_upload.report and context["sees_counts"]:
         context |= shares_of(the_upload)
-        if not context["few"] and "go" in request.GET and the_upload.state == UploadState.READY:
-            return redirect("desk-kind", slug=the_upload.dataset.slug)
     if the_upload.job:
         context |= job_context(user, the_upload.job)
     return render(request, "desk/upload.html", context)

@@ -102,9 +102,13 @@ class WhereForm(AreaForm, PlaceForm):
     )
 
     def __init__(
-        self, data: Mapping[str, Any] | None, *, organisations: QuerySet[Organisation]
+        self,
+        data: Mapping[str, Any] | None,
+        *,
+        organisations: QuerySet[Organisation],
+        publisher: Organisation | None = None,
     ) -> None:
-        super().__init__(data, initial={"organisation": organisations.first()})
+        super().__init__(data, initial={"organisation": publisher or organisations.first()})
         field: Any = self.fields["organisation"]
         field.queryset = organisations
 
@@ -171,7 +175,10 @@ def where(request: HttpRequest) -> HttpResponse:
     organisations = organisations_of(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
-    form = WhereForm(request.POST or None, organisations=organisations)
+    publisher = organisations_of(person(request)).filter(memberships__user=person(request))
+    # The organisation joined last: of the demo's two, the one that is not about invented people.
+    newest = publisher.order_by("-memberships__pk").first()
+    form = WhereForm(request.POST or None, organisations=organisations, publisher=newest)
     if request.method == "POST" and form.is_valid():
         dataset = declare(request, form)
         if dataset:

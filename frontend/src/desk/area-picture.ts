@@ -1,7 +1,9 @@
 /** The picture on which a study area is drawn: land, the area, the cursor and the frame. */
+import { drawNames } from "../canvas/names";
 import { drawFrame, frameEdges } from "../canvas/neatline";
 import { shapePath } from "../canvas/paths";
 import type { Palette } from "../colour/ramps";
+import type { PlaceName } from "../data/basemap";
 import type { AreaShape } from "../geometry/area-shape";
 import type { Corner, Pixel, Place } from "../geometry/place";
 
@@ -11,12 +13,14 @@ export type LandPath = Corner & { path: Path2D };
 export type Picture = {
   place: Place;
   land: LandPath | null;
+  /** Names of towns and countries, the most important ones first. */
+  names: readonly PlaceName[];
   area: AreaShape | null;
   /** Drawn as a cross, where the keyboard moves it. */
   cursor: Pixel | null;
 };
 
-export function drawPicture(canvas: HTMLCanvasElement, { place, land, area, cursor }: Picture, palette: Palette): void {
+export function drawPicture(canvas: HTMLCanvasElement, { place, land, names, area, cursor }: Picture, palette: Palette): void {
   const { width, height } = place;
   const ratio = devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
@@ -27,6 +31,7 @@ export function drawPicture(canvas: HTMLCanvasElement, { place, land, area, curs
   pen.fillRect(0, 0, width, height);
   if (land) drawLand(pen, land, place, palette);
   drawArea(pen, area ? shapePath(area, place) : new Path2D(), cursor, palette);
+  drawNames(pen, names, place, palette);
   drawFrame(pen, width, height, frameEdges(place), palette);
 }
 

@@ -1,6 +1,7 @@
 /** Map on which a study area is chosen, by pointer or by keyboard; the fields beside it follow. */
 import { shapePath } from "../canvas/paths";
 import { onThemeChange, readPalette } from "../colour/ramps";
+import type { PlaceName } from "../data/basemap";
 import type { AreaShape, Corners } from "../geometry/area-shape";
 import { type Bounds, type Pixel, pixelOf, type Place, positionAt } from "../geometry/place";
 import { boundsOfArea } from "../geometry/shapes";
@@ -36,6 +37,7 @@ export class AreaMap {
   private place!: Place;
   private land: (LandPath & FetchedLand) | null = null;
   private landQuery = "";
+  private names: PlaceName[] = [];
   private corners: Corners = [];
   /** The outline of a place that was named instead of drawn. */
   private named: AreaShape | null = null;
@@ -115,7 +117,8 @@ export class AreaMap {
     const response = await fetch(`${this.figure.dataset.land}?${query}`).catch(() => null);
     // Without land the map still has its frame, and the numbers stay.
     if (!response?.ok || query !== this.landQuery) return;
-    const { bounds, land } = (await response.json()) as { bounds: Bounds; land: AreaShape };
+    const { bounds, land, names } = (await response.json()) as { bounds: Bounds; land: AreaShape; names: PlaceName[] };
+    this.names = names;
     const { west, north, perPixel } = this.place;
     this.land = { west, north, perPixel, bounds, span: visible[2] - visible[0], path: shapePath(land, this.place) };
     this.draw();
@@ -217,12 +220,12 @@ export class AreaMap {
   }
 
   private draw(): void {
-    const { canvas, place, land } = this;
+    const { canvas, place, land, names } = this;
     if (!place.width || !place.height) return;
     const sketched = this.corners.length ? shapeSoFar(this.tool, this.corners, this.cornerAt(this.cursor)) : null;
     const area = sketched ?? this.named ?? this.fields.read();
     const cursor = document.activeElement === canvas && this.tool !== "move" ? this.cursor : null;
-    drawPicture(canvas, { place, land, area, cursor }, readPalette(canvas));
+    drawPicture(canvas, { place, land, names, area, cursor }, readPalette(canvas));
   }
 }
 

@@ -6,7 +6,7 @@ import { t } from "../ui/translate";
 
 const PAUSE = 150;
 
-type Outlined = { name: string; kind: string; area: AreaShape };
+type Outlined = { name: string; kind: string; area: AreaShape; words: string };
 
 export function installWhere(page: Document): void {
   const form = page.querySelector<HTMLFormElement>("form[data-where]");
@@ -18,6 +18,8 @@ class PlaceBox {
   private readonly options: Combobox;
   private readonly button: HTMLButtonElement;
   private readonly label: string;
+  /** Says so where a square stands for a boundary that is not known. */
+  private readonly square: HTMLElement;
   private timer = 0;
   /** The name whose outline is shown or on its way; answers for another one come too late. */
   private shown = "";
@@ -29,6 +31,7 @@ class PlaceBox {
     if (offered.length) this.options.offer(offered);
     this.button = need(form, "button[type=submit]");
     this.label = this.button.textContent;
+    this.square = need(form, "[data-square]");
     this.input.addEventListener("input", () => {
       window.clearTimeout(this.timer);
       this.timer = window.setTimeout(() => void this.suggest(), PAUSE);
@@ -37,6 +40,7 @@ class PlaceBox {
     form.addEventListener("drawn", () => {
       this.input.value = this.shown = "";
       this.button.textContent = this.label;
+      this.square.hidden = true;
     });
     if (this.input.value) void this.show();
   }
@@ -58,6 +62,8 @@ class PlaceBox {
     const place = text ? await ask<Outlined>(`${this.form.dataset.place}?name=${encodeURIComponent(text)}`) : null;
     if (text !== this.shown) return;
     this.button.textContent = place ? t("Use {name}", { name: place.name }) : this.label;
+    this.square.textContent = place?.words ?? "";
+    this.square.hidden = !place?.words;
     this.form.dispatchEvent(new CustomEvent("place", { detail: place?.area ?? null }));
   }
 }
