@@ -223,9 +223,9 @@ def confirm(upload: Upload, form: ColumnsForm) -> bool:
 def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> dict[str, Any]:
     """Return what the page shows of a trial; without points and counts if `hidden`."""
     shown = 0 if hidden else 2
-    declared = {
-        each.column for each in (*dataset.attributes, *dataset.measured, *dataset.categorised)
-    }
+    declared = {each.column for each in dataset.attributes}
+    declared |= {each.column for each in dataset.measured}
+    declared |= {each.column for each in dataset.categorised}
     used = sorted(
         (each for each in understanding.understood if each.role), key=lambda each: order(each.role)
     )
