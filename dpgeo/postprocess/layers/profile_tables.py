@@ -22,7 +22,7 @@ CLASSES = 7
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """A count with its margin, and its estimate. `step` is its colour, None if hatched."""
+    """A count, its margin and estimate. `step` is its colour class, None for a hatched cell."""
 
     title: str
     value: int
