@@ -27,9 +27,10 @@ class Command(BaseCommand):
         logins = fresh_logins(owner, steward)
         with plain_errors({}):
             demo = Demo(owner, steward, people, self.stdout)
-            self._tell(logins)  # The maps take minutes, in which the desk can be tried.
+            if logins:  # The maps take minutes, in which the desk can be tried.
+                self._tell(logins)
             demo.publish()
-        self._tell(logins)  # Again, because they have scrolled away.
+        self._tell(logins)  # By now the first have scrolled away.
 
     def _tell(self, logins: dict[str, str]) -> None:
         """Print the passwords of new accounts."""
