@@ -60,26 +60,32 @@ def test_no_outcome_exceeds_the_guaranteed_epsilon(metres: int, place: tuple[flo
     assert loss(metres, place, NOISE) <= float(LEVEL.epsilon) * metres
 
 
-def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart() -> None:
+@pytest.mark.parametrize("radius", [1, 5, 20, 50, 200, 5000])
+def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart(radius: int) -> None:
     """Two reports beside a snapping edge are as hard to distinguish as the level requires.
 
-    The level is 2 within 1 m. The positions are 2 cm apart, one on either side of the edge between
-    two points of the grid to which inputs are snapped.
+    The level is 2 within the radius. The positions are a fiftieth of the radius apart, one on
+    either side of the edge between two points of the grid to which inputs are snapped.
     """
+    level, apart = make_level("2", radius), Fraction(radius, 50)
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(radius), input_step(radius))
+    claim = float(noise.loss_within(apart))
+    assert claim < 0.06
+    assert loss(float(apart), beside_an_edge(noise.snapping, float(apart)), noise) <= claim
+
+
+def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid() -> None:
+    """The test above would detect inputs that are snapped as coarsely as before version 0.2."""
     level = make_level("2", 1)
-    noise = PlanarLaplace(level.epsilon, 1, grid_step(1), input_step(1))
-    coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))  # as versions before 0.2 did
-    claim = float(noise.loss_within(Fraction(2, 100)))
-    assert claim < 0.056
-    assert loss(0.02, beside_an_edge(noise.snapping), noise) <= claim
-    assert loss(0.02, beside_an_edge(coarse.snapping), coarse) > 1
+    coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))
+    assert loss(0.02, beside_an_edge(coarse.snapping, 0.02), coarse) > 1
 
 
-def beside_an_edge(step: float) -> tuple[float, float]:
-    """Return the place on the equator one centimetre east of an edge between two grid columns."""
+def beside_an_edge(step: float, apart: float) -> tuple[float, float]:
+    """Return the place on the equator that lies `apart` / 2 metres east of an edge of columns."""
     points = math.floor(2 * math.pi * EARTH_RADIUS_METRES / step)
     edge = 360 / points * (round(points * 13.4 / 360) + 0.5)
-    return edge + math.degrees(0.01 / EARTH_RADIUS_METRES), 0.0
+    return edge + math.degrees(apart / 2 / EARTH_RADIUS_METRES), 0.0
 
 
 def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
