@@ -1,7 +1,8 @@
 """Processor time of the most expensive requests that anybody may send, by kind.
 
 The benchmark sets up an installation with a heatmap of 1024 x 1024 cells, a quadtree over as many
-cells, a thousand zones with a hundred corners each, and many small releases. It calls the views in
+cells, a thousand zones with a hundred corners each, flows between a thousand squares, quartiles of
+16,384 cells, and many small releases. It calls the views in
 this process, without a web server. `first_seconds` is the time of a request while nothing is
 cached.
 """
@@ -135,7 +136,7 @@ def _queries(names: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
     def post(what: str, kind: str, **body: Any) -> tuple[str, str, str, str]:
         return what, "POST", f"/api/v1/releases/{names[kind]}/query", json.dumps(body)
 
-    for kind in ("grid", "quadtree", "zones"):
+    for kind in ("grid", "quadtree", "zones", "quartiles"):
         yield post(f"a polygon of 1,000 corners on the {kind}", kind, polygon=star(random, 1000))
         yield post(f"a polygon of 4,900 corners on the {kind}", kind, polygon=star(random, 4_900))
         yield post(f"stripes of 200 corners on the {kind}", kind, polygon=stripes(50))
@@ -145,6 +146,12 @@ def _queries(names: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
             features = [{"type": "Feature", "geometry": box} for box in boxes]
             regions = {"type": "FeatureCollection", "features": features}
             yield post(f"{number:,} boxes of {side} degrees on the {kind}", kind, regions=regions)
+    everywhere = _box(0, 0, 0.19)
+    whole = {"from": everywhere, "to": everywhere}
+    yield post("flows between two boxes over most squares", "flows", **whole)
+    for corners in (100, 300):
+        ends = {"from": star(random, corners), "to": star(random, corners)}
+        yield post(f"flows between two polygons of {corners} corners", "flows", **ends)
     yield post("a polygon of 100,000 corners on the grid", "grid", polygon=star(random, 100_000))
 
 

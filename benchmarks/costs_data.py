@@ -12,8 +12,17 @@ import shapely
 from benchmarks import serving_data
 from dpgeo.artefacts import geoparquet, statement, vector_tiles
 from dpgeo.artefacts.formats import BuiltFile, LayerFormat
+from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import Content, GridRelease, TreeRelease, ZonesRelease
+from dpgeo.core.released import (
+    Content,
+    FlowsRelease,
+    GridQuartiles,
+    GridRelease,
+    TreeRelease,
+    ZonesRelease,
+)
+from dpgeo.core.slices import UNDIVIDED
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.cards import cards_make
 from dpgeo.postprocess.layers import layers
@@ -30,7 +39,13 @@ NOISE = DiscreteLaplace(Fraction(1, 2), 1)
 def fill(cells: int, releases: int) -> dict[str, str]:
     """Publish the releases; return the ids of the large ones by kind."""
     dataset = Release.objects.get(pk=serving_data.fill(releases)).dataset
-    contents = {"grid": grid(cells), "quadtree": quadtree(cells), "zones": zones()}
+    contents = {
+        "grid": grid(cells),
+        "quadtree": quadtree(cells),
+        "zones": zones(),
+        "flows": flows(),
+        "quartiles": quartiles(),
+    }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
     cards_make(seconds=600)  # as the reaper does within seconds
     return published
@@ -88,6 +103,47 @@ def zones(along: int = 32, corners: int = 100) -> ZonesRelease:
         zones=Zones(keys=names, names=names, shapes=shapely.polygons(rings)),
         counts=np.arange(along * along, dtype=np.int64),
         noise=NOISE,
+    )
+
+
+def flows(along: int = 32) -> FlowsRelease:
+    """Return flows between about a thousand squares at four times of day."""
+    west, south, east, north = serving_data.AREA.bounds
+    x, y = np.linspace(west, east, along + 1), np.linspace(south, north, along + 1)
+    squares = shapely.box(x[:-1], y[:-1, None], x[1:], y[1:, None]).ravel()
+    size = squares.size
+    names = tuple(str(number) for number in range(size))
+    hours = ("00-06", "06-12", "12-18", "18-24")
+    sums = np.arange(len(hours) * size, dtype=np.int64).reshape(len(hours), size)
+    return FlowsRelease(
+        zones=Zones(keys=names, names=names, shapes=squares),
+        squares=False,
+        keys=hours,
+        titles=hours,
+        time_zone="UTC",
+        gap_hours=0,
+        within=True,
+        sparse=False,
+        threshold=30,
+        listed=np.empty(0, dtype=np.int64),
+        pairs=np.arange(len(hours) * size**2, dtype=np.int64) * 7919 % 401 - 40,
+        leaving=sums,
+        arriving=sums,
+        noise=NOISE,
+        sum_noise=NOISE,
+    )
+
+
+def quartiles(cells: int = 128, bins: int = 50) -> GridQuartiles:
+    """Return histograms of speeds in `cells` by `cells` cells."""
+    frame = Grid.over(serving_data.AREA, cells)
+    shape = (*frame.shape, bins)
+    return GridQuartiles(
+        grid=frame,
+        measure=Measure(column="speed", title="Speed", low=0, high=50, unit="km/h", steps=100),
+        counts=(np.arange(frame.size * bins, dtype=np.int64) * 7919 % 101).reshape(shape),
+        noise=NOISE,
+        slices=UNDIVIDED,
     )
 
 

@@ -63,17 +63,24 @@ def make_card(summary: Summary) -> Card:
     )
 
 
+_unreadable: set[str] = set()
+"""Maps whose cards this process could not make; a restart tries them again."""
+
+
 def cards_make(*, seconds: float) -> int:
     """Make missing cards of public maps for about `seconds`, so that no visitor waits for them."""
     until, made = time.monotonic() + seconds, 0
     missing = ~Q(card__fields=FIELDS) | Q(card__fields__isnull=True)
     for release in releases_public().filter(missing).exclude(blob_name="").iterator(chunk_size=20):
+        if release.pk in _unreadable:
+            continue
         try:
             card_of(release)
             made += 1
         except Exception as error:
             # A map that cannot be read, for whatever reason, may keep no other from its card, nor
             # the reaper from its other work.
+            _unreadable.add(release.pk)
             logger.warning("A card could not be made: %s", type(error).__name__)
         if time.monotonic() > until:
             break

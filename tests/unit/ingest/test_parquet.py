@@ -170,6 +170,14 @@ def geo_table(crs: Any = ..., encoding: str = "WKB") -> Any:
     return table.replace_schema_metadata({"geo": json.dumps(geo)})
 
 
+def nested_crs(depth: int) -> Any:
+    """Return a table whose coordinate reference system is nested, which json.dumps cannot write."""
+    table = geo_table(crs="nested")
+    geo = table.schema.metadata[b"geo"].decode()
+    deep = '{"base_crs": ' * depth + "{}" + "}" * depth
+    return table.replace_schema_metadata({"geo": geo.replace('"nested"', deep)})
+
+
 @pytest.mark.parametrize(
     "crs", [..., None, {"id": {"authority": "EPSG", "code": 4326}},
             {"id": {"authority": "OGC", "code": "CRS84"}}],
@@ -204,6 +212,7 @@ def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
         (geo_table().replace_schema_metadata({"geo": "{"}), "metadata do not describe"),
         (geo_table().replace_schema_metadata({"geo": "[]"}), "metadata do not describe"),
         (geo_table().replace_schema_metadata({"geo": '{"columns": {}}'}), "do not describe"),
+        (nested_crs(50_000), "metadata do not describe"),
         (pa.table({"who": ["a"], "geometry": [5.0]}), "well-known binary (WKB) or text (WKT)"),
     ],
 )
