@@ -161,16 +161,18 @@ def covers_of(
     ends = np.searchsorted(parts.region[order], np.arange(len(totals) + 1))
     values = parts.value[order].astype(np.float64)
     part_rates, shares = rates[parts.noise[order]], parts.share[order]
-    result = []
-    for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
-        part = slice(ends[index], ends[index + 1])
-        whole: dict[DiscreteLaplace, int] = {}
+    counted: dict[tuple[int, ...], dict[DiscreteLaplace, int]] = {}
+    for numbers in set(map(tuple, wholes.tolist())):
+        whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
             if number:  # Tree levels with equal noise are added up.
                 whole[each] = whole.get(each, 0) + int(number)
+    result = []
+    for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
+        part = slice(ends[index], ends[index + 1])
         result.append(
             Cover(
-                whole=whole,
+                whole=counted[tuple(numbers)],
                 total=float(total),
                 values=values[part],
                 rates=part_rates[part],
