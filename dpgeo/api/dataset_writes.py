@@ -17,7 +17,7 @@ from dpgeo.core.measures import ANSWER_STEPS, MOST_MEASURES, NUMBER_STEPS
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declaration import MOST_KEYWORDS
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import BUDGETS, dataset_create, dataset_update
 
@@ -121,6 +121,12 @@ class DatasetChanges(Body):
     row_noun = Text(
         "What one row is called on maps and in the promise to people; empty leaves it open.",
         schema={"type": "string", "enum": ["", *NOUNS]},
+        required=False,
+    )
+    new_files = Text(
+        "What a further file does: replace the data, or append to them. Fixed by the first "
+        "confirmation of a file.",
+        schema={"type": "string", "enum": NewFiles.values},
         required=False,
     )
     study_area = Members(

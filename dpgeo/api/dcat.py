@@ -98,7 +98,7 @@ def dataset(request: AnyRequest, release: Release) -> Node:
         },
         "foaf:page": [_document(privacy), _document(statement)],
         "dcat:landingPage": _document(address_of(request, "release", release.pk)),
-        **_found_by(declared),
+        **_found_by(release),
         "dcat:distribution": [_distribution(request, release, each) for each in _files(release)],
     }
     if release.published_at:
@@ -106,8 +106,9 @@ def dataset(request: AnyRequest, release: Release) -> Node:
     return document
 
 
-def _found_by(declared: Dataset) -> Node:
+def _found_by(release: Release) -> Node:
     """Return what the publisher declared for data portals: contact, keywords, themes, period."""
+    declared = release.dataset
     node: Node = {}
     if address := declared.contact_address:
         node["dcat:contactPoint"] = {
@@ -122,7 +123,7 @@ def _found_by(declared: Dataset) -> Node:
             {"@id": theme_url(code), "@type": "skos:Concept", "skos:prefLabel": THEMES[code]}
             for code in declared.themes
         ]
-    first, last = declared.covers_from, declared.covers_until
+    first, last = release.covers
     if first or last:
         days = {"dcat:startDate": first, "dcat:endDate": last}
         node["dcterms:temporal"] = {

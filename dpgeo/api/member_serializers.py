@@ -304,6 +304,16 @@ class QuoteSerializer(Document):
         allow_null=True,
         help_text="What would be spent on totals of all the data; null for nothing.",
     )
+    from_day = serializers.DateField(
+        source="request.window.first",
+        allow_null=True,
+        help_text="First day whose rows would be used; null for all rows.",
+    )
+    to_day = serializers.DateField(
+        source="request.window.last",
+        allow_null=True,
+        help_text="Last day whose rows would be used; null for all rows.",
+    )
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
     left_before = serializers.CharField(

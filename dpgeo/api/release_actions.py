@@ -19,6 +19,7 @@ from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_ke
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import (
+    Anything,
     Body,
     Decimal,
     Flag,
@@ -109,6 +110,17 @@ class Priced(Body):
         "The most that one person adds to the total of visits. Omitted: 400, or the bound if that "
         "is more.",
         schema={"type": "integer", "minimum": 1},
+        default=None,
+    )
+    from_day = Anything(
+        "The first day of a window of time, such as 2026-01-01, in the dataset's time zone: only "
+        "rows of these days are used. It costs as much as all rows. Omit both days for all rows.",
+        schema={"type": ["string", "null"], "format": "date"},
+        default=None,
+    )
+    to_day = Anything(
+        "The last day of the window, which includes it.",
+        schema={"type": ["string", "null"], "format": "date"},
         default=None,
     )
 

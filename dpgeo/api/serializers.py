@@ -23,7 +23,7 @@ from dpgeo.core.guessing import Verdict
 from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
 from dpgeo.core.themes import THEMES
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
@@ -368,6 +368,13 @@ class ReleaseSerializer(Document):
     totals = TotalsPlanSerializer(
         allow_null=True, help_text="What was spent on totals of all the data; null for nothing."
     )
+    from_day = serializers.DateField(
+        allow_null=True,
+        help_text="First day whose rows are used, in the dataset's time zone; null for all rows.",
+    )
+    to_day = serializers.DateField(
+        allow_null=True, help_text="Last day whose rows are used; null for all rows."
+    )
     unit = serializers.ChoiceField(
         source="dataset.unit",
         choices=[each.value for each in Unit],
@@ -504,6 +511,10 @@ class DatasetSerializer(Document):
     )
     row_noun = serializers.CharField(
         help_text="What the publisher calls a row; empty where none was chosen."
+    )
+    new_files = serializers.ChoiceField(
+        choices=NewFiles.values,
+        help_text="Whether a further file replaces the data or is added (append), as declared.",
     )
     time_zone = serializers.CharField()
     public_attributes = AttributeSerializer(many=True)

@@ -26,6 +26,7 @@ from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
+from dpgeo.core.window import Window
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.spatial.ground_grid import grid_step
@@ -111,8 +112,21 @@ def statement(released: Released) -> form.Statement:
     if released.totals is not None and scaling is not None:
         stated["number_of_units"] = wording.UNITS_IN_TOTALS
         stated["totals"] = _totals(released, released.totals, scaling)
+    if released.window is not None:
+        stated["window"] = _window(released, released.window)
     whole: form.Statement = stated
     return whole
+
+
+def _window(released: Released, window: Window) -> form.WindowOfTime:
+    first, last = window.first.isoformat(), window.last.isoformat()
+    zone = released.about.get("time_zone", "")
+    return {
+        "from_day": first,
+        "to_day": last,
+        "time_zone": zone,
+        "meaning": wording.WINDOW.format(first=first, last=last, zone=zone),
+    }
 
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:

@@ -370,10 +370,23 @@ class AreaSeen(TypedDict):
     meaning: Words
 
 
+class WindowOfTime(TypedDict):
+    """The days whose rows are counted, in a declared time zone; both days are included."""
+
+    from_day: Day
+    to_day: Day
+    time_zone: Words
+    meaning: Words
+
+
 class Added16(TypedDict):
-    """Members added since version 1.4. `totals` is present only if the release has totals."""
+    """Members added since version 1.4.
+
+    `totals` is present only if the release has totals, `window` only if it has a window of time.
+    """
 
     totals: NotRequired[Totals]
+    window: NotRequired[WindowOfTime]
     study_area_seen: AreaSeen | None
 
 

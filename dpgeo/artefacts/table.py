@@ -136,7 +136,7 @@ def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
 
 def summary(released: Released, layer: Layer) -> dict[str, str]:
     """Return the facts that a file states about itself, so it can be understood on its own."""
-    about = released.about
+    about, window = released.about, released.window
     return {
         "title": about.get("title", ""),
         "layer": layer.title,
@@ -151,6 +151,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "counted": noun_of_layer(released, layer),
         "counted_in_sums": nouns_of(released).sum,
         "bound": str(released.bound),
+        **({"from_day": str(window.first), "to_day": str(window.last)} if window else {}),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,
         "statement": "statement.json",

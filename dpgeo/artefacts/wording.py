@@ -314,7 +314,16 @@ ONE_RELEASE = (
     "not renew with time."
 )
 
-STATIC = "Static: the rows of one uploaded file. What is collected later is not in this release."
+STATIC = (
+    "Static: rows of uploaded files, as they were when the release was requested. What is uploaded "
+    "later is not in this release."
+)
+
+WINDOW = (
+    "Only rows from {first} to {last} are used, both days included, in the time zone {zone}. Each "
+    "row is used or left out by its own time, before anything is limited, counted or moved. The "
+    "days are the publisher's choice."
+)
 
 NON_INTERACTIVE = (
     "Non-interactive: nobody asks the data anything. Maps, files and answers about areas are "

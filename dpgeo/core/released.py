@@ -19,6 +19,7 @@ from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.slices import UNDIVIDED, SliceNames
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
+from dpgeo.core.window import Window
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -498,3 +499,8 @@ class Released:
     content: Content
     bounding: Bounding = Bounding.RANDOM
     totals: Totals | None = None
+
+    @property
+    def window(self) -> Window | None:
+        """The days whose rows were counted, according to `about`; None for all rows."""
+        return Window.parse(self.about.get("from_day"), self.about.get("to_day"))

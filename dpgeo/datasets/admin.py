@@ -45,7 +45,7 @@ EDITABLE = (
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns", "public_attributes", "measures"),
-    "categories",
+    *("categories", "new_files"),
     *("budget", "first_upload_at", "frozen_at", "created_at", "created_by"),
 )
 

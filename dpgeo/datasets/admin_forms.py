@@ -23,6 +23,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.category_declaration import read_category
 from dpgeo.datasets.declaration import read_attribute, read_outline
+from dpgeo.datasets.form_fields import new_files_field
 from dpgeo.datasets.measure_declaration import read_measure
 from dpgeo.datasets.models import Dataset
 from dpgeo.phrases import InvalidValue, phrase_of
@@ -66,6 +67,9 @@ class ServiceForm(forms.Form):
         return AdminForm(form, fieldsets, {}, (), model_admin)
 
 
+ROWS = ("unit", "row_noun", "new_files", "public_attributes", "measures", "categories")
+
+
 class DatasetAddForm(ServiceForm):
     """Form for the public declaration of a dataset and for its total budget."""
 
@@ -101,6 +105,7 @@ class DatasetAddForm(ServiceForm):
         ],
     )
     row_noun = forms.ChoiceField(required=False, label=_("What is one row?"))
+    new_files = new_files_field()
     public_attributes = _text(
         _("Columns you publish as they are"),
         3,
@@ -130,7 +135,10 @@ class DatasetAddForm(ServiceForm):
     groups = (
         (_("What readers see"), ("organisation", "title", "description", "licence", "attribution")),
         (_("Study area"), (SIDES, "outline", "time_zone")),
-        (_("Rows"), ("unit", "row_noun", "public_attributes", "measures", "categories")),
+        (
+            _("Rows"),
+            ROWS,
+        ),
         (_("Privacy budget"), ("budget", "ledger")),
     )
 

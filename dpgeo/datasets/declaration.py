@@ -18,6 +18,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
+from dpgeo.datasets.models import NewFiles
 from dpgeo.phrases import InvalidValue, Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
@@ -184,6 +185,18 @@ def clean_unit(unit: object) -> str:
             unit=str(unit),
             field="unit",
         ) from None
+
+
+def clean_new_files(value: object) -> str:
+    """Return what a further file does to a dataset. Raises InvalidInput if it is unknown."""
+    text = str(value or NewFiles.REPLACE.value)
+    if text not in NewFiles.values:
+        raise InvalidInput(
+            "{text!r} is not a way to treat further files; choose replace or append.",
+            text=text,
+            field="new_files",
+        )
+    return text
 
 
 def clean_row_noun(noun: object) -> str:

@@ -1,6 +1,7 @@
 """Erasure of one person: a new version of the data without that person's rows.
 
-Older versions and their files are deleted. The keyed hash of the person's identifier stays with the
+The new version is one file, made from all files of the data, also of those that grow. Older
+versions and their files are deleted. The keyed hash of the person's identifier stays with the
 dataset, and later uploads reject that person's rows. This rule depends on each row alone and does
 not change anybody else's rows, so a release protects everybody else exactly as before (see
 `ingest.canonical`).
@@ -12,6 +13,7 @@ may have been copied anywhere.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,10 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.decisions import ERASED, READMITTED, decision_record
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
-from dpgeo.datasets.selectors import canonical_path, ready_upload
+from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
+from dpgeo.datasets.versions import canonical_paths, next_version
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
@@ -115,9 +118,9 @@ def erase(upload: Upload, lease: JobLease) -> None:
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
     storage = private_storage()
-    with canonical_path(current) as source, work_folder() as folder:
+    with canonical_paths(current) as sources, work_folder() as folder:
         target = folder / "canonical.parquet"
-        copied, erased = _copy_without(source, target, bytes(upload.erasing), lease)
+        copied, erased = _copy_without(sources, target, bytes(upload.erasing), lease)
         lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     report = {"read": copied, "accepted": copied, "refused": {}, "examples": [], "erased": erased}
@@ -144,6 +147,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
         raise DataChanged
     lease.step(Phrase("Deleting older versions"))
     waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.QUEUED, job_id=lease.job_id)
+    result["version"] = next_version(dataset)
     if not waiting.update(**result, state=UploadState.READY, erasing=None):
         raise DataChanged
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
@@ -179,8 +183,10 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 
-def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) -> tuple[int, int]:
-    """Copy a canonical file without one person's rows.
+def _copy_without(
+    sources: Sequence[Path], target: Path, digest: bytes, lease: JobLease
+) -> tuple[int, int]:
+    """Copy canonical files into one, without one person's rows.
 
     Returns the number of rows copied and the number left out.
     """
@@ -191,15 +197,18 @@ def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) ->
     halves = (int.from_bytes(half, "big") for half in (digest[:8], digest[8:]))
     high, low = (pa.scalar(half, pa.uint64()) for half in halves)
     copied = erased = 0
-    with pq.ParquetFile(source) as file:
-        total = file.metadata.num_rows
-        with pq.ParquetWriter(target, file.schema_arrow, compression="zstd") as writer:
-            for batch in file.iter_batches():
-                same = pc.and_(
-                    pc.equal(batch["person_high"], high), pc.equal(batch["person_low"], low)
-                )
-                rest = batch.filter(pc.invert(same))
-                writer.write_batch(rest)
-                copied, erased = copied + rest.num_rows, erased + batch.num_rows - rest.num_rows
-                lease.step(Phrase("Reading rows"), copied + erased, total)
+    total = sum(pq.read_metadata(source).num_rows for source in sources)
+    schema = pq.read_schema(sources[0])
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        for source in sources:
+            with pq.ParquetFile(source) as file:
+                for batch in file.iter_batches():
+                    same = pc.and_(
+                        pc.equal(batch["person_high"], high), pc.equal(batch["person_low"], low)
+                    )
+                    rest = batch.filter(pc.invert(same))
+                    writer.write_batch(rest)
+                    copied += rest.num_rows
+                    erased += batch.num_rows - rest.num_rows
+                    lease.step(Phrase("Reading rows"), copied + erased, total)
     return copied, erased

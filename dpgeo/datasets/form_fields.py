@@ -6,10 +6,12 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declaration import clean_keywords
+from dpgeo.datasets.models import NewFiles
 
 
 class KeywordsField(forms.CharField):
@@ -43,3 +45,27 @@ class ThemesField(forms.MultipleChoiceField):
         choices = [(code, gettext_lazy(title)) for code, title in THEMES.items()]
         usual: dict[str, Any] = {"required": False, "choices": choices}
         super().__init__(**usual | facts)
+
+
+def new_files_field() -> forms.ChoiceField:
+    """Return the field that says what a further file does to the data."""
+    return forms.ChoiceField(
+        label=_("When another file is uploaded"),
+        widget=forms.RadioSelect,
+        initial=NewFiles.REPLACE.value,
+        choices=[
+            (NewFiles.REPLACE.value, _("It replaces the data: each file is whole")),
+            (NewFiles.APPEND.value, _("It is added to the data: each file has new rows")),
+        ],
+        help_text=_("Public. Fixed when the first file is confirmed."),
+    )
+
+
+def day_field(label: Any, help_text: Any) -> forms.DateField:
+    """Return an optional field for a day, which browsers show with a calendar."""
+    return forms.DateField(
+        required=False,
+        label=label,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=help_text,
+    )

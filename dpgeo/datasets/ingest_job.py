@@ -10,11 +10,12 @@ from django.db import transaction
 
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.erasure import erase
-from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.same_people import Comparison, file_checksum
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import confirmed_columns, schema_of, upload_forget_raw
+from dpgeo.datasets.versions import next_version
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 from dpgeo.phrases import Phrase
@@ -61,6 +62,7 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         upload.checksum = file_checksum(source, dataset)
+        check_new(upload)
         report = ingest(
             source,
             upload.file_name,
@@ -85,6 +87,18 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
     _finish(upload)
 
 
+def check_new(upload: Upload) -> None:
+    """Raise Conflict if the file's bytes are part of data that grow already.
+
+    Added twice, the file would double every visit.
+    """
+    if not upload.dataset.grows:
+        return
+    others = upload.dataset.uploads.filter(state=UploadState.READY).exclude(pk=upload.pk)
+    if others.filter(checksum=upload.checksum).exists():
+        raise Conflict("This file was added to the data before; choose another.")
+
+
 def _make_ready(
     upload: Upload, lease: JobLease, comparison: Comparison, facts: dict[str, Any]
 ) -> bool | None:
@@ -97,8 +111,10 @@ def _make_ready(
         comparison.lock()
         if comparison.missing():
             return False
+        dataset = Dataset.objects.select_for_update().get(pk=upload.dataset_id)
         mine = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="")
-        if not mine.update(**facts, state=UploadState.READY, preview=""):
+        ready = {"state": UploadState.READY, "version": next_version(dataset)}
+        if not mine.update(**facts, **ready, preview=""):
             return None
         comparison.warn()
     return True

@@ -25,6 +25,13 @@ class UnitChoice(models.TextChoices):
     RECORD = Unit.RECORD.value, "Record: one row"
 
 
+class NewFiles(models.TextChoices):
+    """What a further file does to a dataset."""
+
+    REPLACE = "replace", "A new file replaces the data"
+    APPEND = "append", "A new file is added to the data"
+
+
 class Dataset(models.Model):
     """A private table of locations; the facts that describe it here are all public.
 
@@ -92,6 +99,12 @@ class Dataset(models.Model):
         blank=True,
         help_text="Which column holds what: person, longitude, latitude, time. Frozen.",
     )
+    new_files = models.CharField(
+        max_length=10,
+        choices=NewFiles.choices,
+        default=NewFiles.REPLACE,
+        help_text="What a further file does to the data. Frozen.",
+    )
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="datasets")
     area_exchange = models.JSONField(
         default=dict,
@@ -142,6 +155,10 @@ class Dataset(models.Model):
                 condition=models.Q(unit__in=UnitChoice.values), name="dataset_unit_is_known"
             ),
             models.CheckConstraint(
+                condition=models.Q(new_files__in=NewFiles.values),
+                name="dataset_new_files_are_known",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(covers_from=None)
                 | models.Q(covers_until=None)
                 | models.Q(covers_from__lte=models.F("covers_until")),
@@ -151,6 +168,11 @@ class Dataset(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def grows(self) -> bool:
+        """Whether further files are added to the data, instead of replacing them."""
+        return self.new_files == NewFiles.APPEND
 
     @property
     def area(self) -> StudyArea:
@@ -199,7 +221,8 @@ class Upload(models.Model):
     `report` is private: it counts the rows that were read, that were accepted, and that were
     rejected for each reason. `preview` contains rows; it is JSON stored as text, because column
     names may contain characters that a database's JSON type does not allow. `key` is the API key
-    that announced the file, if any.
+    that announced the file, if any. `version` numbers the files of a dataset that grows, in the
+    order in which they became ready; it is 0 in other datasets (`datasets.versions`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -233,6 +256,11 @@ class Upload(models.Model):
         null=True,
         editable=False,
         help_text="Keyed hash of the person whom this version leaves out, until it is made.",
+    )
+    version = models.PositiveIntegerField(
+        default=0,
+        editable=False,
+        help_text="Its place in the order in which the files of a growing dataset became ready.",
     )
     invented = models.BooleanField(
         default=False, editable=False, help_text="The file has invented people, to practise with."

@@ -1,9 +1,11 @@
 """Warnings that datasets on different budgets hold many of the same people.
 
 Every confirmed file is compared with the organisation's datasets on other budgets, as the last step
-of the job that reads the file. Two things are compared: the persons' hashes, decrypted in memory
-(`ingest.same_people`), and a keyed checksum of the file. A warning names the other dataset but
-gives no number. Only members who may see the private facts of both datasets see the warning.
+of the job that reads the file. Of datasets that grow, all files are compared together, so that it
+makes no difference whether people arrive in one file or in many. Two things are compared: the
+persons' hashes, decrypted in memory (`ingest.same_people`), and a keyed checksum of the file. A
+warning names the other dataset but gives no number. Only members who may see the private facts of
+both datasets see the warning.
 
 What API keys see: if a file was confirmed while the organisation had another budget, a key's
 requests for releases are refused until an approver has answered on the members' pages (the desk),
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +37,8 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
-from dpgeo.datasets.selectors import canonical_path, ready_upload
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.versions import canonical_paths
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
@@ -139,11 +143,16 @@ def people_answer(
 
 
 class Comparison:
-    """Comparison of a file that is being read with the files of other datasets."""
+    """Comparison of a file that is being read with the data of other datasets.
+
+    In a dataset that grows, the file is compared together with the files that are ready.
+    """
 
     def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:
         self._upload, self._canonical, self._lease = upload, canonical, lease
         self._dataset = upload.dataset
+        self._before: Upload | None = None
+        self._paths: tuple[Path, ...] = (canonical,)
         self._own: People | None = None
         self._seen: set[object] = set()
         self.found: set[int] = set()
@@ -152,7 +161,6 @@ class Comparison:
     def moved_to(self, path: Path) -> None:
         """Use a new path for the file, which has been moved."""
         self._canonical = path
-        self._own = self._own and replace(self._own, path=path)
 
     def lock(self) -> None:
         """Lock the organisation until the transaction ends.
@@ -163,29 +171,47 @@ class Comparison:
         list(rows.filter(pk=self._dataset.organisation_id))
 
     def missing(self) -> list[Upload]:
-        """Return the newest files of other datasets that have not been compared yet."""
+        """Return the newest versions of other datasets that have not been compared yet.
+
+        All are missing again once another file was added to the dataset.
+        """
+        before = ready_upload(self._dataset) if self._dataset.grows else None
+        if before != self._before:
+            self._before, self._own, self._seen = before, None, set()
         newest = map(ready_upload, others_of(self._dataset).select_related("organisation"))
         return [each for each in newest if each and each.pk not in self._seen]
 
     def compare(self, others: Iterable[Upload], rows: int) -> None:
-        """Compare the file, of `rows` accepted rows, with other datasets' newest files.
+        """Compare the file, of `rows` accepted rows, with these versions of other datasets.
 
         Every comparison is completed whatever the earlier ones found, so that the time taken does
         not depend on the findings.
         """
-        for other in others:
-            self._lease.step(Phrase("Reading rows"))
-            self._seen.add(other.pk)
-            try:
-                same = (self._same_file(other, rows), self._same_people(other))
-            except (OSError, Conflict) as error:  # lost, or replaced by an erasure
-                logger.error(
-                    "dataset %s: not compared with dataset %s: %s",
-                    *(self._dataset.pk, other.dataset_id, type(error).__name__),
-                )
-                continue
-            if any(same):
-                self.found.add(other.dataset_id)
+        with self._own_paths() as paths:
+            self._paths = paths
+            self._own = self._own and replace(self._own, paths=paths)
+            for other in others:
+                self._lease.step(Phrase("Reading rows"))
+                self._seen.add(other.pk)
+                try:
+                    same = (self._same_file(other, rows), self._same_people(other))
+                except (OSError, Conflict) as error:  # lost, or replaced by an erasure
+                    logger.error(
+                        "dataset %s: not compared with dataset %s: %s",
+                        *(self._dataset.pk, other.dataset_id, type(error).__name__),
+                    )
+                    continue
+                if any(same):
+                    self.found.add(other.dataset_id)
+
+    @contextmanager
+    def _own_paths(self) -> Iterator[tuple[Path, ...]]:
+        """Yield paths to the file and to the files of its dataset to which it is added."""
+        if self._before is None:
+            yield (self._canonical,)
+        else:
+            with canonical_paths(self._before) as earlier:
+                yield (*earlier, self._canonical)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
         """Return whether the other dataset has received the same file; always False for a small
@@ -200,7 +226,7 @@ class Comparison:
         return checksum is not None and same and enough
 
     def _size(self, rows: int) -> float:
-        """Return the number of privacy units in the file."""
+        """Return the number of privacy units in the file and the data that it is added to."""
         return self._people().number if self._dataset.unit == Unit.PERSON else rows
 
     def _same_people(self, other: Upload) -> bool:
@@ -209,14 +235,14 @@ class Comparison:
         both = (self._dataset, other.dataset)
         if not all(each.unit == Unit.PERSON and each.layered for each in both):
             return False
-        with canonical_path(other) as path:
-            return share_many(self._people(), people_of(path, hashing_key(other.dataset)))
+        with canonical_paths(other) as paths:
+            return share_many(self._people(), people_of(paths, hashing_key(other.dataset)))
 
     def _people(self) -> People:
         from dpgeo.ingest.same_people import people_of
 
         if self._own is None:
-            self._own = people_of(self._canonical, hashing_key(self._dataset))
+            self._own = people_of(self._paths, hashing_key(self._dataset))
         return self._own
 
     def warn(self) -> None:

@@ -65,8 +65,9 @@ def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
 
 
 def ready_upload(dataset: Dataset) -> Upload | None:
-    """Return the newest upload that releases can be made from."""
-    return dataset.uploads.filter(state=UploadState.READY).order_by("-created_at").first()
+    """Return the upload that names the newest version of the data (`datasets.versions`)."""
+    ready = dataset.uploads.filter(state=UploadState.READY)
+    return ready.order_by("-version", "-created_at").first()
 
 
 def is_erasure_hidden(upload: Upload) -> bool:

@@ -31,7 +31,7 @@ from dpgeo.core.levels import Level
 from dpgeo.datasets import category_declaration, declaration, dry_land, measure_declaration
 from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.shown_files import seen_before
@@ -60,7 +60,10 @@ They are frozen as well, because days declared after looking at the rows could b
 them.
 """
 
-FROZEN = ("unit", "study_area", "time_zone", "public_attributes", "measures", "categories")
+FROZEN = (
+    *("unit", "study_area", "time_zone", "public_attributes", "measures", "categories"),
+    "new_files",
+)
 """Declared facts that determine the meaning of every release."""
 
 
@@ -84,6 +87,7 @@ def dataset_create(
     measures: Sequence[object] = (),
     categories: Sequence[object] = (),
     row_noun: str = "",
+    new_files: str = NewFiles.REPLACE.value,
     contact: str = "",
     keywords: Sequence[str] = (),
     themes: Sequence[str] = (),
@@ -130,6 +134,7 @@ def dataset_create(
             "measures": measures,
             "categories": categories,
             "row_noun": row_noun,
+            "new_files": new_files,
             "contact": contact,
             "keywords": keywords,
             "themes": themes,
@@ -442,6 +447,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "measures": measure_declaration.clean_measures,
         "categories": category_declaration.clean_categories,
         "row_noun": declaration.clean_row_noun,
+        "new_files": declaration.clean_new_files,
         "contact": declaration.clean_contact,
         "keywords": declaration.clean_keywords,
         "themes": declaration.clean_themes,

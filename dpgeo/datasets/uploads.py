@@ -121,7 +121,8 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
     freezes the dataset's declared facts. The columns may be confirmed again, and changed, until a
     release is requested. `by_key` is whether an API key confirms them; a key learns nothing about
     the rows. Raises InvalidInput for a column that is not in the file, or Conflict if releases
-    depend on other columns or the upload is queued or read already.
+    depend on other columns or the upload is queued or read already, or if invented people would be
+    added to real ones.
     """
     dataset = upload.dataset
     open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
@@ -135,6 +136,7 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
         if dataset.uploads.filter(erasing__isnull=False, state=UploadState.QUEUED).exists():
             raise Conflict("A person is being erased from this dataset; confirm when that is done.")
         outdated = _fix_columns(dataset, upload, columns, by_key)
+        _check_invented(dataset, upload)
         job = job_create(task=INGEST_TASK)
         open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
         stored = Upload.objects.select_for_update().get(pk=upload.pk)
@@ -365,6 +367,18 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: boo
     )
     dataset.refresh_from_db()
     return outdated
+
+
+def _check_invented(dataset: Dataset, upload: Upload) -> None:
+    """Raise Conflict if a file of invented people would be added to real ones, or the reverse."""
+    added = dataset.uploads.exclude(pk=upload.pk).filter(
+        state__in=(UploadState.QUEUED, UploadState.READY)
+    )
+    if dataset.grows and added.exclude(invented=upload.invented).exists():
+        raise Conflict(
+            "Files are added to this dataset, and invented people must not be mixed with real "
+            "ones; declare another dataset."
+        )
 
 
 def _as_declared(before: Columns, now: Columns) -> bool:

@@ -1,4 +1,4 @@
-"""Comparison of the persons in two canonical files, by hashes that are not stored.
+"""Comparison of the persons in two datasets, by hashes that are not stored.
 
 A canonical file's hashes are the organisation's hashes encrypted with the dataset's own key
 (`ingest.persons`), so the hashes in two files have nothing in common. They can only be compared
@@ -8,7 +8,7 @@ were erased are in no file, and so in no comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -30,9 +30,9 @@ MANY = Fraction(1, 10)
 """Smallest share of the smaller dataset's persons that counts as "many of the same people"."""
 
 MOST_HASHES = 1 << 20
-"""Maximum number of hashes held for a file.
+"""Maximum number of hashes held for a dataset.
 
-Of a larger file the smallest hashes are held, which are a random sample of its persons.
+Of a larger dataset the smallest hashes are held, which are a random sample of its persons.
 """
 
 Hashes = NDArray[np.uint64]
@@ -40,9 +40,9 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Persons in a file; `hashes` are all their distinct hashes up to `limit`, sorted."""
+    """Persons in files; `hashes` are all their distinct hashes up to `limit`, sorted."""
 
-    path: Path
+    paths: tuple[Path, ...]
     key: bytes
     hashes: Hashes
     limit: int
@@ -53,18 +53,18 @@ class People:
         return len(self.hashes) * 2.0**64 / (self.limit + 1)
 
 
-def people_of(path: Path, key: bytes) -> People:
-    """Return the persons in a canonical file; `key` is the key that made their hashes."""
+def people_of(paths: Sequence[Path], key: bytes) -> People:
+    """Return the persons in canonical files; `key` is the key that made their hashes."""
     hashes: Hashes = np.empty(0, dtype=np.uint64)
     limit = 2**64 - 1
     waiting: list[Hashes] = []
-    for batch in _batches(path, key):
+    for batch in _batches(paths, key):
         batch = batch[batch <= np.uint64(limit)]
         waiting.append(batch[~_among(batch, hashes)])
         if sum(map(len, waiting)) > MOST_HASHES:
             hashes, limit = _smallest(hashes, waiting, limit)
             waiting = []
-    return People(path, key, *_smallest(hashes, waiting, limit))
+    return People(tuple(paths), key, *_smallest(hashes, waiting, limit))
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
@@ -77,9 +77,9 @@ def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes
 
 
 def share_many(one: People, other: People) -> bool:
-    """Return whether two files share at least a tenth of the smaller file's persons.
+    """Return whether two datasets share at least a tenth of the smaller one's persons.
 
-    Returns False unless each file has at least 100 persons.
+    Returns False unless each of them has at least 100 persons.
     """
     small, large = sorted((one, other), key=lambda people: people.number)
     if small.number < FEWEST:
@@ -94,9 +94,9 @@ def share_many(one: People, other: People) -> bool:
 
 
 def _count_in(people: People, wanted: Hashes) -> int:
-    """Count how many of the wanted hashes occur in a file, reading it again."""
+    """Count how many of the wanted hashes occur in files, reading them again."""
     seen = np.zeros(len(wanted), dtype=bool)
-    for batch in _batches(people.path, people.key):
+    for batch in _batches(people.paths, people.key):
         seen |= np.isin(wanted, batch, assume_unique=True)
     return int(seen.sum())
 
@@ -109,10 +109,12 @@ def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
     return np.asarray(ordered[places] == values)
 
 
-def _batches(path: Path, key: bytes) -> Iterator[Hashes]:
-    """Yield the distinct organisation hashes of the persons in each part of a file."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
-            high, low = (np.asarray(column) for column in batch.columns)
-            _, first = np.unique(high, return_index=True)  # these 64 bits tell persons apart
-            yield np.sort(organisation_hashes(np.stack([high[first], low[first]], axis=1), key))
+def _batches(paths: Sequence[Path], key: bytes) -> Iterator[Hashes]:
+    """Yield the distinct organisation hashes of the persons in each part of each file."""
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
+                high, low = (np.asarray(column) for column in batch.columns)
+                _, first = np.unique(high, return_index=True)  # these 64 bits tell persons apart
+                hashes = np.stack([high[first], low[first]], axis=1)
+                yield np.sort(organisation_hashes(hashes, key))

@@ -20,6 +20,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
+from dpgeo.core.window import Window
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.flow_rows import Flows, flows_of
 from dpgeo.pages.largest_rows import Row, rows_of
@@ -172,6 +173,10 @@ class Summary:
     software: str
     public_layers: tuple[tuple[LayerUsed, tuple[Phrase, ...]], ...]
     """The public layers used by the release, with sentences on where they come from."""
+    window: Window | None
+    """The days whose rows are counted; None for all rows."""
+    time_zone: str
+    """The time zone of the window, or ""."""
     area_chosen: list[Phrase]
     """Sentences on how the study area was chosen, and changed after the first upload."""
     square_kilometres: float
@@ -385,6 +390,8 @@ def summarise(released: Released) -> Summary:
         public_layers=tuple(
             (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
         ),
+        window=released.window,
+        time_zone=released.about.get("time_zone", ""),
         area_chosen=[*choice_words(released), *change_words(released)],
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(

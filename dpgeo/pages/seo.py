@@ -123,8 +123,8 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
         document |= {"datePublished": day, "dateModified": day}
     if words := [*dataset.keywords, *(THEMES[code] for code in dataset.themes)]:
         document["keywords"] = words
-    if dataset.covers_from or dataset.covers_until:
-        days = (dataset.covers_from, dataset.covers_until)
+    days = release.covers
+    if any(days):
         document["temporalCoverage"] = "/".join(day.isoformat() if day else ".." for day in days)
     if any(file.name == preview.NAME for file in files):
         document["thumbnailUrl"] = _file(request, release, preview.NAME)

@@ -40,6 +40,7 @@ class ReleaseAdmin(OrganisationScoped):
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
         *("cost_shown", "bound", "bounding", "counting", "totals", "notes"),
+        *("from_day", "to_day"),
         *("publish_when_done", "state", "progress", "failure"),
         *("file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
         *("rejected_at", "rejection"),

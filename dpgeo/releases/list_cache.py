@@ -27,7 +27,7 @@ MOST_KEPT = 4096
 
 DATASET_FACTS = (
     *("pk", "slug", "title", "description", "licence", "attribution", "unit", "time_zone"),
-    *("row_noun", "contact", "keywords", "themes", "covers_from", "covers_until"),
+    *("new_files", "row_noun", "contact", "keywords", "themes", "covers_from", "covers_until"),
     *("west", "south", "east", "north"),
     *("organisation__slug", "organisation__name", "organisation__contact"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
@@ -38,7 +38,7 @@ DATASET_FACTS = (
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
     *("cost_units", "bound", "counting", "bounding", "totals", "published_at", "withdrawn_at"),
-    "notes",
+    *("from_day", "to_day", "notes"),
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
 """The columns of a release that lists show, except its files, which never change."""

@@ -14,6 +14,7 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
+from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 from dpgeo.releases.states import STATES, ReleaseState, StateRules
@@ -52,9 +53,10 @@ class Release(models.Model):
     """A request for a release and, once its job has committed, the immutable blob that it drew.
 
     `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
-    job. `blob_name` and `blob_sha256` are set together at the commit point, and never change. Lists
-    are ordered by `day`, and within a day by the random id: a more exact order would reveal when
-    jobs ended, which depends on the private data.
+    job. It reads the version of the data that `upload` names, and of it the rows between `from_day`
+    and `to_day`. `blob_name` and `blob_sha256` are set together at the commit point, and never
+    change. Lists are ordered by `day`, and within a day by the random id: a more exact order would
+    reveal when jobs ended, which depends on the private data.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -88,6 +90,14 @@ class Release(models.Model):
     )
     counting = models.CharField(
         max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
+    )
+    from_day = models.DateField(
+        null=True,
+        blank=True,
+        help_text="First day of the window of time, in the dataset's time zone; none: all rows.",
+    )
+    to_day = models.DateField(
+        null=True, blank=True, help_text="Last day of the window of time, which it includes."
     )
     totals = models.JSONField(
         null=True,
@@ -160,6 +170,11 @@ class Release(models.Model):
                 condition=models.Q(cost_units__gt=0), name="release_cost_positive"
             ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
+            models.CheckConstraint(
+                condition=models.Q(from_day=None, to_day=None)
+                | models.Q(from_day__isnull=False, to_day__gte=models.F("from_day")),
+                name="release_window_has_both_days",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -184,6 +199,23 @@ class Release(models.Model):
     def ledger(self) -> Ledger:
         """The ledger that pays for the release."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
+
+    @property
+    def window(self) -> Window | None:
+        """The days whose rows are counted; None for all rows."""
+        if self.from_day is None or self.to_day is None:
+            return None
+        return Window(self.from_day, self.to_day)
+
+    @property
+    def covers(self) -> tuple[datetime.date | None, datetime.date | None]:
+        """The first and the last day of the time that it covers, each None if it is open.
+
+        These are the days of its window, or else those that were declared for the dataset.
+        """
+        if self.window is not None:
+            return self.window.first, self.window.last
+        return self.dataset.covers_from, self.dataset.covers_until
 
     @property
     def cost_words(self) -> str:

@@ -36,7 +36,8 @@ import logging
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.db import Error as DatabaseError
@@ -44,11 +45,13 @@ from django.db import Error as DatabaseError
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
+from dpgeo.core.window import Window
 from dpgeo.datasets.layers import domain_of
-from dpgeo.datasets.models import Upload
-from dpgeo.datasets.selectors import canonical_path
+from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.storage import private_storage, store, work_folder
+from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.engine.gathering import gather
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
 from dpgeo.jobs.outages import outage_of
@@ -109,20 +112,24 @@ def read_and_draw(
     lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
 ) -> T:
-    """Return the result of `work(view, params, entropy)` on an upload's private data.
+    """Return the result of `work(view, params, entropy)` on a version of the private data.
 
-    Errors that `work` raises before noise is drawn are passed on unchanged. After that,
-    only LeaseLost and DatabaseError are passed on; any other error becomes Conflict,
-    because drawing again is not allowed.
+    `upload` names the version (`datasets.versions`). Of its rows, `work` sees those of the
+    request's window. Errors that `work` raises before noise is drawn are passed on unchanged. After
+    that, only LeaseLost and DatabaseError are passed on; any other error becomes Conflict, because
+    drawing again is not allowed.
     """
     dataset = release.dataset
     request = request_of(release)
     params = request.params
+    domain = domain_of(dataset, layers_named(params))
     lease.step(COUNTING)
-    with canonical_path(upload) as path, work_folder() as folder:
+    with canonical_paths(upload) as paths, work_folder() as folder:
+        if release.by_key:
+            lease.set_drawing()
         view = DuckDBView(
-            path,
-            domain=domain_of(dataset, layers_named(params)),
+            _counted_rows(paths, request.window, dataset, folder, lease),
+            domain=domain,
             unit=Unit(dataset.unit),
             counting=request.counting,
             bound=request.bound,
@@ -130,8 +137,6 @@ def read_and_draw(
             folder=folder,
             progress=lambda done, total: lease.step(COUNTING, done, total),
         )
-        if release.by_key:
-            lease.set_drawing()
         entropy = AnnouncedEntropy(lease)
         try:
             return work(view, params, entropy)
@@ -141,6 +146,22 @@ def read_and_draw(
             if not entropy.announced:
                 raise
             raise broken_off(release, error) from None
+
+
+def _counted_rows(
+    paths: Sequence[Path], window: Window | None, dataset: Dataset, folder: Path, lease: JobLease
+) -> Path:
+    """Return the path of one file with the rows of all files that are in the window."""
+    if window is None and len(paths) == 1:
+        return paths[0]
+    target = folder / "gathered.parquet"
+    gather(
+        paths,
+        target,
+        between=window.seconds(dataset.time_zone) if window else None,
+        progress=lambda done, total: lease.step(COUNTING, done, total),
+    )
+    return target
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:

@@ -138,9 +138,22 @@ def about(release: Release) -> dict[str, str]:
         "attribution": dataset.attribution,
         "row_noun": dataset.row_noun,
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
+        **_window(release),
         **_points_total(release),
         **declarations_of(release),
         **_names(dataset),
+    }
+
+
+def _window(release: Release) -> dict[str, str]:
+    """Return the texts about the window of time, or {} if all rows are counted."""
+    window = release.window
+    if window is None:
+        return {}
+    return {
+        "from_day": window.first.isoformat(),
+        "to_day": window.last.isoformat(),
+        "time_zone": release.dataset.time_zone,
     }
 
 

@@ -14,6 +14,7 @@ from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.core.released import Released
 from dpgeo.core.totals import DEFAULT_PERCENT, DEFAULT_SIGHTINGS, DEFAULT_VISITS, TotalsPlan
+from dpgeo.core.window import Window
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import current_parameters, find_mechanism
@@ -32,7 +33,8 @@ class ReleaseRequest:
     `mechanism` is the mechanism's key, and `parameters` holds the values of all its
     parameters in the form in which they are stored. `epsilon` is per metre for
     geo-indistinguishability. `bound` is the contribution bound. `totals` is the plan for
-    totals of all the data, or None if there are none.
+    totals of all the data, or None if there are none. Only rows within `window` are counted; None
+    counts all rows.
     """
 
     mechanism: str
@@ -42,6 +44,7 @@ class ReleaseRequest:
     counting: Counting
     bounding: Bounding
     totals: TotalsPlan | None = None
+    window: Window | None = None
 
     @property
     def definition(self) -> Mechanism:
@@ -73,6 +76,8 @@ def read_request(
     totals: int | str | None = 0,
     most_sightings: int | str | None = None,
     most_visits: int | str | None = None,
+    from_day: object = None,
+    to_day: object = None,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
@@ -80,7 +85,8 @@ def read_request(
     the share of epsilon, in per cent, that is spent on totals of all the data; if it is
     None or empty, the default share is used (`usual_totals`). One person adds at most
     `most_sightings` and `most_visits` to the totals; if these are None or empty, defaults
-    are used. Raises InvalidInput, with the field at fault.
+    are used. With `from_day` and `to_day`, only rows of these days and between are counted.
+    Raises InvalidInput, with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
@@ -103,6 +109,7 @@ def read_request(
             most_sightings=most_sightings,
             most_visits=most_visits,
         ),
+        window=parse_window(dataset, from_day, to_day),
     )
 
 
@@ -115,6 +122,8 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
         "counting": request.counting.value,
         "bounding": request.bounding.value,
         "totals": request.totals.to_json() if request.totals else None,
+        "from_day": request.window.first if request.window else None,
+        "to_day": request.window.last if request.window else None,
     }
 
 
@@ -128,6 +137,7 @@ def request_of(release: Release) -> ReleaseRequest:
         counting=Counting(release.counting),
         bounding=Bounding(release.bounding),
         totals=TotalsPlan.from_json(release.totals) if release.totals else None,
+        window=release.window,
     )
 
 
@@ -143,7 +153,24 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
         counting=released.counting,
         bounding=released.bounding,
         totals=released.totals.plan(released.guarantee.epsilon) if released.totals else None,
+        window=released.window,
     )
+
+
+def parse_window(dataset: Dataset, first: object, last: object) -> Window | None:
+    """Parse a window of time. Raises InvalidInput if the dataset has no times to compare."""
+    window = Window.parse(first, last)
+    if window and not has_times(dataset):
+        raise InvalidInput(
+            "The rows of this dataset have no time, so no days can be chosen; leave it out.",
+            field="from_day",
+        )
+    return window
+
+
+def has_times(dataset: Dataset) -> bool:
+    """Return whether a time column is declared."""
+    return bool((dataset.columns or {}).get("time"))
 
 
 def parse_cost(

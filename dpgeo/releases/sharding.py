@@ -48,6 +48,7 @@ from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.datasets.versions import rows_of
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
@@ -76,11 +77,11 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return how many shards a release has, given the number of rows of its upload.
+    """Return how many shards a release has, given the number of rows of its version of the data.
 
     This applies only to mechanisms that can be sharded.
     """
-    rows = int((release.upload.report or {}).get("accepted", 0))
+    rows = rows_of(release.upload)
     most: int = settings.DPGEO_ROWS_PER_SHARD
     return max(1, min(-(-rows // most), MAX_SHARDS))
 

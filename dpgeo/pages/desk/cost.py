@@ -77,7 +77,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
     if missing(settings.kind, dataset):
         return redirect(f"{reverse('desk-kind', args=[slug])}?kind={settings.kind.key}")
     asks = request.GET.get("go") == "publish"
-    problem = (total_problem(request, settings) or settings.places_problem) if asks else ""
+    problem = first_problem(request, settings) if asks else ""
     cards = settings.cards()
     chosen = next(card for card in cards if card.chosen)
     if asks and not problem and chosen.amount and not chosen.problem:
@@ -96,6 +96,12 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
         **pictures(settings),
     }
     return render(request, "desk/cost.html", context, status=422 if problem else 200)
+
+
+def first_problem(request: HttpRequest, settings: MapSettings) -> str:
+    """Return what has to be corrected before the map can be published, or "" if nothing has."""
+    problem = total_problem(request, settings)
+    return problem or settings.places_problem or settings.window_problem
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:

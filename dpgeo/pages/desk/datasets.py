@@ -69,6 +69,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             attribution=values["attribution"],
             keep_raw=values["keep_raw"],
             row_noun=values["row_noun"],
+            new_files=values["new_files"],
             **{name: values[name] for name in FINDING},
             unit=values["unit"],
             study_area=form.study_area or {},
@@ -115,7 +116,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     """Return the form's values under the model's field names."""
     names = (
         *("title", "description", "licence", "attribution", *FINDING),
-        *("unit", "row_noun", "time_zone", "budget", "keep_raw"),
+        *("unit", "row_noun", "new_files", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
     if changes.get("budget", 0) is None:

@@ -24,7 +24,7 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.category_declaration import category_line
 from dpgeo.datasets.declaration import read_attribute, time_zones
-from dpgeo.datasets.form_fields import KeywordsField, ThemesField
+from dpgeo.datasets.form_fields import KeywordsField, ThemesField, day_field, new_files_field
 from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
@@ -168,18 +168,11 @@ class DatasetForm(AreaForm):
         help_text=_("Public. The words people search for, separated by commas."),
     )
     themes = ThemesField(label=_("Themes"))
-    covers_from = forms.DateField(
-        required=False,
-        label=_("Covers the time from"),
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=_("Public. When collecting began, not when the first row was made."),
+    covers_from = day_field(
+        _("Covers the time from"),
+        _("Public. When collecting began, not when the first row was made."),
     )
-    covers_until = forms.DateField(
-        required=False,
-        label=_("until"),
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=_("Empty while it goes on."),
-    )
+    covers_until = day_field(_("until"), _("Empty while it goes on."))
     place = forms.CharField(
         required=False,
         max_length=200,
@@ -217,6 +210,7 @@ class DatasetForm(AreaForm):
     )
     measures = measures_field()
     categories = categories_field()
+    new_files = new_files_field()
     keep_raw = forms.TypedChoiceField(
         label=_("Uploaded files, after they are read"),
         widget=forms.RadioSelect,
@@ -234,7 +228,7 @@ class DatasetForm(AreaForm):
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
                      "time_zone", "public_attributes", "measures", "categories", "ledger",
-                     "covers_from", "covers_until")  # fmt: skip
+                     "new_files", "covers_from", "covers_until")  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
@@ -385,7 +379,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     initial: dict[str, Any] = {
         name: getattr(dataset, name)
         for name in (
-            *("title", "description", "unit", "row_noun"),
+            *("title", "description", "unit", "row_noun", "new_files"),
             *("licence", "attribution", "time_zone", *FINDING),
         )
     }

@@ -22,7 +22,7 @@ from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
 from dpgeo.datasets.services import dataset_share_budget, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.desk.cost import picture_address, protection, total_problem
+from dpgeo.pages.desk.cost import first_problem, picture_address, protection
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
@@ -60,7 +60,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     settings = MapSettings(dataset, request.GET)
     at_cost = f"{reverse('desk-cost', args=[slug])}?{settings.query()}"
     chosen = next(card for card in settings.cards() if card.chosen)
-    if total_problem(request, settings) or settings.places_problem or not chosen.amount:
+    if first_problem(request, settings) or not chosen.amount:
         return redirect(at_cost)
     form = PublishForm(request.POST or None, initial=initial(dataset, settings))
     if request.method == "POST" and form.is_valid():

@@ -109,6 +109,8 @@ def like(release: Release) -> dict[str, Any]:
         "counting": release.counting,
         "bounding": release.bounding,
         "totals": bool(release.totals),
+        "from_day": release.from_day,
+        "to_day": release.to_day,
     }
     if release.notion == Notion.PURE_DP:  # otherwise, the field keeps its own initial value, not ""
         values["epsilon"] = format_epsilon(release.epsilon)

@@ -20,6 +20,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.kinds import KINDS
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.datasets.form_fields import day_field
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
@@ -27,7 +28,7 @@ from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.number_fields import RealField, WholeField
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure
-from dpgeo.releases.requests import ReleaseRequest, read_request
+from dpgeo.releases.requests import ReleaseRequest, has_times, read_request
 
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, _("People: each person once per cell")),
@@ -91,6 +92,14 @@ class ReleaseForm(DeskForm):
         initial=Bounding.RANDOM.value,
         required=False,
     )
+    from_day = day_field(
+        _("Only rows from"),
+        _(
+            "Public. It costs as much as all rows, because one person may be in many months. "
+            "Empty: all rows."
+        ),
+    )
+    to_day = day_field(_("until"), _("The last day, which is included."))
     totals = forms.BooleanField(
         required=False,
         initial=True,
@@ -139,6 +148,8 @@ class ReleaseForm(DeskForm):
                     parameter, declared, dataset
                 )
         self._fit_to_unit(Unit(dataset.unit))
+        if not has_times(dataset):
+            del self.fields["from_day"], self.fields["to_day"]
         if not publishes:
             del self.fields["publish_when_done"]
 
@@ -196,6 +207,7 @@ class ReleaseForm(DeskForm):
         """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
         fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
+        fields |= {name: self.cleaned_data.get(name) for name in ("from_day", "to_day")}
         totals = None if self.cleaned_data.get("totals") else 0
         return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
 

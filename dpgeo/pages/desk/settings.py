@@ -25,12 +25,20 @@ from dpgeo.core.guarantees import Counting, Notion, Unit
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parameters
 from dpgeo.core.subjects import SUBJECTS, Subject
+from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
 from dpgeo.pages.rendering import say
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
-from dpgeo.releases.requests import ReleaseRequest, parse_bound, read_request, usual_totals
+from dpgeo.releases.requests import (
+    ReleaseRequest,
+    has_times,
+    parse_bound,
+    parse_window,
+    read_request,
+    usual_totals,
+)
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
 """Suggested lifetime totals for all maps of the same people; none is preselected."""
@@ -88,6 +96,8 @@ class MapSettings:
         self.shared_text: str = str(given.get("ledger") or "")
         places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
         self.places_text: str = str(places).strip()
+        self.from_day: str = str(given.get("from_day") or "").strip()
+        self.to_day: str = str(given.get("to_day") or "").strip()
         self.other_places: str = "" if self.places_text in SUGGESTED_PLACES else self.places_text
 
     @property
@@ -111,6 +121,28 @@ class MapSettings:
 
     def _parsed_bound(self) -> int:
         return parse_bound(self.places_text, Unit.PERSON)
+
+    @cached_property
+    def window(self) -> Window | None:
+        """The days whose rows are used; None for all, also if the typed days are not valid."""
+        try:
+            return parse_window(self.dataset, self.from_day, self.to_day)
+        except DpgeoError:
+            return None
+
+    @property
+    def window_problem(self) -> str:
+        """What is wrong with the typed days; "" if nothing is wrong."""
+        try:
+            parse_window(self.dataset, self.from_day, self.to_day)
+        except DpgeoError as refusal:
+            return say(refusal)
+        return ""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether rows have times, by which days can be chosen."""
+        return has_times(self.dataset)
 
     @property
     def is_points(self) -> bool:
@@ -219,6 +251,8 @@ class MapSettings:
             bound=self.bound,
             counting=(Counting.VISITS if by_record else Counting.PEOPLE).value,
             totals=None,
+            from_day=self.window.first if self.window else None,
+            to_day=self.window.last if self.window else None,
         )
 
     @property
@@ -271,6 +305,8 @@ class MapSettings:
             "total": self.total_text,
             "ledger": self.shared_text,
             "people": self.people_text,
+            "from_day": self.from_day,
+            "to_day": self.to_day,
             "places": self.places_text if self.bound > 1 or self.places_problem else "",
         }
         return urlencode({name: value for name, value in (values | changes).items() if value})

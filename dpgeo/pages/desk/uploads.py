@@ -19,6 +19,7 @@ from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_look
+from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.size_limit import check_size
 from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
@@ -59,8 +60,7 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     """Show the form, or store the submitted file."""
     if request.method != "POST":
-        context = {"dataset": dataset, "form": UploadForm(), "steps": steps(2)}
-        return render(request, "desk/upload_new.html", context)
+        return render(request, "desk/upload_new.html", _context(dataset, UploadForm()))
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
         file = form.cleaned_data["file"]
@@ -84,9 +84,13 @@ def refuse(
     """Report the errors in a file, as JSON to a script or on the form's page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
-    context = {"dataset": dataset, "form": form, "steps": steps(2)}
-    context["errors"] = errors if not form.errors else []
+    context = _context(dataset, form) | {"errors": errors if not form.errors else []}
     return render(request, "desk/upload_new.html", context, status=status)
+
+
+def _context(dataset: Dataset, form: UploadForm) -> dict[str, Any]:
+    ready = ready_upload(dataset) is not None
+    return {"dataset": dataset, "form": form, "steps": steps(2), "ready": ready}
 
 
 def wants_json(request: HttpRequest) -> bool:

@@ -26,7 +26,7 @@ def write(path: Path, people: range) -> People:
     sieve = Sieve(np.arange(len(names)), Tally())
     high, low = hash_persons(names, key, sieve)
     pq.write_table(pa.table({"person_high": high, "person_low": low}), path)
-    return people_of(path, key)
+    return people_of([path], key)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.category_declaration import read_category
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.measure_declaration import read_measure
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset, NewFiles, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receive
@@ -76,6 +76,12 @@ class Command(BaseCommand):
         created.add_argument("--budget", default="", metavar="E", help="Total epsilon, for good.")
         created.add_argument("--unit", default="person", help="person or record.")
         created.add_argument("--row-noun", default="", help="What a row is, such as trip.")
+        created.add_argument(
+            "--new-files",
+            default=NewFiles.REPLACE.value,
+            choices=NewFiles.values,
+            help="Whether a further file replaces the data or is added to them.",
+        )
         created.add_argument(
             "--measure",
             action="append",
@@ -189,6 +195,7 @@ class Command(BaseCommand):
             attribution=options["attribution"],
             unit=options["unit"],
             row_noun=options["row_noun"],
+            new_files=options["new_files"],
             study_area=area.to_geojson(),
             time_zone=options["time_zone"],
             measures=measures,

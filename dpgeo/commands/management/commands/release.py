@@ -22,6 +22,7 @@ from dpgeo.releases.services import Quote, release_quote, release_request, relea
 
 PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
 TOTALS = ("totals", "most_sightings", "most_visits")
+WINDOW = ("from_day", "to_day")
 
 
 class Command(BaseCommand):
@@ -68,6 +69,12 @@ class Command(BaseCommand):
             metavar="N",
             help="What one person adds to the total of visits at most; by default 400.",
         )
+        parser.add_argument(
+            "--from-day",
+            metavar="DAY",
+            help="First day to use, such as 2026-01-01.",
+        )
+        parser.add_argument("--to-day", metavar="DAY", help="Last day to use.")
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -86,7 +93,7 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            fields = {name: options[name] for name in (*PRICED, *TOTALS)}
+            fields = {name: options[name] for name in (*PRICED, *TOTALS, *WINDOW)}
             fields["counting"] = fields["counting"] or usual_counting(dataset)
             request = read_request(dataset, parameters=parameters, **fields)
             quote = release_quote(dataset=dataset, request=request)
@@ -109,10 +116,12 @@ class Command(BaseCommand):
             self._await(release)
 
     def _show(self, quote: Quote, dataset: Dataset) -> None:
-        noise = quote.forecast
+        noise, window = quote.forecast, quote.request.window
+        days = [f"Rows from {window.first} to {window.last}, {dataset.time_zone}"] if window else []
         for line in (
             f"{quote.mechanism.title} of {dataset.title}, counting {quote.request.counting.value}, "
             f"at most {quote.request.bound} of each {dataset.unit}",
+            *days,
             *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "

@@ -1,0 +1,57 @@
+"""Versions of a dataset's data: which canonical files a release reads.
+
+A version is named by an upload. In a dataset whose files replace each other, a version is that file
+alone. In a dataset that grows, it is that file and all that were ready before it: files get their
+numbers one after another, in the transaction that makes them ready, and a later file has a larger
+number. So the files of a version stay the same, whatever is added later. An erasure replaces all of
+them by one file with the next number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from django.db.models import Max, QuerySet
+
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.selectors import canonical_path
+
+
+def files_of(version: Upload) -> QuerySet[Upload]:
+    """Return the uploads whose rows a version of the data has, in the order of their numbers."""
+    if not version.dataset.grows:
+        return Upload.objects.filter(pk=version.pk)
+    files = version.dataset.uploads.filter(state=UploadState.READY, version__lte=version.version)
+    return files.order_by("version")
+
+
+def next_version(dataset: Dataset) -> int:
+    """Return the number of the next file to become ready; 0 if files replace each other.
+
+    Call it with the dataset locked.
+    """
+    if not dataset.grows:
+        return 0
+    last = dataset.uploads.aggregate(last=Max("version"))["last"]
+    return int(last or 0) + 1
+
+
+def rows_of(version: Upload) -> int:
+    """Return the number of rows that a version of the data has. Private."""
+    return sum(int((each.report or {}).get("accepted", 0)) for each in files_of(version))
+
+
+@contextmanager
+def canonical_paths(version: Upload) -> Iterator[Sequence[Path]]:
+    """Yield local paths to the canonical files of a version, in the order of their numbers.
+
+    Raises Conflict if a file is missing, or the version was replaced.
+    """
+    files = list(files_of(version))
+    if version not in files:
+        raise Conflict("The prepared data of this upload are gone; upload the file again.")
+    with ExitStack() as stack:
+        yield [stack.enter_context(canonical_path(each)) for each in files]

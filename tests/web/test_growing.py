@@ -1,0 +1,422 @@
+"""Datasets to which files are added, and releases of a window of days."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from dpgeo.artefacts.statement import statement
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.released import GridRelease
+from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.models import Dataset, NewFiles, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.services import dataset_update
+from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_confirm, upload_receive
+from dpgeo.datasets.versions import files_of, rows_of
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.blobs import is_draw_of
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_publish, release_run
+from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
+from tests.storages import use_empty_storages
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
+
+EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
+"""A request whose noise is 0, except with a probability below e^-99 a cell."""
+
+JANUARY = ("2026-01-01", "2026-01-31")
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    use_empty_storages(settings, tmp_path)
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_dataset(budget=1000, new_files="append")
+
+
+def month(number: int, people: range, hour: int = 12) -> bytes:
+    lines = [f"p{who},50.01,10.01,2026-{number:02}-15T{hour:02}:00:00Z" for who in people]
+    return "\n".join(["who,lat,lon,seen", *lines, ""]).encode()
+
+
+def confirm(dataset: Dataset, content: bytes) -> Upload:
+    upload = make_received(dataset, content)
+    return upload_confirm(upload=upload, columns=COLUMNS)
+
+
+def add(dataset: Dataset, content: bytes) -> Upload:
+    upload = confirm(dataset, content)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY, upload.job and upload.job.failure
+    dataset.refresh_from_db()
+    return upload
+
+
+def counted(release: Release) -> int:
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    return int(content.counts.sum())
+
+
+def exactly(dataset: Dataset, **changes: Any) -> int:
+    release = make_release(dataset, **{**EXACT, **changes})
+    assert release.job.state == JobState.DONE, release.job.failure
+    return counted(release)
+
+
+def test_a_release_counts_all_files_of_a_dataset_that_grows(dataset: Dataset) -> None:
+    first = add(dataset, month(1, range(30)))
+    assert exactly(dataset) == 30
+    second = add(dataset, month(2, range(20, 60)))
+    assert (first.version, second.version) == (1, 2)
+    assert exactly(dataset) == 60  # twenty people are in both months, and count once
+    assert exactly(dataset, bound=2) == 70
+    assert rows_of(second) == 70
+
+
+def test_without_the_declaration_a_new_file_replaces_the_data() -> None:
+    dataset = make_dataset(budget=1000)
+    add(dataset, month(1, range(30)))
+    second = add(dataset, month(2, range(10)))
+    assert (second.version, exactly(dataset)) == (0, 10)
+
+
+def test_a_release_keeps_the_files_that_it_was_requested_from(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30)))
+    late = confirm(dataset, month(2, range(30, 50)))
+    waiting = make_request(dataset, **EXACT)
+    add(dataset, month(3, range(50, 60)))
+    assert upload_ingest(upload_id=late.pk)  # confirmed before the request, ready after it
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert counted(waiting) == 30
+    assert exactly(dataset) == 60
+    late.refresh_from_db()
+    assert (late.version, ready_upload(dataset)) == (3, late)
+
+
+def test_a_window_is_filtered_before_contributions_are_bounded(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30)))
+    add(dataset, month(2, range(30)))
+    days = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
+    assert exactly(dataset, **days) == 30  # with bound 1, all of February is left
+    assert exactly(dataset, from_day="2026-01-01", to_day="2026-02-28") == 30
+    assert exactly(dataset, from_day="2026-02-15", to_day="2026-02-15") == 30
+    assert exactly(dataset, from_day="2026-02-16", to_day="2026-03-31") == 0
+
+
+def test_days_are_those_of_the_datasets_time_zone(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30), hour=23))  # half past midnight on the 16th in Berlin
+    assert exactly(dataset, from_day="2026-01-15", to_day="2026-01-15") == 0
+    assert exactly(dataset, from_day="2026-01-16", to_day="2026-01-16") == 30
+
+
+def test_disjoint_windows_cost_the_sum_of_their_epsilons(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30)))
+    for days in (("2026-01-01", "2026-01-15"), ("2026-01-16", "2026-01-31")):
+        make_request(dataset, epsilon="3", from_day=days[0], to_day=days[1])
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 6_000_000
+
+
+def test_a_window_is_stated_and_belongs_to_the_request(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30)))
+    release = make_release(dataset, from_day=JANUARY[0], to_day=JANUARY[1])
+    released = released_of(release)
+    window = statement(released)["window"]
+    assert [window[name] for name in ("from_day", "to_day", "time_zone")] == [
+        *JANUARY,
+        "Europe/Berlin",
+    ]
+    assert "2026-01-01 to 2026-01-31" in window["meaning"].replace("from ", "")
+    assert is_draw_of(release, released)
+    other = make_request(dataset, from_day="2026-01-02", to_day="2026-01-31")
+    whole = make_release(dataset)
+    assert not is_draw_of(other, released)
+    assert not is_draw_of(whole, released)
+    assert "window" not in statement(released_of(whole))
+
+
+def test_a_window_needs_times() -> None:
+    dataset = make_dataset()
+    upload = make_received(dataset)
+    upload_confirm(upload=upload, columns=Columns(longitude="lon", latitude="lat", person="who"))
+    dataset.refresh_from_db()
+    with pytest.raises(InvalidInput, match="have no time") as refusal:
+        quote_release(
+            dataset,
+            mechanism="uniform-grid",
+            parameters={},
+            epsilon="1",
+            bound=1,
+            counting="people",
+            from_day=JANUARY[0],
+            to_day=JANUARY[1],
+        )
+    assert refusal.value.field == "from_day"
+
+
+def test_erasing_a_person_removes_them_from_all_files(
+    dataset: Dataset, django_capture_on_commit_callbacks: Any
+) -> None:
+    files = [add(dataset, month(number, range(10))) for number in (1, 2, 3)]
+    waiting = make_request(dataset, **EXACT)
+    with django_capture_on_commit_callbacks(execute=True):
+        version = person_erase(dataset=dataset, person="p3", by=None)
+        assert upload_ingest(upload_id=version.pk)
+    version.refresh_from_db()
+    assert version.report is not None
+    assert (version.report["accepted"], version.report["erased"]) == (27, 3)
+    assert (version.version, list(files_of(version))) == (4, [version])
+    assert set(stored_names(private_storage(), "canonical")) == {version.canonical_name}
+    for file in files:
+        file.refresh_from_db()
+        assert (file.state, file.canonical_name) == (UploadState.ERASED, "")
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert counted(waiting) == 9
+    add(dataset, month(4, range(12)))
+    assert exactly(dataset) == 11  # later files refuse the erased person
+
+
+def test_a_draw_from_files_of_an_erased_person_is_not_committed(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpgeo.releases import release_job
+
+    add(dataset, month(1, range(10)))
+    add(dataset, month(2, range(10)))
+    release = make_request(dataset, **EXACT, title="Both months")
+    store = release_job.store_draw
+    erased = []
+
+    def erase_first(*stored: Any) -> str:
+        if not erased:
+            erased.append(person_erase(dataset=dataset, person="p3", by=None))
+            assert upload_ingest(upload_id=erased[0].pk)
+        return store(*stored)
+
+    monkeypatch.setattr(release_job, "store_draw", erase_first)
+    release_run(release_id=release.pk)  # the draw is deleted, and the job waits for its next turn
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert counted(release) == 9
+    assert release.upload == erased[0]
+
+
+def test_the_same_file_is_not_added_twice(dataset: Dataset) -> None:
+    add(dataset, month(1, range(10)))
+    again = confirm(dataset, month(1, range(10)))
+    upload_ingest(upload_id=again.pk)
+    again.refresh_from_db()
+    assert again.job is not None
+    assert (again.state, str(again.job.failure)) == (
+        UploadState.FAILED,
+        "This file was added to the data before; choose another.",
+    )
+    assert exactly(dataset) == 10
+
+
+def test_invented_people_are_not_mixed_with_real_ones(dataset: Dataset) -> None:
+    add(dataset, month(1, range(10)))
+    file = io.BytesIO(month(2, range(10)))
+    invented = upload_receive(
+        dataset=dataset, file=file, file_name="trips.csv", created_by=None, invented=True
+    )
+    with pytest.raises(Conflict, match="must not be mixed"):
+        upload_confirm(upload=invented, columns=COLUMNS)
+
+
+def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Dataset) -> None:
+    dataset_update(dataset=dataset, changes={"new_files": "replace"})
+    dataset_update(dataset=dataset, changes={"new_files": "append"})
+    add(dataset, month(1, range(10)))
+    with pytest.raises(Conflict, match="fixed"):
+        dataset_update(dataset=dataset, changes={"new_files": NewFiles.REPLACE.value})
+    with pytest.raises(InvalidInput, match="replace or append"):
+        make_dataset(new_files="merge")
+
+
+def test_points_of_many_files_are_moved_in_shards(dataset: Dataset, settings: Any) -> None:
+    from dpgeo.core.levels import make_level
+    from dpgeo.core.released import PointsRelease
+
+    settings.DPGEO_ROWS_PER_SHARD = 10
+    dataset = make_dataset(new_files="append", points_budget=make_level("ln 16", 200))
+    add(dataset, month(1, range(30)))
+    add(dataset, month(2, range(20)))
+    release = make_release(
+        dataset,
+        mechanism="planar-laplace",
+        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
+        epsilon=None,
+        bound=1,
+        from_day="2026-02-01",
+        to_day="2026-02-28",
+    )
+    assert release.job.state == JobState.DONE, release.job.failure
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 20
+
+
+def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> None:
+    from dpgeo.core.levels import make_level
+    from dpgeo.core.released import PointsRelease
+
+    settings.DPGEO_ROWS_PER_SHARD = 7
+    points = make_level("ln 16", 200)
+    dataset = make_dataset(new_files="append", unit="record", points_budget=points)
+    for number in (1, 2, 3):
+        upload = make_received(dataset, month(number, range(10 * number)))
+        columns = Columns(longitude="lon", latitude="lat", time="seen")
+        upload_confirm(upload=upload, columns=columns)
+        assert upload_ingest(upload_id=upload.pk)
+        dataset.refresh_from_db()
+    release = make_release(
+        dataset,
+        mechanism="planar-laplace",
+        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
+        epsilon=None,
+        bound=1,
+        from_day="2026-02-01",
+        to_day="2026-03-31",
+    )
+    assert release.job.state == JobState.DONE, release.job.failure
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 50
+
+
+def test_the_command_declares_adds_and_releases_a_window(tmp_path: Path) -> None:
+    for number in (1, 2):
+        path = tmp_path / f"month{number}.csv"
+        path.write_bytes(month(number, range(30)))
+        new = ["--create", "--title", "Trips", "--organisation", "Office", "--area=10,50,10.1,50.1"]
+        new += ["--budget", "1000", "--new-files", "append"]
+        new += ["--person", "who", "--longitude", "lon", "--latitude", "lat", "--time", "seen"]
+        call_command(
+            "ingest", str(path), "--dataset", "trips", *(new if number == 1 else []),
+            stdout=io.StringIO(),
+        )  # fmt: skip
+    output = io.StringIO()
+    asked = ["release", "trips", "--mechanism", "uniform-grid", "--epsilon", "100", "--wait"]
+    asked += ["--from-day", "2026-02-01", "--to-day", "2026-02-28", "--param", "cells=8"]
+    call_command(*asked, stdout=output)
+    assert "Rows from 2026-02-01 to 2026-02-28, UTC" in output.getvalue()
+    assert counted(Release.objects.get()) == 30
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+def test_the_desk_declares_what_further_files_do_and_says_it(desk: Desk) -> None:
+    answer = desk.client.post(
+        reverse("desk-dataset-new"), desk.declaration(new_files="append"), follow=True
+    )
+    assert answer.status_code == 200
+    dataset = Dataset.objects.get()
+    assert dataset.grows
+    assert "is added to the data" in desk.page(reverse("desk-dataset", args=[dataset.slug]))
+    upload = make_received(dataset, month(1, range(30)))
+    upload_confirm(upload=upload, columns=COLUMNS)
+    upload_ingest(upload_id=upload.pk)
+    assert 'name="new_files"' not in desk.page(reverse("desk-dataset-edit", args=[dataset.slug]))
+    assert "added to those" in desk.page(reverse("desk-upload-new", args=[dataset.slug]))
+
+
+def test_a_window_is_chosen_at_the_desk_and_shown_before_and_after_paying(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, budget=200)
+    days = {"from_day": "2026-05-01", "to_day": "2026-05-31"}
+    form = {
+        "title": "May",
+        "mechanism": "uniform-grid",
+        "uniform-grid.cells": "8",
+        "epsilon": "100",
+        "counting": "people",
+        "bound": "1",
+        "bounding": "random",
+        **days,
+    }
+    address = reverse("desk-release-new", args=[dataset.slug])
+    receipt = desk.client.post(address, {**form, "step": "review"}).content.decode()
+    assert "1 May 2026 to 31 May 2026" in receipt
+    token = receipt.split('name="token" value="')[1].split('"')[0]
+    desk.client.post(address, {**form, "step": "spend", "token": token})
+    release = Release.objects.get()
+    assert (str(release.from_day), str(release.to_day)) == (days["from_day"], days["to_day"])
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    release_publish(release=release, by=None)
+    for name, arguments in (("release", [release.pk]), ("release-privacy", [release.pk])):
+        assert "1 May 2026 to 31 May 2026" in desk.page(reverse(name, args=arguments))
+    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("desk-release", args=[release.pk]))
+    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("catalogue"))
+    wrong = desk.client.post(address, {**form, "to_day": "2026-04-01", "step": "review"})
+    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
+
+
+def test_a_window_is_chosen_on_the_way_to_a_map(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    query = "kind=people&from_day=2026-05-01&to_day=2026-05-31"
+    cost = reverse("desk-cost", args=[dataset.slug])
+    assert 'value="2026-05-01"' in desk.page(f"{cost}?{query}")
+    publish = desk.page(f"{reverse('desk-publish', args=[dataset.slug])}?{query}")
+    assert "1 May 2026 to 31 May 2026" in publish
+    wrong = desk.client.get(f"{cost}?{query}&to_day=2026-04-01&go=publish")
+    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
+    token = publish.split('name="token" value="')[1].split('"')[0]
+    desk.client.post(
+        f"{reverse('desk-publish', args=[dataset.slug])}?{query}",
+        {"title": "May", "licence": "CC BY 4.0", "token": token},
+    )
+    assert str(Release.objects.get().to_day) == "2026-05-31"
+
+
+def test_the_number_of_files_is_not_public(desk: Desk) -> None:
+    """What strangers see of a release is the same after more files were added."""
+    dataset = desk.declare(new_files="append", budget=1000)
+    add(dataset, month(1, range(30)))
+    release = make_release(dataset, from_day=JANUARY[0], to_day=JANUARY[1])
+    release_publish(release=release, by=None)
+    from django.test import Client
+
+    addresses = [
+        reverse("api:dataset", args=[dataset.slug]),
+        reverse("api:release", args=[release.pk]),
+        reverse("release-privacy", args=[release.pk]),
+    ]
+    before = [Client().get(each).content for each in addresses]
+    add(dataset, month(2, range(20)))
+    assert [Client().get(each).content for each in addresses] == before
+
+
+def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
+    add(dataset, month(1, range(30)))
+    release = make_release(dataset, from_day="1999-01-01", to_day="1999-01-02")
+    assert release.job.state == JobState.DONE
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    assert np.any(content.counts)  # noise alone
