@@ -229,6 +229,18 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("the validated Parquet file that an upload becomes"),
             ),
             Term(
+                _("version of the data"),
+                _("the canonical files that a release reads, fixed when it is requested"),
+            ),
+            Term(
+                _("window"),
+                _(
+                    "the first and the last day whose rows a release uses; each row passes by "
+                    "its own time, before contributions are bounded"
+                ),
+                _("days"),
+            ),
+            Term(
                 _("provenance"),
                 _(
                     "where public geometry comes from: a named public source, or a published "

@@ -104,6 +104,25 @@ def test_a_tenth_of_the_people_on_another_budget_is_warned_of(
         make_request(second, make_user(second.organisation))
 
 
+def test_files_too_small_to_be_compared_are_compared_together(first: Dataset) -> None:
+    second = make_dataset(first.organisation, new_files="append")
+    for start in (0, 60):
+        read(second, rows(range(start, start + 60)))
+        assert warned(second) is (start == 60)
+    third = make_dataset(first.organisation)
+    read(third, rows(range(60)))  # fewer than are ever compared
+    assert not warned(third)
+
+
+def test_a_file_is_compared_with_all_files_of_another_dataset(organisation: Organisation) -> None:
+    grown = make_dataset(organisation, new_files="append")
+    for start in (0, 150):
+        read(grown, rows(range(start, start + 150)))
+    later = make_dataset(organisation)
+    read(later, rows(range(100)))  # all are in the older file
+    assert warned(later)
+
+
 def test_datasets_on_one_budget_or_of_another_organisation_are_not_compared(
     first: Dataset,
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-
 class Advice(TypedDict):
     """Errors expected of counts, computed from guesses alone."""
 
@@ -124,6 +123,7 @@ class Dataset(TypedDict):
     covers_until: str | None
     unit: UnitEnum
     row_noun: str
+    new_files: NewFilesEnum
     time_zone: str
     public_attributes: list[Attribute]
     measures: list[Measure]
@@ -216,6 +216,9 @@ class Mechanism(TypedDict):
     summary: str
     kind: str
     parameters: dict[str, Any]
+
+
+NewFilesEnum = Literal["replace", "append"]
 
 
 class Note(TypedDict):
@@ -314,6 +317,8 @@ class Quote(TypedDict):
     counting: CountingEnum
     bounding: BoundingEnum
     totals: TotalsPlan | None
+    from_day: str | None
+    to_day: str | None
     plan: list[Spend]
     forecast: Forecast
     left_before: str
@@ -403,6 +408,8 @@ class Release(TypedDict):
     counting: CountingEnum
     bounding: BoundingEnum
     totals: TotalsPlan | None
+    from_day: str | None
+    to_day: str | None
     unit: UnitEnum
     bbox: list[float]
     published_on: str | None
@@ -443,21 +450,7 @@ class Spend(TypedDict):
     cost: str
 
 
-ThemesEnum = Literal[
-    "AGRI",
-    "ECON",
-    "EDUC",
-    "ENER",
-    "ENVI",
-    "GOVE",
-    "HEAL",
-    "INTR",
-    "JUST",
-    "REGI",
-    "SOCI",
-    "TECH",
-    "TRAN",
-]
+ThemesEnum = Literal["AGRI", "ECON", "EDUC", "ENER", "ENVI", "GOVE", "HEAL", "INTR", "JUST", "REGI", "SOCI", "TECH", "TRAN"]
 
 
 class TileJson(TypedDict):
@@ -523,3 +516,4 @@ UploadStateEnum = Literal["receiving", "received", "working", "done"]
 
 
 VerdictEnum = Literal["strong", "moderate", "weak"]
+

@@ -560,7 +560,15 @@ def examples() -> tuple[Released, ...]:
         places_release(by_time=True),
         zone_quartiles_release(),
         grid_quartiles_release(),
+        window_release(),
     )
+
+
+def window_release() -> Released:
+    """Return a release of the rows of one month."""
+    released = grid_release()
+    days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
+    return dataclasses.replace(released, about={**released.about, **days})
 
 
 def _released(
