@@ -48,8 +48,9 @@ class ThemesField(forms.MultipleChoiceField):
 
 
 def new_files_field() -> forms.ChoiceField:
-    """Return the field that says what a further file does to the data."""
+    """Return the field that says what a further file does to the data; "" if it was not sent."""
     return forms.ChoiceField(
+        required=False,
         label=_("When another file is uploaded"),
         widget=forms.RadioSelect,
         initial=NewFiles.REPLACE.value,

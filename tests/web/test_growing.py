@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import call_command
+from django.test import Client
 from django.urls import reverse
 
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.core.released import GridRelease
+from dpgeo.core.levels import make_level
+from dpgeo.core.released import GridRelease, PointsRelease
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, NewFiles, Upload, UploadState
@@ -27,6 +29,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import is_draw_of
 from dpgeo.releases.models import Release
+from dpgeo.releases.private_draw import store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
@@ -144,7 +147,8 @@ def test_a_window_is_stated_and_belongs_to_the_request(dataset: Dataset) -> None
     add(dataset, month(1, range(30)))
     release = make_release(dataset, from_day=JANUARY[0], to_day=JANUARY[1])
     released = released_of(release)
-    window = statement(released)["window"]
+    document: Any = statement(released)
+    window = document["window"]
     assert [window[name] for name in ("from_day", "to_day", "time_zone")] == [
         *JANUARY,
         "Europe/Berlin",
@@ -203,21 +207,18 @@ def test_erasing_a_person_removes_them_from_all_files(
 def test_a_draw_from_files_of_an_erased_person_is_not_committed(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpgeo.releases import release_job
-
     add(dataset, month(1, range(10)))
     add(dataset, month(2, range(10)))
     release = make_request(dataset, **EXACT, title="Both months")
-    store = release_job.store_draw
-    erased = []
+    erased: list[Upload] = []
 
     def erase_first(*stored: Any) -> str:
         if not erased:
             erased.append(person_erase(dataset=dataset, person="p3", by=None))
             assert upload_ingest(upload_id=erased[0].pk)
-        return store(*stored)
+        return store_draw(*stored)
 
-    monkeypatch.setattr(release_job, "store_draw", erase_first)
+    monkeypatch.setattr("dpgeo.releases.release_job.store_draw", erase_first)
     release_run(release_id=release.pk)  # the draw is deleted, and the job waits for its next turn
     assert release_run(release_id=release.pk)
     release.refresh_from_db()
@@ -259,9 +260,6 @@ def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Datas
 
 
 def test_points_of_many_files_are_moved_in_shards(dataset: Dataset, settings: Any) -> None:
-    from dpgeo.core.levels import make_level
-    from dpgeo.core.released import PointsRelease
-
     settings.DPGEO_ROWS_PER_SHARD = 10
     dataset = make_dataset(new_files="append", points_budget=make_level("ln 16", 200))
     add(dataset, month(1, range(30)))
@@ -282,9 +280,6 @@ def test_points_of_many_files_are_moved_in_shards(dataset: Dataset, settings: An
 
 
 def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> None:
-    from dpgeo.core.levels import make_level
-    from dpgeo.core.released import PointsRelease
-
     settings.DPGEO_ROWS_PER_SHARD = 7
     points = make_level("ln 16", 200)
     dataset = make_dataset(new_files="append", unit="record", points_budget=points)
@@ -402,8 +397,6 @@ def test_the_number_of_files_is_not_public(desk: Desk) -> None:
     add(dataset, month(1, range(30)))
     release = make_release(dataset, from_day=JANUARY[0], to_day=JANUARY[1])
     release_publish(release=release, by=None)
-    from django.test import Client
-
     addresses = [
         reverse("api:dataset", args=[dataset.slug]),
         reverse("api:release", args=[release.pk]),
@@ -448,3 +441,12 @@ def test_a_program_declares_adds_and_asks_for_a_window(desk: Desk) -> None:
     release = Release.objects.get()
     shown = program.ask("GET", f"/api/v1/releases/{release.pk}")
     assert (shown["from_day"], shown["to_day"]) == JANUARY
+
+
+def test_a_form_that_does_not_send_the_field_changes_nothing(desk: Desk) -> None:
+    dataset = desk.declare(new_files="append")
+    typed = desk.declaration(title="Other words")
+    address = reverse("desk-dataset-edit", args=[dataset.slug])
+    assert desk.client.post(address, typed).status_code == 302
+    dataset.refresh_from_db()
+    assert (dataset.title, dataset.new_files) == ("Other words", "append")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+
 class Advice(TypedDict):
     """Errors expected of counts, computed from guesses alone."""
 
@@ -450,7 +451,21 @@ class Spend(TypedDict):
     cost: str
 
 
-ThemesEnum = Literal["AGRI", "ECON", "EDUC", "ENER", "ENVI", "GOVE", "HEAL", "INTR", "JUST", "REGI", "SOCI", "TECH", "TRAN"]
+ThemesEnum = Literal[
+    "AGRI",
+    "ECON",
+    "EDUC",
+    "ENER",
+    "ENVI",
+    "GOVE",
+    "HEAL",
+    "INTR",
+    "JUST",
+    "REGI",
+    "SOCI",
+    "TECH",
+    "TRAN",
+]
 
 
 class TileJson(TypedDict):
@@ -516,4 +531,3 @@ UploadStateEnum = Literal["receiving", "received", "working", "done"]
 
 
 VerdictEnum = Literal["strong", "moderate", "weak"]
-

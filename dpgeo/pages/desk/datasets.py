@@ -119,6 +119,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         *("unit", "row_noun", "new_files", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
+    if not changes.get("new_files"):
+        changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
         del changes["budget"]  # nobody has set a budget yet
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
