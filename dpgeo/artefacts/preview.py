@@ -197,19 +197,19 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
 def margin_words(view: View) -> str:
     """Return the phrase on the margin of error of each value, or "" if the layer has none.
 
-    As on the map, the margin is that of a value per square if all boxes are counted cells, that of
-    a single cell on a smoothed surface, and that of a count otherwise.
+    As on the map, the margin is that of a value per square if all boxes are counted cells, and that
+    of a count otherwise. Margins of the cells of a smoothed surface do not add up to one of a
+    larger square, so none is given there.
     """
     layer = view.layer
     if layer.margin is None or not layer.margin.size:
         return ""
     cells = isinstance(layer, BoxLayer) and layer.is_cells
-    smoothed = cells and layer.kind == "inferred" and view.factor > 1
-    margin = layer.margin * (view.factor if cells and not smoothed else 1.0)
+    if cells and layer.kind == "inferred" and view.factor > 1:
+        return ", smoothed: the data files have the margins of error"
+    margin = layer.margin * (view.factor if cells else 1.0)
     low, high = float(margin.min()), float(margin.max())
     span = f"{low:,.3g}" if math.isclose(low, high) else f"{low:,.3g} to {high:,.3g}"
-    if isinstance(layer, BoxLayer) and smoothed:
-        return f", smoothed: a single {layer.grid.ground_cell_metres:,.0f} m square ± {span}"
     return f", each count ± {span}" if view.divisor else f", each ± {span}"
 
 

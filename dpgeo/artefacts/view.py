@@ -20,7 +20,13 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM
 from dpgeo.postprocess.layers.features import MEAN, MEDIAN
-from dpgeo.postprocess.opening import Opening, coloured, opening_of, per_square
+from dpgeo.postprocess.opening import (
+    Opening,
+    cells_per_square,
+    coloured,
+    opening_of,
+    per_square,
+)
 
 Colour = tuple[int, int, int]
 
@@ -62,9 +68,6 @@ INK: Colour = (20, 32, 42)
 
 HATCH: Colour = (134, 147, 146)
 """The colour for everything uncertain: outlines of hollow circles, and areas of influence."""
-
-CLOSE = 1.02
-"""Two squares count as equal in size if their sides differ by less than this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class View:
         layer = self.layer
         if not isinstance(layer, BoxLayer):
             return 1.0
-        return float((self.metres / layer.grid.ground_cell_metres) ** 2)
+        return cells_per_square(layer.grid, self.metres)
 
     @property
     def least(self) -> str:
@@ -262,10 +265,10 @@ def unit_words(released: Released, view: View) -> str:
         if not view.metres:
             return view.layer.title  # a map without boxes has no square
         # A person is counted once in a cell, but may be counted in several cells of a square.
-        cells = view.metres / view.layer.grid.ground_cell_metres
-        if cells <= CLOSE:
+        cells = view.factor
+        if cells <= 1:
             counted = nouns.one.capitalize()
-        of = "in a" if view.layer.is_cells and 1 / CLOSE <= cells <= CLOSE else "per"
+        of = "in a" if view.layer.is_cells and cells == 1 else "per"
         length = f"{view.metres} m" if view.metres < 1000 else f"{view.metres // 1000} km"
         time = f", {view.layer.title}" if view.layer.sliced else ""
         return f"{counted} {of} {length} square{time}"

@@ -7,10 +7,11 @@ use the same rules, so they show the same figure for the same place:
   If there is none, it opens on the finest layer that shows nearly as much as the one that shows the
   most. A layer marked with `Layer.opens` takes precedence.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
-  that of the smallest coloured box rounded up to a round length, or the largest round length within
-  the typical coloured box if that is shorter.
+  that of the smallest coloured box rounded up to a round length, or the next ones if that would
+  print fractions in the legend, but at most the largest round length within the typical coloured
+  box.
 - Edges of colour classes are a constant factor apart, unless one class would then hold nearly all
-  of the map.
+  of the map. Edges below 1 are left out where enough classes remain.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.features import typical_column
 from dpgeo.postprocess.layers.slices import stacked
+from dpgeo.spatial.grid import Grid
 
 ENOUGH = 0.6
 """A map may open on a layer if its coloured boxes hold at least this share of the total."""
@@ -43,8 +45,14 @@ FULLEST = 0.4
 Class edges are moved away from a constant factor until no class holds more, if possible.
 """
 
-CLOSE = 1.01
-"""The unit may exceed the typical box by this factor, so that 99.5 m still count as 100 m."""
+CLOSE = 1.05
+"""Sides that differ by less than this factor count as equal, so that 97 m are called 100 m.
+
+`frontend/src/geometry/square.ts` has the same factor.
+"""
+
+FEWEST = 3
+"""Classes that must remain for those that begin below 1 to be left out."""
 
 HIGH_QUANTILE = 0.995
 """No class begins above this quantile of the values.
@@ -149,23 +157,42 @@ def map_metres(shown: Sequence[Layer]) -> int:
     Where no box stands out, it follows from the first layer, which holds what was measured.
     """
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
-    clear = [layer for layer in boxes if standing(layer).any()]
-    return min((_metres(layer) for layer in clear or boxes[:1]), default=0)
+    clear = [layer for layer in boxes if standing(layer).any()] or boxes[:1]
+    if not clear:
+        return 0
+    limits = [_metres(layer) for layer in clear]
+    least, most = min(low for low, _ in limits), min(high for _, high in limits)
+    allowed = [metres for metres in _round_lengths() if least <= metres <= most]
+    first = opening_layer(shown)
+    read = first if isinstance(first, BoxLayer) else clear[0]
+    return next((each for each in allowed[:-1] if _is_readable(read, each)), allowed[-1])
 
 
-def _metres(layer: BoxLayer) -> int:
+def _metres(layer: BoxLayer) -> tuple[int, int]:
+    """Return the shortest and the longest side that a layer allows for its unit, in metres."""
     clear = standing(layer)
     sides = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer).astype(np.float64))
     sides = sides[clear] if clear.any() else sides
     smallest, typical = float(sides.min()), float(np.median(sides))
     above = next(metres for metres in _round_lengths() if metres * CLOSE >= smallest)
     within = max((metres for metres in _round_lengths() if metres <= typical * CLOSE), default=1)
-    return min(above, within)
+    return min(above, within), within
+
+
+def _is_readable(layer: BoxLayer, metres: int) -> bool:
+    """Return whether the legend, which prints every edge but the first, has no fraction below 1."""
+    return all(edge >= 1 for edge in layer_edges(layer, metres)[1:])
+
+
+def cells_per_square(grid: Grid, metres: float) -> float:
+    """Return the area of a square with a side of `metres` on the ground, in cells of the grid."""
+    ratio = metres / grid.ground_cell_metres
+    return 1.0 if 1 / CLOSE < ratio < CLOSE else ratio**2
 
 
 def per_square(layer: BoxLayer, metres: int) -> Array:
     """Return counts (n,) per square with a side of `metres` on the ground."""
-    cells = (metres / layer.grid.ground_cell_metres) ** 2
+    cells = cells_per_square(layer.grid, metres)
     return np.asarray(layer.value / np.maximum(layer.cells, 1) * cells, dtype=np.float64)
 
 
@@ -178,7 +205,10 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     values = per_square(layer, metres)[shown]
     # No class of boxes may begin above the largest published count, even if some boxes are small.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
-    return class_edges(values, layer.cells[shown].astype(np.float64), most)
+    edges = class_edges(values, layer.cells[shown].astype(np.float64), most)
+    # A fraction of a person says little, and one class more says less than numbers one can read.
+    whole = (*edges[:1], *(edge for edge in edges[1:] if edge >= 1))
+    return whole if len(whole) >= FEWEST else edges
 
 
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:

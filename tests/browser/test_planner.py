@@ -72,6 +72,40 @@ def planned(page: Any, count: int) -> None:
     page.wait_for_selector(f"main[data-planned='{count}']", timeout=PATIENCE)
 
 
+@pytest.mark.parametrize("size", [(390, 844), (900, 800), (1440, 900)])
+def test_the_map_opens_beside_its_legend_and_below_its_box(
+    open_planner: Open, size: tuple[int, int]
+) -> None:
+    """The whole study area is seen when the planner opens, and nothing lies over the credit."""
+    cache.clear()
+    area = StudyArea.from_bounds(9.0, 48.6, 9.4, 48.9)  # inland: no coast is drawn
+    release = install(grid_release(area, 48), "Stuttgart")
+    page = open_planner(f"/plan/?release={release.pk}", size=size)
+    sheet = page.locator("#map .sheet").bounding_box()
+    covers = ["#map .legend", ".circle-key", ".shows", "form.find"]
+    boxes = [page.locator(each).bounding_box() for each in covers]
+    credit = page.locator(".attrib").bounding_box()
+    assert not any(overlap(credit, each) for each in boxes)
+    page.add_style_tag(content=f"{', '.join(covers)} {{ visibility: hidden; }}")
+    image = screenshot(page, "#map .sheet")
+    assert share(image, "map-hatch", "light") > 0.03
+    left, top = sheet["x"], sheet["y"]
+    for name, box in zip(covers, boxes, strict=True):
+        if not overlap(sheet, box):
+            continue
+        x, y = int(box["x"] - left), int(box["y"] - top)
+        part = image[max(y, 0) : y + int(box["height"]), max(x, 0) : x + int(box["width"])]
+        assert share(part, "map-hatch", "light") + ramp_share(part, "light") < 0.005, name
+
+
+def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Return whether two rectangles on a page overlap."""
+    return all(
+        one[start] < other[start] + other[size] and other[start] < one[start] + one[size]
+        for start, size in (("x", "width"), ("y", "height"))
+    )
+
+
 def upload(page: Any, text: str = TASKS, name: str = "tasks.csv") -> None:
     page.set_input_files("#upload", {"name": name, "mimeType": "text/csv", "buffer": text.encode()})
 

@@ -120,9 +120,11 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     low = (figures.total - figures.total_margin) / 4
     high = figures.total + figures.total_margin
     assert f"± {figures.total_margin:,.0f} sightings" in page
+    # Limits are rounded away from each other, to three digits.
+    least, most = math.floor(low / 100) * 100, math.ceil(high / 1000) * 1000
     assert (
-        f"Between {math.floor(low):,} and {math.ceil(high):,} people: each counts once in each of "
-        "up to 4 squares." in page
+        f"People were not counted themselves: they are at least {least:,} and at most {most:,}, as "
+        "each counts once in each of up to 4 squares." in page
     )
 
 
@@ -153,7 +155,10 @@ def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     release = install(releases.zones_release(), "By ward")
     page = words(client, reverse("release", args=[release.pk]))
     assert re.search(r"Sightings [\d,]+ km² 67 ± 25 sightings ", page)
-    assert "Between 13 and 93 people: each counts once in each of up to 3 zones." in page
+    assert (
+        "People were not counted themselves: they are at least 13 and at most 93, as each counts "
+        "once in each of up to 3 zones." in page
+    )
     assert "1 of 2 zones show clearly. These 1 hold the most people." in page
     assert "Zone People North, Upper 70 ± 18" in page
     assert "Söder" not in page
@@ -217,7 +222,7 @@ def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
 def test_clusters_are_listed_with_their_centres(client: Client) -> None:
     release = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[release.pk]))
-    assert "people: each counts once in each of up to 3 small squares." in page
+    assert "as each counts once in each of up to 3 small squares." in page
     assert "2 of 5 gathering places show clearly." in page
     assert re.search(r"Cluster Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
     assert "Plan tasks on this map" not in page

@@ -193,16 +193,17 @@ def total_words(summary: Summary) -> str:
         return gettext("Someone with two {rows} counts twice.").format(rows=rows)
     if figures.counted is Counted.VISITS:
         template = gettext(
-            "Between {low} and {high} people: each adds at most {bound} of their {rows}."
+            "People were not counted themselves: they are at least {low} and at most {high}, as "
+            "each adds at most {bound} of their {rows}."
         )
     elif summary.slices:
         template = gettext(
-            "Between {low} and {high} people: each counts once in each of up to {bound} squares "
-            "and times."
+            "People were not counted themselves: they are at least {low} and at most {high}, as "
+            "each counts once in each of up to {bound} squares and times."
         )
     else:
         return _between(summary, figures)
-    low, high = map(figure, figures.people)
+    low, high = map(figure, outward(*figures.people))
     return template.format(low=low, high=high, bound=figure(summary.bound), rows=rows)
 
 
@@ -210,9 +211,15 @@ def _between(summary: Summary, figures: Figures) -> str:
     """Return the sentence on the number of people that the features of a map stand for, if any."""
     if figures.people is None:
         return ""
-    low, high = map(figure, figures.people)
+    low, high = map(figure, outward(*figures.people))
     template = gettext(figures.features.between)
     return template.format(low=low, high=high, bound=figure(summary.bound))
+
+
+def outward(low: int, high: int) -> tuple[int, int]:
+    """Round limits to three digits, the lower one down and the upper one up."""
+    down, up = (max(1, 10 ** (len(str(limit)) - 3)) for limit in (low, high))
+    return low // down * down, -(-high // up) * up
 
 
 @register.filter

@@ -36,7 +36,8 @@ CELLS = Features(
     counts=True,
     standing=translatable("{standing} of {size} squares show clearly."),
     between=translatable(
-        "Between {low} and {high} people: each counts once in each of up to {bound} squares."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "each counts once in each of up to {bound} squares."
     ),
 )
 
@@ -47,7 +48,8 @@ ZONES = Features(
     largest=translatable("The largest zones"),
     standing=translatable("{standing} of {size} zones show clearly."),
     between=translatable(
-        "Between {low} and {high} people: each counts once in each of up to {bound} zones."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "each counts once in each of up to {bound} zones."
     ),
 )
 
@@ -58,7 +60,8 @@ CLUSTERS = Features(
     largest=translatable("The largest clusters"),
     standing=translatable("{standing} of {size} gathering places show clearly."),
     between=translatable(
-        "Between {low} and {high} people: each counts once in each of up to {bound} small squares."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "each counts once in each of up to {bound} small squares."
     ),
     once=False,
 )
@@ -70,7 +73,8 @@ PLACES = Features(
     largest=translatable("The busiest places"),
     standing=translatable("{standing} of {size} places show clearly."),
     between=translatable(
-        "Between {low} and {high} people: each counts once at each of up to {bound} places."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "each counts once at each of up to {bound} places."
     ),
 )
 
@@ -81,7 +85,8 @@ HOURS = Features(
     largest=translatable("The fullest times"),
     standing=translatable("{standing} of {size} times show clearly."),
     between=translatable(
-        "Between {low} and {high} people: each counts once in each of up to {bound} times."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "each counts once in each of up to {bound} times."
     ),
 )
 
@@ -98,7 +103,8 @@ DEPARTURES = Features(
     largest=translatable("Where most trips begin"),
     standing=translatable("{standing} of {size} regions show clearly."),
     between=translatable(
-        "Between {low} and {high} people: up to {bound} trips of each are counted."
+        "People were not counted themselves: they are at least {low} and at most {high}, as "
+        "up to {bound} trips of each are counted."
     ),
     once=False,
     trips=True,

@@ -4,7 +4,7 @@ import { squareOf } from "./square";
 describe("the square that counts are stated for", () => {
   it("is a cell where none is given, or one as large", () => {
     expect(squareOf(undefined, 170)).toEqual({ side: "170\u00a0m", metres: 170, cells: 1 });
-    expect(squareOf(100, 99.5)).toEqual({ side: "100\u00a0m", metres: 100, cells: 1 });
+    expect(squareOf(100, 97)).toEqual({ side: "100\u00a0m", metres: 100, cells: 1 });
   });
 
   it("holds as many cells as fit into its area otherwise", () => {

@@ -9,8 +9,8 @@ export type Square = {
   cells: number;
 };
 
-/** Sides that differ by less than this factor are the same, as in `postprocess.opening`. */
-const CLOSE = 1.01;
+/** Sides that differ by less than this factor are the same, as in `postprocess.opening`: 97 m are called 100 m. */
+const CLOSE = 1.05;
 
 /** A square with a side in metres; a cell of the grid where that is as large or no side is given. */
 export function squareOf(metres: number | null | undefined, cellMetres: number): Square {

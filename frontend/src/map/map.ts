@@ -6,7 +6,7 @@ import type { Palette } from "../colour/ramps";
 import { type Basemap, isOutside } from "../data/basemap";
 import type { OpenRelease } from "../data/open-release";
 import type { Grid } from "../geometry/grid";
-import { PADDING, type View, zoomFor } from "../geometry/place";
+import { type View, zoomFor } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { basemapStyle, firstOver, recolourBasemap, showStreets } from "./basemap-layer";
 
@@ -33,14 +33,15 @@ export class DrawnMap {
     { release, scene }: OpenRelease,
     private layer: MapLayer,
     palette: Palette,
-    view: View | null,
+    { longitude, latitude, zoom }: View,
   ) {
     this.basemap = scene.basemap;
     if (scene.basemap.ground.some(isOutside)) setWorkerUrl(OUTSIDE_WORKER);
     this.map = new MapLibre({
       container,
       style: basemapStyle(scene.basemap, scene.area, palette),
-      ...start(scene.bounds, view),
+      center: [longitude, latitude],
+      zoom,
       maxBounds: scene.basemap.bounds ?? scene.bounds,
       maxZoom: closest(release),
       attributionControl: false,
@@ -117,9 +118,4 @@ function closest({ grid, layers }: OpenRelease["release"]): number {
 
 function zoomOfCell(grid: Grid, pixels: number): number {
   return Math.min(22, Math.max(2, zoomFor(grid.cell, pixels)));
-}
-
-function start(bounds: OpenRelease["scene"]["bounds"], view: View | null) {
-  if (view) return { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom };
-  return { bounds, fitBoundsOptions: { padding: PADDING } };
 }

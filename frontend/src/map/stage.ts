@@ -4,7 +4,7 @@ import { drawStaticMap } from "../canvas/static-map";
 import { type Palette, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { toMercator } from "../geometry/mercator";
-import { type Bounds, fit, fitBeside, PADDING, type Place, placeOf, roundView, type View, viewOf } from "../geometry/place";
+import { type Bounds, fit, fitBeside, PADDING, pixelOf, type Place, placeOf, roundView, type View, viewOf } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
 import { installFindPlace } from "./find-place";
@@ -25,30 +25,41 @@ export function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: Map
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
 }
 
-/** Share of the map's width from which on a box at its top is a strip that covers the north. */
-const STRIP = 0.6;
-
-/** What a map shows that nobody has moved: the whole study area, beside the legend and the box. */
+/** What a map shows that nobody has moved: the whole study area, beside the legend and the controls. */
 export function openingView(frame: HTMLElement, bounds: Bounds): View {
   const sheet = need<HTMLElement>(frame, ".sheet");
+  const { clientWidth: width, clientHeight: height } = sheet;
   const legend = frame.querySelector<HTMLElement>(".legend");
   const over = legend !== null && getComputedStyle(legend).position === "absolute";
   const covered = over
-    ? { width: legend.offsetLeft + legend.offsetWidth, height: sheet.clientHeight - legend.offsetTop }
+    ? { width: legend.offsetLeft + legend.offsetWidth, height: height - legend.offsetTop }
     : { width: 0, height: 0 };
-  const top = stripAtTop(frame, sheet.clientWidth);
-  return viewOf(fitBeside(bounds, sheet.clientWidth, sheet.clientHeight, covered, PADDING, top));
+  const place = fitBeside(bounds, width, height, covered, PADDING);
+  const controls = controlsAtTop(frame, sheet);
+  if (!controls.some((each) => coversArea(each, place, bounds))) return viewOf(place);
+  const strip = Math.max(...controls.map(({ bottom }) => bottom));
+  return viewOf(fitBeside(bounds, width, height, covered, PADDING, strip));
 }
 
-/** Height of the strip that the box for places covers on narrow maps, where it will be shown. */
-function stripAtTop(frame: HTMLElement, width: number): number {
+type Control = { left: number; right: number; bottom: number };
+
+/** The box for places, which may be hidden still, and a switch beside it, in pixels of the sheet. */
+function controlsAtTop(frame: HTMLElement, sheet: HTMLElement): Control[] {
   const form = frame.querySelector<HTMLElement>("form.find");
-  if (!form) return 0;
-  const { hidden } = form;
-  form.hidden = false;
-  const covered = form.offsetWidth > STRIP * width ? form.offsetTop + form.offsetHeight : 0;
-  form.hidden = hidden;
-  return covered;
+  const hidden = form?.hidden ?? false;
+  if (form) form.hidden = false;
+  const origin = sheet.getBoundingClientRect();
+  const controls = [...frame.querySelectorAll("form.find, .shows")].map((each) => each.getBoundingClientRect());
+  if (form) form.hidden = hidden;
+  return controls
+    .filter(({ top }) => top < origin.bottom)
+    .map(({ left, right, bottom }) => ({ left: left - origin.left, right: right - origin.left, bottom: bottom - origin.top }));
+}
+
+function coversArea({ left, right, bottom }: Control, place: Place, [west, , east, north]: Bounds): boolean {
+  const corner = pixelOf(place, { longitude: west, latitude: north });
+  const { x } = pixelOf(place, { longitude: east, latitude: north });
+  return corner.y < bottom && corner.x < right && x > left;
 }
 
 export type Stage = {

@@ -13,6 +13,7 @@ import { installFindPlace } from "../map/find-place";
 import { Hover } from "../map/hover";
 import { drawLegend, factsOf } from "../map/legend";
 import type { DrawnMap } from "../map/map";
+import { openingView } from "../map/stage";
 import { installZoomButtons } from "../map/zoom-buttons";
 import { need } from "../ui/dom";
 import { Circles } from "./circles";
@@ -96,7 +97,8 @@ export class TaskMap {
     const { frame } = this;
     const { DrawnMap, frameMap } = await import("../map/map");
     let palette = readPalette(frame);
-    const drawn = new DrawnMap(need(frame, ".canvas"), opened, this.layer!, palette, null);
+    const view = openingView(frame, opened.scene.bounds);
+    const drawn = new DrawnMap(need(frame, ".canvas"), opened, this.layer!, palette, view);
     this.drawn = drawn;
     const { map } = drawn;
     map.getCanvas().setAttribute("aria-label", frame.dataset.label!);

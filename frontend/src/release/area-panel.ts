@@ -25,7 +25,7 @@ export function figureOf({ estimate, margin, reason, noun }: Counted): (Node | s
 /** How many people that may be, where people are not counted one by one. */
 function peopleWords({ people_low, people_high, counted }: Counted): string[] {
   if (people_low === null || people_high === null) return [];
-  const between = t("Between {low} and {high} people.", {
+  const between = t("At least {low} and at most {high} people.", {
     low: formatNumber(people_low),
     high: formatNumber(people_high),
   });

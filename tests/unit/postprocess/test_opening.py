@@ -15,6 +15,7 @@ from dpgeo.postprocess.opening import (
     FULLEST,
     SAMPLED,
     STEPS,
+    cells_per_square,
     class_edges,
     layer_edges,
     map_metres,
@@ -119,7 +120,36 @@ def test_the_unit_is_the_smallest_box_rounded_up() -> None:
     Cells are 100 m wide. If the smallest box is 300 m wide, the unit is a square of 500 m.
     """
     assert map_metres([boxes_of([3, 8, 8], [20, 50, 60])]) == 500
-    assert map_metres([boxes_of([1, 8, 8], [20, 50, 60])]) == 100
+    assert map_metres([boxes_of([1, 8, 8], [20, 500, 600])]) == 100
+    close = dataclasses.replace(GRID, cell=0.97 * GRID.cell)
+    assert map_metres([dataclasses.replace(boxes_of([1], [20]), grid=close)]) == 100
+
+
+def test_the_unit_grows_until_the_legend_has_no_fractions() -> None:
+    """A legend that would begin with fractions of a person is stated for a larger square.
+
+    The square stays within the typical coloured box, however small its figures are.
+    """
+    few = boxes_of([1, 8, 8], [20, 50, 60])
+    assert min(layer_edges(few, 100)[1:]) < 1 <= min(layer_edges(few, 200)[1:])
+    assert map_metres([few]) == 200
+    assert map_metres([boxes_of([1, 30, 30], [20, 50, 60])]) == 500
+    assert map_metres([boxes_of([1, 8, 8], [20, 1, 2], threshold=1)]) == 500, "the typical box"
+
+
+def test_classes_below_one_are_left_out_where_enough_remain() -> None:
+    crowd = [*np.full(30, 0.4), *np.full(30, 0.6), *np.full(15, 4.0), *np.full(15, 40.0), 300.0]
+    edges = layer_edges(cells_of(np.array(crowd), threshold=0.1), 100)
+    assert edges[0] == pytest.approx(0.4)
+    assert len(edges) >= 3
+    assert min(edges[1:]) >= 1
+    rare = cells_of(np.array(crowd[:60]), threshold=0.1)
+    assert layer_edges(rare, 100)[1] < 1, "else one class would say nothing"
+
+
+def test_squares_of_nearly_the_same_size_count_as_equal() -> None:
+    assert cells_per_square(GRID, 97) == cells_per_square(GRID, 103) == 1
+    assert cells_per_square(GRID, 200) == pytest.approx(4, rel=1e-2)
 
 
 def test_the_unit_is_never_larger_than_the_typical_coloured_box() -> None:

@@ -42,7 +42,9 @@ describe("what a flag says of a cell", () => {
   });
 
   it("says of what noise could explain that it cannot be told from none", () => {
-    expect(say(19)).toEqual({ figure: "Too few to tell from none", margin: "", note: "19 \u00b1 12 in this 100\u00a0m square" });
+    expect(say(9)).toEqual({ figure: "Too few to tell from none", margin: "", note: "9 \u00b1 12 in this 100\u00a0m square" });
+    expect(say(19).figure).toBe("Too few to tell from none");
+    expect(say(19).note).toBe("19 \u00b1 12 in this 100\u00a0m square; among so many squares, noise alone can reach this");
     expect(say(-4).note).toBe("\u22124 \u00b1 12 in this 100\u00a0m square; noise can push a count below zero");
   });
 
@@ -62,8 +64,9 @@ describe("the legend of a heatmap", () => {
   it("states margins of figures per square, and of boxes as they were counted", () => {
     expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("Every figure is give or take 48 people.");
     expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(200, 100))).toBe(
-      "Smoothed: a single 100\u00a0m square is give or take 3 to 12 people.",
+      "Smoothed. Press a square to see its margin of error; the data files have all of them.",
     );
+    expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(100, 97))).toBe("Every figure is give or take 3 to 12 people.");
     expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
     expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });

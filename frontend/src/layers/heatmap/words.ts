@@ -30,10 +30,9 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
     return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
   }
   if (layer.kind === "inferred" && square.cells > 1) {
-    // Cells of a surface err together with their neighbours or against them: their margins do not add up.
-    const side = formatMetres(square.metres / Math.sqrt(square.cells));
-    const values = { range: plainRange(counts), side, counting: t(nouns.one), how };
-    return t("Smoothed: a single {side} square is give or take {range} {counting}{how}.", values);
+    // Cells of a surface err together with their neighbours or against them: their margins do not add
+    // up to one of the map's unit, and one of another unit would be taken for it.
+    return t("Smoothed. Press a square to see its margin of error; the data files have all of them.");
   }
   const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
   return t("Every figure is give or take {range} {counting}{how}.", values);
@@ -60,9 +59,10 @@ export function speak(reading: Reading, layer: BoxLayer, nouns: Nouns, square: S
     (layer.slice ? `, ${sliceTitle(layer)}` : "");
   const counted = { count: formatNumber(value), margin: formatMargin(noise.margin), place };
   if (!standsOut) {
-    const note = value < 0
-      ? t("{count} {margin} {place}; noise can push a count below zero", counted)
-      : t("{count} {margin} {place}", counted);
+    let note = t("{count} {margin} {place}", counted);
+    if (value < 0) note = t("{count} {margin} {place}; noise can push a count below zero", counted);
+    // Its margin is one square's, while the threshold holds for all squares at once.
+    else if (value > noise.margin) note = t("{count} {margin} {place}; among so many squares, noise alone can reach this", counted);
     return { figure: t("Too few to tell from none"), margin: "", note };
   }
   if (reading.cells === square.cells) {
