@@ -182,7 +182,7 @@ def test_regions_are_drawn_beside_circles_and_compared_in_numbers(open_planner: 
     assert page.inner_text("[data-figure=met-regions]").endswith("of 3")
     assert "regions" in page.inner_text("#tasks tbody tr")
     after = screenshot(page, "#map")
-    assert (after != before).any(axis=-1).mean() > 1e-3
+    assert (after != before).any(axis=-1).mean() > 5e-4
     with page.expect_download() as taken:
         page.click("[data-take=geojson]")
     features = json.loads(Path(taken.value.path()).read_text())["features"]

@@ -1,5 +1,6 @@
 /** Names on the map stay legible over every class of every ramp: their halo parts them from it. */
 import { parse, wcagContrast } from "culori";
+import type { SymbolLayerSpecification } from "maplibre-gl";
 import { describe, expect, it, vi } from "vitest";
 import type { Palette } from "../colour/ramps";
 import tokens from "../ui/tokens.css?raw";
@@ -40,5 +41,17 @@ describe.each(THEMES)("names in the %s theme", (theme) => {
     const contrast = wcagContrast(parse(String(paint["text-color"]))!, parse(String(paint["text-halo-color"]))!);
     expect(contrast).toBeGreaterThanOrEqual(LEAST_CONTRAST);
     expect(paint["text-halo-width"]).toBeGreaterThanOrEqual(LEAST_HALO);
+  });
+});
+
+describe("names on the ground", () => {
+  it.each(["de", "en"])("are those of the page's language (%s), else the usual ones", (language) => {
+    const { over } = groundLayers("ground-0", { ink: "#000000" } as Palette, false, language);
+    const written = over
+      .filter((each): each is SymbolLayerSpecification => each.type === "symbol")
+      .map(({ layout }) => JSON.stringify(layout?.["text-field"]));
+    expect(written.length).toBeGreaterThan(5);
+    const wanted = JSON.stringify(["coalesce", ["get", `name_${language}`], ["get", "name"]]);
+    for (const each of written) expect(each).toBe(wanted);
   });
 });

@@ -207,7 +207,6 @@ function names({ text }: Painter, palette: Palette, colours: Colours): LayerSpec
       {
         "symbol-placement": "line",
         "symbol-spacing": 320,
-        "text-field": ["get", "name"],
         "text-font": ["Ground Medium"],
         "text-size": zoom(13.5, 10.5, 17, 13),
         "text-letter-spacing": 0.01,
