@@ -14,7 +14,6 @@ from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
-from dpgeo.core.place_keys import number_of_key
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
@@ -26,6 +25,7 @@ from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.place_keys import number_of_key
 from dpgeo.spatial.projection import to_mercator
 from dpgeo.spatial.zones import Zones
 

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpgeo.core.place_keys import number_of_key
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.schema import Role
 from dpgeo.ingest.text import is_text, lenient_text
+from dpgeo.spatial.place_keys import number_of_key
 
 PLACE_FIELD = pa.field("place_key", pa.uint64())
 """The field of the canonical file with the numbers of places, null for none."""

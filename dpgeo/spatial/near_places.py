@@ -9,8 +9,8 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.core.place_keys import number_of_key
 from dpgeo.spatial.centres import Centres, ground_metres
+from dpgeo.spatial.place_keys import number_of_key
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
 

@@ -505,7 +505,10 @@ def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: De
     vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
     assert "a square of 40 km around its middle" in vienna["words"]
     sides = (16, 48, 17, 48.5)
-    query = dict(zip(("west", "south", "east", "north"), sides, strict=True))
+    query = {
+        name: str(side)
+        for name, side in zip(("west", "south", "east", "north"), sides, strict=True)
+    }
     names = desk.client.get("/desk/land.json", query).json()["names"]
     assert names == basemap_names(StudyArea.from_bounds(*sides))["names"]
 

@@ -13,11 +13,11 @@ import pytest
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.place_keys import number_of_key
 from dpgeo.core.slices import SlicedZones, Slicing
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.privacy.bounding import Popularity
 from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.place_keys import number_of_key
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import to_degrees
 from tests.unit.engine.canonical import AREA, Row, wanderers, write

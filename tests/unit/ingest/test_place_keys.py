@@ -9,8 +9,8 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.place_keys import number_of_key
 from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.spatial.place_keys import number_of_key
 from tests.unit.ingest.helpers import AREA, COLUMNS, csv_of, parquet_of
 
 NAMED = replace(COLUMNS, place="stop")
