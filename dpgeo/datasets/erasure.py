@@ -160,9 +160,10 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     transaction.on_commit(
         lambda: upload_forget_raw(uploads=dataset.uploads.filter(state=UploadState.ERASED))
     )
-    older.update(
-        state=UploadState.ERASED, canonical_name="", report=None, erasing=None, checksum=None
-    )
+    gone = {"state": UploadState.ERASED, "canonical_name": "", "report": None, "erasing": None}
+    # The checksum of a file that was added stays, so that the same file is not added again.
+    older.filter(version__gt=0).update(**gone)
+    older.filter(version=0).update(**gone, checksum=None)
     return names
 
 

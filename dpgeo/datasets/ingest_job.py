@@ -77,24 +77,33 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
         lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     facts = {"canonical_name": name, "report": report.to_json(), "checksum": upload.checksum}
-    while not (updated := _make_ready(upload, lease, comparison, facts)):
-        if updated is None:
-            remove(storage, name)
-            return
-        with local_path(storage, name) as stored:
-            comparison.moved_to(stored)
-            comparison.compare(comparison.missing(), report.accepted)
+    try:
+        while not (updated := _make_ready(upload, lease, comparison, facts)):
+            if updated is None:
+                remove(storage, name)
+                return
+            with local_path(storage, name) as stored:
+                comparison.moved_to(stored)
+                comparison.compare(comparison.missing(), report.accepted)
+    except Conflict:
+        remove(storage, name)
+        raise
     _finish(upload)
 
 
 def check_new(upload: Upload) -> None:
-    """Raise Conflict if the file's bytes are part of data that grow already.
+    """Raise Conflict if the file's bytes were added to data that grow before.
 
-    Added twice, the file would double every visit.
+    Added twice, the file would double every visit; an erasure leaves its other rows in the data. A
+    file that an API key sent is compared with that key's own files alone: the key sees whether a
+    file was refused, and could otherwise find out whether somebody else added the very rows that it
+    guesses.
     """
     if not upload.dataset.grows:
         return
-    others = upload.dataset.uploads.filter(state=UploadState.READY).exclude(pk=upload.pk)
+    others = upload.dataset.uploads.filter(version__gt=0).exclude(pk=upload.pk)
+    if upload.key_id is not None:
+        others = others.filter(key_id=upload.key_id)
     if others.filter(checksum=upload.checksum).exists():
         raise Conflict("This file was added to the data before; choose another.")
 
@@ -105,14 +114,18 @@ def _make_ready(
     """Mark an upload as ready, and store its warnings.
 
     Returns True when done. Returns False if other datasets' files became ready in the meantime and
-    must be compared first, or None if another worker was faster.
+    must be compared first, or None if another worker or an erasure was faster. Raises Conflict if
+    the same file was added in the meantime.
     """
     with transaction.atomic():
         comparison.lock()
         if comparison.missing():
             return False
         dataset = Dataset.objects.select_for_update().get(pk=upload.dataset_id)
-        mine = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="")
+        check_new(upload)
+        mine = Upload.objects.filter(
+            pk=upload.pk, job_id=lease.job_id, canonical_name="", state=UploadState.QUEUED
+        )
         ready = {"state": UploadState.READY, "version": next_version(dataset)}
         if not mine.update(**facts, **ready, preview=""):
             return None

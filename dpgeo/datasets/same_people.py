@@ -38,7 +38,7 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.selectors import ready_upload
-from dpgeo.datasets.versions import canonical_paths
+from dpgeo.datasets.versions import canonical_paths, rows_of
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
@@ -227,7 +227,9 @@ class Comparison:
 
     def _size(self, rows: int) -> float:
         """Return the number of privacy units in the file and the data that it is added to."""
-        return self._people().number if self._dataset.unit == Unit.PERSON else rows
+        if self._dataset.unit == Unit.PERSON:
+            return self._people().number
+        return rows + (rows_of(self._before) if self._before else 0)
 
     def _same_people(self, other: Upload) -> bool:
         from dpgeo.ingest.same_people import people_of, share_many

@@ -151,9 +151,14 @@ def read_and_draw(
 def _counted_rows(
     paths: Sequence[Path], window: Window | None, dataset: Dataset, folder: Path, lease: JobLease
 ) -> Path:
-    """Return the path of one file with the rows of all files that are in the window."""
+    """Return the path of one file with the rows of all files that are in the window.
+
+    Raises OSError without space for it, so that the job waits instead of filling the disk.
+    """
     if window is None and len(paths) == 1:
         return paths[0]
+    if read_disk_space().room < sum(path.stat().st_size for path in paths):
+        raise OSError(errno.ENOSPC, "There is too little space for a copy of the data.")
     target = folder / "gathered.parquet"
     gather(
         paths,

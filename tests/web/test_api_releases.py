@@ -485,6 +485,7 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
         "public_attributes",
         "measures",
         "categories",
+        "new_files",
         "bbox",
         "study_area",
         "privacy",

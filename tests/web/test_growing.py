@@ -12,12 +12,13 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.accounts.models import ApiKey
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease, PointsRelease
 from dpgeo.datasets.erasure import person_erase
-from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.ingest_job import check_new, upload_ingest
 from dpgeo.datasets.models import Dataset, NewFiles, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import ready_upload
@@ -26,6 +27,7 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.datasets.versions import files_of, rows_of
 from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.disk_space import Reading
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import is_draw_of
 from dpgeo.releases.models import Release
@@ -237,6 +239,88 @@ def test_the_same_file_is_not_added_twice(dataset: Dataset) -> None:
         "This file was added to the data before; choose another.",
     )
     assert exactly(dataset) == 10
+
+
+def test_a_file_that_is_gone_with_an_erasure_is_not_added_again(dataset: Dataset) -> None:
+    """Otherwise a program that sends its files again would double everybody else's visits."""
+    add(dataset, month(1, range(10)))
+    upload_ingest(upload_id=person_erase(dataset=dataset, person="p3", by=None).pk)
+    again = confirm(dataset, month(1, range(10)))
+    upload_ingest(upload_id=again.pk)
+    again.refresh_from_db()
+    assert again.state == UploadState.FAILED
+    assert exactly(dataset) == 9
+
+
+def test_of_two_equal_files_read_at_once_one_is_added(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (confirm(dataset, month(1, range(10))) for _ in range(2))
+    checked: list[Upload] = []
+
+    def check(upload: Upload) -> None:
+        checked.append(upload)
+        if len(checked) == 1:  # The second file is added while the first is read.
+            upload_ingest(upload_id=second.pk)
+        else:
+            check_new(upload)
+
+    monkeypatch.setattr("dpgeo.datasets.ingest_job.check_new", check)
+    upload_ingest(upload_id=first.pk)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == (UploadState.FAILED, UploadState.READY)
+    assert stored_canonical() == [second.canonical_name]
+    assert exactly(dataset) == 10
+
+
+def stored_canonical() -> list[str]:
+    """Return the names of all canonical files in the storage."""
+    storage = private_storage()
+    return [f"canonical/{name}" for name in storage.listdir("canonical")[1]]
+
+
+def test_no_key_learns_whether_somebody_else_added_the_rows_that_it_guesses(desk: Desk) -> None:
+    program = program_of(desk)
+    declared = program.ask(
+        "POST", "/api/v1/datasets", {**DECLARATION, "new_files": "append"}, status=201
+    )
+    dataset = Dataset.objects.get(slug=declared["slug"])
+    add(dataset, month(1, range(3)))
+    key = ApiKey.objects.get()
+    outcomes = []
+    for content in (month(1, range(3)), month(1, range(4)), month(1, range(3))):
+        sent = upload_receive(
+            dataset=dataset,
+            file=io.BytesIO(content),
+            file_name="trips.csv",
+            created_by=desk.user,
+            key=key,
+        )
+        upload_ingest(upload_id=upload_confirm(upload=sent, columns=COLUMNS).pk)
+        sent.refresh_from_db()
+        outcomes.append(sent.state)
+    # Of its own files, the key knows that it sent the first one twice.
+    assert outcomes == [UploadState.READY, UploadState.READY, UploadState.FAILED]
+
+
+def test_a_job_waits_for_space_instead_of_filling_the_disk(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        add(dataset, month(number, range(10)))
+    monkeypatch.setattr(
+        "dpgeo.releases.private_draw.read_disk_space",
+        lambda: Reading(room=0, low=False, writable=True),
+    )
+    monkeypatch.setattr("dpgeo.releases.private_draw.gather", refuse)
+    release = make_release(dataset, **EXACT)
+    assert release.job.state == JobState.QUEUED
+    assert not release.blob_name
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    raise AssertionError("Files were copied without space for the copy.")
 
 
 def test_invented_people_are_not_mixed_with_real_ones(dataset: Dataset) -> None:
