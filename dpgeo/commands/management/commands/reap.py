@@ -86,4 +86,5 @@ class Command(BaseCommand):
             return
         done = {"woken": reaped.woken, "failed": reaped.failed, **done}
         if any(done.values()):
-            self.stdout.write(", ".join(f"{what} {number}" for what, number in done.items()))
+            told = (f"{what} {number}" for what, number in done.items() if number)
+            self.stdout.write(", ".join(told))
