@@ -91,10 +91,12 @@ def _releases(desk: Any) -> Names:
         install(dataset, grid_release(area=AREA), pk=RELEASE_ID),
         *(install(dataset, released) for released in examples()),
     ]
+    ranked = [each.pk for each in published if each.mechanism == "places"]
     small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(4 * SPARE)]
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
+        "ranked": [*ranked, published[0].pk],  # lists of places, and a map that has none
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
@@ -227,6 +229,7 @@ BY_OPERATION = {
     "release_query_box": {"path.release_id": "published"},
     "release_query": {"path.release_id": "published"},
     "release_file": {"path.release_id": "published"},
+    "release_top": {"path.release_id": "ranked"},
     "upload_append": {"path.upload_id": "begun"},
     "tus_create": {"header.Idempotency-Key": "tus_request"},
     "tus_append": {"path.upload_id": "begun_by_tus"},
