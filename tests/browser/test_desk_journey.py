@@ -128,7 +128,7 @@ def confirm_exchanged(page: Any) -> None:
     page.locator(".answer button").first.click()
     sync_api.expect(page.locator(".lead")).to_contain_text("can be used")
     press(page, "Looks right")
-    page.wait_for_url("**/map/", timeout=PATIENCE)
+    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
     page.goto(address)
     page.wait_for_selector("text=Rows read", timeout=PATIENCE)
 
@@ -347,6 +347,8 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
     chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     keys.to("form.mapping .go button.primary").press("Enter")
+    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
+    page.click("main >> text=Make a map")
     page.wait_for_url("**/map/", timeout=PATIENCE)
 
     keys.to("form > details:last-of-type summary").press("Enter")

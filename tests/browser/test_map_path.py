@@ -110,11 +110,13 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     sync_api.expect(page.locator(".lead")).to_contain_text("can be used.")
     sync_api.expect(page.locator("figcaption")).to_contain_text("Only you see this")
-    sync_api.expect(page.locator(".checked")).to_contain_text("Benutzer")
+    sync_api.expect(page.locator("main")).to_contain_text("Benutzer")
     problems += faults_of(page)
     someone.decide("text=Looks right")
 
-    # The page that shows how many rows have been read opens the next page by itself.
+    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
+    someone.clicks += 1
+    page.click("main >> text=Make a map")
     page.wait_for_url("**/map/", timeout=PATIENCE)
     problems += faults_of(page)
     someone.decide("main button.primary")
