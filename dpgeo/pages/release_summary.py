@@ -246,8 +246,10 @@ class Summary:
 
     @property
     def can_add_up(self) -> bool:
-        """Whether there are counts that can be summed over an area drawn by the reader."""
-        return self.has_cells or any(layer.adds_up for layer in self.layers)
+        """Whether there are counts that can be summed over areas drawn by the reader."""
+        return (
+            self.flows is not None or self.has_cells or any(layer.adds_up for layer in self.layers)
+        )
 
     @property
     def has_cells(self) -> bool:

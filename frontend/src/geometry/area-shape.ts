@@ -8,6 +8,11 @@ export type AreaShape = Polygon | MultiPolygon;
 /** Corners in degrees, longitude first; the last is not repeated. */
 export type Corners = [longitude: number, latitude: number][];
 
+/** What an area is for: to count in, or to say where trips begin or end. */
+export const ENDS = ["area", "from", "to"] as const;
+export type End = (typeof ENDS)[number];
+export type Ends<Shape> = Readonly<Partial<Record<End, Shape>>>;
+
 /** Larger files are refused before they are read. */
 export const MOST_BYTES = 2_000_000;
 

@@ -1,5 +1,5 @@
 /** The panel of the area tool: ways to give an area, and the answer in words. */
-import { type AreaShape, fromBounds, MOST_BYTES, readBounds, readGeojson } from "../geometry/area-shape";
+import { type AreaShape, type End, type Ends, fromBounds, MOST_BYTES, readBounds, readGeojson } from "../geometry/area-shape";
 import { element, need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
 import { formatMargin, formatNumber } from "../ui/format";
@@ -22,14 +22,21 @@ export function figureOf({ estimate, margin, reason, noun }: Counted): (Node | s
   return [formatNumber(estimate), " ", element("span", "pm", `${formatMargin(margin)} ${t(noun)}`)];
 }
 
+/** How trips lead, where the question was about trips. */
+function wayWords({ from, to }: Ends<AreaShape>): string[] {
+  if (from && to) return [t("From the one area to the other.")];
+  if (from) return [t("From the area to anywhere.")];
+  return to ? [t("From anywhere to the area.")] : [];
+}
+
 /** How many people that may be, where people are not counted one by one. */
-function peopleWords({ people_low, people_high, counted }: Counted): string[] {
+function peopleWords({ people_low, people_high, counted }: Counted, { area }: Ends<AreaShape>): string[] {
   if (people_low === null || people_high === null) return [];
   const between = t("At least {low} and at most {high} people.", {
     low: formatNumber(people_low),
     high: formatNumber(people_high),
   });
-  return counted === "sightings"
+  return counted === "sightings" && area
     ? [between, t("Someone seen in several squares here counts once for each.")]
     : [between];
 }
@@ -52,11 +59,14 @@ export class AreaPanel {
   private readonly status: HTMLElement;
   private readonly answer: HTMLElement;
   private readonly clearing: HTMLElement;
+  private readonly choices: HTMLButtonElement[];
 
   constructor(private readonly panel: HTMLElement, private readonly actions: PanelActions) {
     this.status = need(panel, "[role=status]");
     this.answer = need(panel, ".answer");
     this.clearing = need(panel, "[data-clear]");
+    this.choices = [...panel.querySelectorAll<HTMLButtonElement>("[data-end]")];
+    for (const choice of this.choices) choice.addEventListener("click", () => this.press(choice));
     panel.hidden = false;
     for (const button of panel.querySelectorAll<HTMLButtonElement>("[data-draw]")) {
       button.addEventListener("click", () => actions.draw(button.dataset.draw as Tool));
@@ -70,6 +80,35 @@ export class AreaPanel {
     });
     const file = need<HTMLInputElement>(panel, "input[type=file]");
     file.addEventListener("change", () => void this.readFile(file));
+  }
+
+  /** What areas here are for: one to count in, or where trips begin and end. */
+  get ends(): readonly End[] {
+    return this.choices.length ? this.choices.map((choice) => choice.dataset.end as End) : ["area"];
+  }
+
+  /** What the next area is for. */
+  get end(): End {
+    return this.ends[Math.max(0, this.pressed)]!;
+  }
+
+  /** Whoever has given where trips begin says next where they end. */
+  goOn(): void {
+    const next = this.choices[this.pressed + 1];
+    if (next) this.press(next);
+  }
+
+  startOver(): void {
+    const [first] = this.choices;
+    if (first) this.press(first);
+  }
+
+  private get pressed(): number {
+    return this.choices.findIndex((choice) => choice.getAttribute("aria-pressed") === "true");
+  }
+
+  private press(pressed: HTMLButtonElement): void {
+    for (const choice of this.choices) choice.setAttribute("aria-pressed", String(choice === pressed));
   }
 
   get queryAddress(): string {
@@ -102,10 +141,12 @@ export class AreaPanel {
     this.answer.hidden = true;
   }
 
-  showAnswer(answer: Counted, inLink: boolean): void {
+  showAnswer(answer: Counted, areas: Ends<AreaShape>, inLink: boolean): void {
     need(this.answer, ".total").replaceChildren(...figureOf(answer));
     const remark = inLink ? [] : [t("This outline is too detailed for the link.")];
-    need(this.answer, ".small").textContent = [...peopleWords(answer), ...scaledWords(answer), ...answer.notes, ...remark].join(" ");
+    need(this.answer, ".small").textContent = [
+      ...wayWords(areas), ...peopleWords(answer, areas), ...scaledWords(answer), ...answer.notes, ...remark,
+    ].join(" ");
     this.answer.hidden = false;
     this.say("");
   }

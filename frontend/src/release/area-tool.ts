@@ -1,6 +1,6 @@
-/** Counts of an area that a reader draws, types or loads: the server adds up what was released. */
+/** Counts of areas that a reader draws, types or loads: the server adds up what was released. */
 import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
-import { type AreaShape, type Corners, fromCorners, linkCorners, roundCorners } from "../geometry/area-shape";
+import { type AreaShape, type Corners, type Ends, ENDS, fromCorners, linkCorners, roundCorners } from "../geometry/area-shape";
 import type { Hover } from "../map/hover";
 import { messageOf } from "../ui/errors";
 import { t } from "../ui/translate";
@@ -23,7 +23,7 @@ export class AreaTool {
   private readonly panel: AreaPanel;
   private readonly overlay: AreaOverlay;
   private sketch: Sketch | null = null;
-  private area: AreaShape | null = null;
+  private areas: Ends<AreaShape> = {};
   /** Counts the questions, so that late answers can be told from the last. */
   private questions = 0;
   private slice = "";
@@ -33,14 +33,14 @@ export class AreaTool {
     private readonly sheet: HTMLElement,
     private readonly map: MapLibre,
     private readonly hover: Hover,
-    /** Told the corners of a new area as a link holds them; null where it holds none. */
-    private readonly changed: (corners: Corners | null) => void,
+    /** Told the corners of the areas that a link can hold. */
+    private readonly changed: (areas: Ends<Corners>) => void,
   ) {
     this.overlay = new AreaOverlay(sheet, map);
     this.panel = new AreaPanel(panel, {
       draw: (tool) => this.begin(tool === this.sketch?.tool ? null : tool),
       clear: () => this.clear(),
-      use: (shape) => void this.use(shape),
+      use: (shape) => this.use(shape),
     });
     map.on("move", () => this.draw());
     map.on("mousedown", (event) => this.press(event));
@@ -54,21 +54,24 @@ export class AreaTool {
     addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Takes an area from a link. */
-  restore(corners: Corners): void {
-    void this.use(fromCorners(corners));
+  /** Takes areas from a link, of the kind that this page asks about. */
+  restore(corners: Ends<Corners>): void {
+    const given = this.panel.ends.filter((end) => corners[end]);
+    this.areas = Object.fromEntries(given.map((end) => [end, fromCorners(corners[end]!)]));
+    if (corners.from && !corners.to) this.panel.goOn();
+    if (given.length) void this.count();
   }
 
-  /** The area and its answer, as they are seen; null without an area. */
-  get seen(): SeenArea | null {
-    return this.area && { shape: this.area, answer: this.overlay.answer };
+  /** The areas and what stands on them, as they are seen. */
+  get seen(): SeenArea[] {
+    return this.overlay.seen(this.areas);
   }
 
   /** Asks about this slice of time from now on, or about all. */
   ask(slice: string): void {
     if (slice === this.slice) return;
     this.slice = slice;
-    if (this.area) void this.use(this.area);
+    if (Object.keys(this.areas).length) void this.count();
   }
 
   /** Starts drawing with a tool, or stops drawing. */
@@ -106,7 +109,7 @@ export class AreaTool {
     if (this.sketch?.tool !== "box" || this.sketch.corners.length === 0) return;
     const area = areaOf(lngLat ? moveTo(this.sketch, [lngLat.lng, lngLat.lat]) : this.sketch);
     this.begin(null);
-    if (area) void this.use(area);
+    if (area) this.use(area);
   }
 
   private finish(event?: MapMouseEvent): void {
@@ -115,7 +118,7 @@ export class AreaTool {
     const area = areaOf(this.sketch);
     if (!area) return this.panel.say(t("An area needs at least three corners."));
     this.begin(null);
-    void this.use(area);
+    this.use(area);
   }
 
   private key(event: KeyboardEvent): void {
@@ -129,28 +132,39 @@ export class AreaTool {
 
   private clear(): void {
     this.questions++;
-    this.area = null;
+    this.areas = {};
     this.hideAnswer();
+    this.panel.startOver();
     this.panel.offerClearing(false);
     this.begin(null);
-    this.changed(null);
+    this.changed({});
   }
 
-  private async use(drawn: AreaShape): Promise<void> {
+  private use(drawn: AreaShape): void {
     const corners = linkCorners(drawn);
     // The server is asked about exactly what the link holds, to the last digit.
     const area = corners ? fromCorners(roundCorners(corners)) : drawn;
+    this.areas = { ...this.areas, [this.panel.end]: area };
+    this.panel.goOn();
+    void this.count();
+  }
+
+  private async count(): Promise<void> {
+    const { areas } = this;
     const question = ++this.questions;
-    this.area = area;
     this.panel.offerClearing(true);
     this.draw();
-    this.changed(corners);
+    const linked = ENDS.flatMap((end) => {
+      const corners = areas[end] && linkCorners(areas[end]);
+      return corners ? [[end, corners] as const] : [];
+    });
+    this.changed(Object.fromEntries(linked));
     this.panel.say(t("Counting\u2026"));
     try {
-      const answer = await askArea(this.panel.queryAddress, this.panel.token, area, this.slice);
+      const answer = await askArea(this.panel.queryAddress, this.panel.token, areas, this.slice);
       if (question !== this.questions) return;
-      this.panel.showAnswer(answer, corners !== null);
-      this.overlay.showAnswer(answer);
+      this.panel.showAnswer(answer, areas, linked.length === Object.keys(areas).length);
+      this.overlay.showAnswer(answer, areas);
       this.draw();
     } catch (error) {
       if (question !== this.questions) return;
@@ -165,6 +179,6 @@ export class AreaTool {
   }
 
   private draw(): void {
-    this.overlay.draw(this.sketch && outlineOf(this.sketch), this.area);
+    this.overlay.draw(this.sketch && outlineOf(this.sketch), this.areas);
   }
 }

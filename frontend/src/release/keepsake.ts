@@ -33,8 +33,8 @@ export function imprintOf(frame: HTMLElement, scene: Scene, named: boolean): Imp
   return { title, lines: further.length ? [...lines, further.join(", ")] : lines };
 }
 
-/** The area that a reader counts in: its shape, and the answer; "" while there is none. */
-export type SeenArea = { shape: AreaShape; answer: string };
+/** An area that a reader counts in: its shape and what stands on it, "" where nothing does. */
+export type SeenArea = { shape: AreaShape; words: string };
 
 /** The map that is compared: it covers what is right of the divider, in per cent of the width. */
 export type SeenBeside = {
@@ -49,7 +49,7 @@ export type SeenBeside = {
 /** What a reader sees of a page besides its layer; `drawn` is the map itself, with its streets. */
 export type Seen = {
   drawn?: HTMLCanvasElement | null;
-  area?: SeenArea | null;
+  areas?: readonly SeenArea[];
   beside?: SeenBeside | null;
   notes?: SeenNotes;
 };
@@ -87,7 +87,7 @@ export function drawKeepsake(
   pen.fillRect(0, 0, place.width, place.height + foot);
   drawMap(pen, scene, layer, seen.drawn ?? null, palette, place);
   if (seen.beside) drawBeside(pen, seen.beside, palette, place);
-  if (seen.area) drawArea(pen, seen.area, palette, place);
+  for (const area of seen.areas ?? []) drawArea(pen, area, palette, place);
   for (const note of notes) drawPin(pen, note, palette);
   let y = drawLegend(pen, legend, palette, place.height + MARGIN);
   pen.fillStyle = palette.ink;
@@ -141,7 +141,7 @@ function drawArea(pen: CanvasRenderingContext2D, area: SeenArea, palette: Palett
   }
   const { x, y } = pixelOf(place, centreOf(area.shape));
   pen.font = font("600", 13);
-  if (area.answer) drawLabel(pen, area.answer, x, y, palette, "center");
+  if (area.words) drawLabel(pen, area.words, x, y, palette, "center");
   pen.restore();
 }
 

@@ -171,10 +171,10 @@ export class Page {
     if (!panel) return;
     const { AreaTool } = await import("./area-tool");
     const sheet = need<HTMLElement>(this.frame, ".sheet");
-    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, (corners) => this.remember({ corners }));
+    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, (areas) => this.remember({ areas }));
     this.areas = tool;
     tool.ask(this.layers.sliceName(this.shown.layer));
-    if (this.link.corners) tool.restore(this.link.corners);
+    tool.restore(this.link.areas);
   }
 
   private async offerComparison(stage: InteractiveStage, module: MapModule): Promise<void> {
@@ -215,7 +215,7 @@ export class Page {
     const drawn = map?.picture() ?? null;
     const place = this.stage!.place();
     const notes = { title: frame.dataset.noted ?? "", notes: notesOn(place, this.notes) };
-    const seen = { drawn, area: this.areas?.seen ?? null, beside: this.comparison?.seen ?? null, notes };
+    const seen = { drawn, areas: this.areas?.seen ?? [], beside: this.comparison?.seen ?? null, notes };
     const imprint = imprintOf(frame, scene, drawn !== null);
     return drawKeepsake(scene, this.shown.layer, readPalette(frame), place, imprint, seen);
   }

@@ -4,7 +4,7 @@
  */
 import { type Scale, SCALES } from "../colour/classes";
 import { type RampName, RAMPS } from "../colour/ramps";
-import { type Corners, MOST_CORNERS } from "../geometry/area-shape";
+import { type Corners, type Ends, ENDS, MOST_CORNERS } from "../geometry/area-shape";
 import type { View } from "../geometry/place";
 import type { Show } from "../layers/map-layer";
 
@@ -25,7 +25,7 @@ export type Link = {
   /** The id of the release to compare with, and where the divider stands in per cent. */
   compare: string | null;
   divider: number;
-  corners: Corners | null;
+  areas: Ends<Corners>;
 };
 
 export const NO_LINK: Link = {
@@ -39,7 +39,7 @@ export const NO_LINK: Link = {
   ground: "streets",
   compare: null,
   divider: 50,
-  corners: null,
+  areas: {},
 };
 
 /** Reads a hash and ignores what makes no sense in it. */
@@ -57,20 +57,23 @@ export function parseLink(hash: string): Link {
     ground: get("ground") === "outline" ? "outline" : NO_LINK.ground,
     compare: /^[\w-]{1,64}$/.test(get("compare")) ? get("compare") : null,
     divider: parsePercent(get("divider"), 0, NO_LINK.divider),
-    corners: parseCorners(get("area")),
+    areas: parseAreas(get),
   };
 }
 
 /** Writes a hash that names only what differs from a page without one. */
 export function formatLink(link: Link): string {
   const parts: string[] = [];
-  const { view, corners } = link;
+  const { view, areas } = link;
   if (view) parts.push(`map=${view.zoom}/${view.latitude}/${view.longitude}`);
   for (const name of ["layer", "show", "figures", "ramp", "scale", "opacity", "ground", "compare", "divider"] as const) {
     const value = link[name];
     if (value !== null && value !== NO_LINK[name]) parts.push(`${name}=${encodeURIComponent(value)}`);
   }
-  if (corners) parts.push(`area=${corners.map((corner) => corner.join(",")).join(";")}`);
+  for (const end of ENDS) {
+    const corners = areas[end];
+    if (corners) parts.push(`${end}=${corners.map((corner) => corner.join(",")).join(";")}`);
+  }
   return parts.length ? `#${parts.join("&")}` : "";
 }
 
@@ -87,6 +90,11 @@ function parsePercent(text: string, least: number, otherwise: number): number {
   if (!/^\d{1,3}$/.test(text)) return otherwise;
   const value = Number(text);
   return value >= least && value <= 100 ? value : otherwise;
+}
+
+function parseAreas(get: (name: string) => string): Ends<Corners> {
+  const found = ENDS.map((end) => [end, parseCorners(get(end))] as const);
+  return Object.fromEntries(found.filter(([, corners]) => corners));
 }
 
 function parseCorners(text: string): Corners | null {

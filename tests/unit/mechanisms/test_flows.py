@@ -18,6 +18,7 @@ from dpgeo.artefacts.files import build_files
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.mechanisms import flows
 from dpgeo.postprocess import flow_answers
@@ -27,6 +28,7 @@ from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.layers.flows import slices_of
 from dpgeo.postprocess.ranges import Ranges, Reason
 from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.sparse_threshold import passing_chance
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -122,11 +124,36 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
         assert refused.value.field == name
 
 
-def test_one_false_flow_is_expected_on_an_empty_truth() -> None:
-    """Over 60 releases of nobody, false flows are Poisson with a mean of at most one each."""
-    view = travellers([], [], bound=5)
-    found = [len(layers(drawn(view, seed, cells=8))[2]) for seed in range(60)]
-    assert 0.3 < np.mean(found) < 1.5
+@pytest.mark.parametrize("sparse", [False, True])
+def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
+    monkeypatch: pytest.MonkeyPatch, sparse: bool
+) -> None:
+    """Over 200 releases of nobody by day and night, false flows are Poisson with the mean told."""
+    view = travellers([], [], bound=5, hours=[])
+    if sparse:
+        monkeypatch.setattr(flows, "MOST_PAIRS", 10)
+    possible = 2 * 64 * 63
+    found = []
+    for seed in range(200):
+        released = drawn(view, seed, cells=8, slices="12 hours")
+        found.append(sum(len(layer) for layer in layers(released)[2:]))
+    content = content_of(released)
+    told = possible * passing_chance(content.noise, content.threshold)
+    assert content.sparse == sparse
+    assert 0.9 < told <= 1
+    assert abs(np.mean(found) - told) < 4 * (told / len(found)) ** 0.5
+
+
+@pytest.mark.parametrize("pairs", [2, 4032, 10_000_000])
+@pytest.mark.parametrize("bound", [1, 5, 100])
+@pytest.mark.parametrize("epsilon", ["0.006", "0.6", "6"])
+def test_the_threshold_is_the_least_with_one_false_flow_expected(
+    pairs: int, bound: int, epsilon: str
+) -> None:
+    noise = DiscreteLaplace(Fraction(epsilon), bound)
+    threshold = flows.listing_threshold(noise, pairs)
+    assert pairs * passing_chance(noise, threshold) <= 1 + 1e-9
+    assert threshold == 1 or pairs * passing_chance(noise, threshold - 1) > 1
 
 
 def test_sparse_drawing_lists_what_dense_drawing_does(monkeypatch: pytest.MonkeyPatch) -> None:
