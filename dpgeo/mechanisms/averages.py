@@ -34,29 +34,20 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core import subjects
-from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.kinds import AVERAGES
 from dpgeo.core.measures import Measure, find_measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
-from dpgeo.core.slices import (
-    UNDIVIDED,
-    SlicedGrid,
-    SlicedZones,
-    Slicing,
-    slices_param,
-    slicing,
-)
+from dpgeo.core.slices import slices_param
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.fieller import ShareNoise
-from dpgeo.privacy.bounding import ValuedRegions
+from dpgeo.privacy.divided_regions import DividedRegions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
 LABEL = "sums above and below"
@@ -100,10 +91,10 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
     """Measure the pair of sums of every region once."""
-    places, slices = _regions(params, view.domain), _slices(params, view.domain)
-    names = slices.names if slices else UNDIVIDED
+    regions = DividedRegions.of(params, view.domain)
+    places, names = regions.places, regions.names
     measure = find_measure(view.domain.measures, params.measure)
-    shares = view.value_shares(_divided(places, slices), measure)
+    shares = view.value_shares(regions.valued, measure)
     noise = meter.noise(LABEL, shares.sensitivity)
     above, below = meter.measure_shares(LABEL, shares)
     if isinstance(places, Zones):
@@ -124,42 +115,17 @@ def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of each of a region's two sums, in steps. Raises InvalidInput."""
     measure = find_measure(domain.measures, params.measure)
-    regions = _regions(params, domain)
-    if isinstance(regions, Zones):
-        region, count, metres = "zone", len(regions), regions.smallest_side_metres
-    else:
-        region, metres = "cell", regions.ground_cell_metres
-        count = int(np.count_nonzero(regions.inside(domain.area)))
-    slices = _slices(params, domain)
-    count *= len(slices) if slices else 1
+    regions = DividedRegions.of(params, domain)
+    count = regions.size_in_area
     noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
     return Forecast(
-        region=region,
+        region=regions.word,
         regions=count,
         noise=noise.noise,
-        ground_metres=metres,
+        ground_metres=regions.ground_metres,
         facts=_facts(measure, noise, count),
         records=(math.ceil(noise.records_margin), math.ceil(noise.least_records(count))),
     )
-
-
-def _regions(params: Params, domain: Domain) -> Grid | Zones:
-    """Return the declared zones, or squares if none are named. Raises InvalidInput."""
-    if params.zones:
-        return domain.layer(params.zones, Zones)
-    return Grid.over(domain.area, params.cells)
-
-
-def _slices(params: Params, domain: Domain) -> Slicing | None:
-    """Return the slices by which the map is divided, or None. Raises InvalidInput."""
-    chosen = find_category(domain.categories, params.category) if params.category else None
-    return slicing(params.slices, chosen, domain.time_zone)
-
-
-def _divided(places: Grid | Zones, slices: Slicing | None) -> ValuedRegions:
-    if slices is None:
-        return places
-    return SlicedZones(places, slices) if isinstance(places, Zones) else SlicedGrid(places, slices)
 
 
 def _facts(measure: Measure, noise: ShareNoise, count: int) -> tuple[Phrase, ...]:

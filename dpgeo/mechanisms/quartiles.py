@@ -33,7 +33,6 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core import subjects
-from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import AVERAGES
@@ -41,22 +40,14 @@ from dpgeo.core.measures import Measure, find_measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridQuartiles, QuartilesRelease, ZoneQuartiles
-from dpgeo.core.slices import (
-    UNDIVIDED,
-    SlicedGrid,
-    SlicedZones,
-    Slicing,
-    slices_param,
-    slicing,
-)
+from dpgeo.core.slices import slices_param
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.quantiles import HistogramNoise
-from dpgeo.privacy.bounding import ValuedRegions
+from dpgeo.privacy.divided_regions import DividedRegions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
 LABEL = "counts by value"
@@ -111,9 +102,9 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease:
     """Measure the histogram of every region once."""
-    places, slices, measure = _counted(params, view.domain)
-    names = slices.names if slices else UNDIVIDED
-    histogram = view.value_histogram(_divided(places, slices), measure, params.bins)
+    regions, measure = _counted(params, view.domain)
+    places, names = regions.places, regions.names
+    histogram = view.value_histogram(regions.valued, measure, params.bins)
     noise = meter.noise(LABEL, histogram.sensitivity)
     counts = meter.measure(LABEL, histogram)
     if isinstance(places, Zones):
@@ -132,26 +123,21 @@ def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a count of a bin. Raises InvalidInput."""
-    places, slices, measure = _counted(params, domain)
-    if isinstance(places, Zones):
-        region, count, metres = "zone", len(places), places.smallest_side_metres
-    else:
-        region, metres = "cell", places.ground_cell_metres
-        count = int(np.count_nonzero(places.inside(domain.area)))
-    count *= len(slices) if slices else 1
+    regions, measure = _counted(params, domain)
+    count = regions.size_in_area
     noise = HistogramNoise(DiscreteLaplace(epsilon, bound), params.bins)
     return Forecast(
-        region=region,
+        region=regions.word,
         regions=count,
         noise=noise.noise,
-        ground_metres=metres,
+        ground_metres=regions.ground_metres,
         facts=_facts(measure, noise, count),
         records=(math.ceil(noise.records_margin), math.ceil(noise.least_records(count))),
     )
 
 
-def _counted(params: Params, domain: Domain) -> tuple[Grid | Zones, Slicing | None, Measure]:
-    """Return the regions, the slices that divide them, and the measure. Raises InvalidInput."""
+def _counted(params: Params, domain: Domain) -> tuple[DividedRegions, Measure]:
+    """Return the regions and the measure. Raises InvalidInput."""
     measure = find_measure(domain.measures, params.measure)
     if measure.is_answer:
         raise InvalidInput(
@@ -160,13 +146,8 @@ def _counted(params: Params, domain: Domain) -> tuple[Grid | Zones, Slicing | No
             title=measure.title,
             field="measure",
         )
-    places: Grid | Zones = Grid.over(domain.area, params.cells)
-    if params.zones:
-        places = domain.layer(params.zones, Zones)
-    chosen = find_category(domain.categories, params.category) if params.category else None
-    slices = slicing(params.slices, chosen, domain.time_zone)
-    count = len(places) if isinstance(places, Zones) else places.size
-    count *= params.bins * (len(slices) if slices else 1)
+    regions = DividedRegions.of(params, domain)
+    count = regions.size * params.bins
     if count > MOST_COUNTS:
         raise InvalidInput(
             "This makes {count:,} counts, more than {most:,}; choose fewer squares, slices or "
@@ -175,13 +156,7 @@ def _counted(params: Params, domain: Domain) -> tuple[Grid | Zones, Slicing | No
             most=MOST_COUNTS,
             field="bins",
         )
-    return places, slices, measure
-
-
-def _divided(places: Grid | Zones, slices: Slicing | None) -> ValuedRegions:
-    if slices is None:
-        return places
-    return SlicedZones(places, slices) if isinstance(places, Zones) else SlicedGrid(places, slices)
+    return regions, measure
 
 
 def _facts(measure: Measure, noise: HistogramNoise, count: int) -> tuple[Phrase, ...]:
