@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -18,9 +19,10 @@ from benchmarks.report import report
 from dpgeo.core.measures import Measure
 from dpgeo.mechanisms import averages
 from dpgeo.postprocess.fieller import Means, ShareNoise
+from dpgeo.privacy.divided_regions import DividedRegions
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.randomness import SeededEntropy
 from tests.views import ArrayView
 
@@ -68,7 +70,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 def view_of(options: argparse.Namespace) -> ArrayView:
     """Return the view that the options choose."""
-    return read(options.data) if options.data else generated(options)
+    return read(options.data, options.cells) if options.data else generated(options)
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -99,24 +101,24 @@ def trial(
 ) -> None:
     """Add the figures of one release of `view` to `figures`."""
     (measured,) = view.measures
-    grid, steps = Grid.over(view.area, cells), measured.steps
-    above, below = view.value_shares(grid, measured)._read_by_meter()
+    params = averages.Params(cells=cells, zones=next(iter(view.declared), ""))
+    regions, steps = DividedRegions.of(params, view.domain), measured.steps
+    above, below = view.value_shares(regions.valued, measured)._read_by_meter()
     counts, sums = ((above + below) / steps).ravel(), (above / steps).ravel()
     truth = sums / np.maximum(counts, 1)
-    params = averages.Params(cells=cells)
     drawn = run(averages.MECHANISM, view, params, Fraction(epsilon), SeededEntropy(number), {})
     content: Any = drawn.content
     up, down = content.above.ravel(), content.below.ravel()
     noise = ShareNoise(content.noise, steps)
-    means = noise.means(up, down, grid.size)
+    means = noise.means(up, down, regions.size)
     large, some = counts >= LARGE, counts >= SMALL
-    share = np.clip(up / np.maximum(up + down, 1), 0, 1)
+    share = np.where(up + down >= steps, np.clip(up / np.maximum(up + down, 1), 0, 1), 0.5)
     figures["error two sums"].append(np.abs(share - truth)[large])
     others(figures, sums[large], counts[large], float(epsilon) / view.bound, truth[large], number)
     figures["covered, all"].append(covers(noise, up, down, truth)[some])
     figures["told"].append(means.told[some])
     figures["told without a record"].append(means.told[counts == 0])
-    by_size(figures, means, counts / noise.least_records(grid.size), truth)
+    by_size(figures, means, counts / noise.least_records(regions.size), truth)
 
 
 def others(
@@ -153,8 +155,11 @@ def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, tru
         figures[f"covered, told, {low} to {high} thresholds"].append(held[chosen])
 
 
-def read(path: Path) -> ArrayView:
-    """Return a view of the rows of a file in FRAME, with the minute of the day as the value."""
+def read(path: Path, cells: int) -> ArrayView:
+    """Return a view of the rows of a file in FRAME, with the minute of the day as the value.
+
+    Its zones divide FRAME into `cells` rows and columns of equal degrees.
+    """
     import pandas as pd
 
     frame = pd.read_parquet(path, columns=["user", "lon", "lat", "minute"])
@@ -162,11 +167,24 @@ def read(path: Path) -> ArrayView:
     frame = frame[frame.lon.between(west, east) & frame.lat.between(south, north)]
     return ArrayView(
         area=StudyArea.from_bounds(*FRAME),
+        declared={"parts": parts(cells)},
         longitude=frame["lon"].to_numpy(),
         latitude=frame["lat"].to_numpy(),
         persons=frame["user"].to_numpy().astype(np.int64),
         measures=(DAY,),
         values=(frame["minute"].to_numpy() % 1440).astype(np.float64),
+    )
+
+
+def parts(cells: int) -> Zones:
+    """Return FRAME in `cells` rows and columns of equal degrees."""
+    west, south, east, north = FRAME
+    column, row = (each.ravel() for each in np.meshgrid(np.arange(cells), np.arange(cells)))
+    wide, tall = (east - west) / cells, (north - south) / cells
+    left, bottom = west + wide * column, south + tall * row
+    names = tuple(f"{r}-{c}" for r, c in zip(row.tolist(), column.tolist(), strict=True))
+    return Zones(
+        keys=names, names=names, shapes=shapely.box(left, bottom, left + wide, bottom + tall)
     )
 
 

@@ -195,7 +195,9 @@ class ArrayView:
             persons = np.asarray(self.persons, dtype=np.int64)
         start = np.flatnonzero(self.area.covers(lon, lat))
         if pairs.gap_hours:
-            order = start[np.lexsort((lat[start], lon[start], hours[start], persons[start]))]
+            codes = np.asarray(self.codes, dtype=np.int64)
+            ties = [codes[start]] if codes.size else []
+            order = start[np.lexsort((*ties, lat[start], lon[start], hours[start], persons[start]))]
             start, end = order[:-1], order[1:]
             own = persons[start] == persons[end]
             follows = own & (hours[end] - hours[start] <= pairs.gap_hours)
@@ -212,7 +214,7 @@ class ArrayView:
         kept &= np.full(kept.size, pairs.within) | (origin != destination)
         number = np.zeros(start.size, dtype=np.int64)
         if pairs.slices:
-            number = np.asarray(pairs.slices.of_hour, dtype=np.int64)[hours[start] % 168]
+            number = self._slice(pairs.slices, start)
         n = pairs.size_of_regions
         cells, who = ((number * n + origin) * n + destination)[kept], persons[start][kept]
         if self.unit is Unit.PERSON and cells.size:

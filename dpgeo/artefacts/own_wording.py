@@ -211,8 +211,9 @@ def _slice_steps(content: SlicesRelease, released: Released) -> list[str]:
     return _about_category(content.names, DIVIDED)
 
 
-@not_protected.register
-def _slices_not_protected(content: SlicesRelease, facts: list[str]) -> list[str]:
+@not_protected.register(SlicesRelease)
+@not_protected.register(FlowsRelease)
+def _slices_not_protected(content: SlicesRelease | FlowsRelease, facts: list[str]) -> list[str]:
     """Return the sentences `facts`, and one on the values that the publisher listed."""
     return [*facts, *_about_category(content.names, LISTED)]
 
@@ -263,6 +264,7 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
     return [
         words.format(within=within, hours=content.gap_hours),
         FLOWS_LISTED.format(least=content.threshold),
+        *_about_category(content.names, DIVIDED),
     ]
 
 

@@ -323,7 +323,8 @@ class FlowsRelease(Content):
     """Noisy counts of trips between regions, and of departures and arrivals of each region.
 
     The n regions are disjoint `zones`: declared ones, or the squares of a grid. There are s slices
-    of local time, named as in `SlicesRelease`; an undivided release has one slice without a name.
+    of local time or of a category, named as in `SlicesRelease`; an undivided release has one slice
+    without a name.
     `pairs`, int64 (m,), are the noisy counts of pairs of regions, numbered slice by slice, then by
     origin, then by destination. If `listed` is empty and `sparse` is false, they cover all s * n *
     n pairs. Otherwise `listed`, int64 (m,), ascending, holds the numbers of the pairs whose noisy
@@ -348,6 +349,15 @@ class FlowsRelease(Content):
     arriving: NDArray[np.int64]
     noise: DiscreteLaplace
     sum_noise: DiscreteLaplace
+    values: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    category: str = ""
+
+    @property
+    def names(self) -> SliceNames:
+        """The keys and titles of the slices."""
+        times = self.times if self.values else self.titles
+        return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpgeo.core.time_slices import TimeSlices
+from dpgeo.core.slices import Slicing
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -17,20 +17,19 @@ SECONDS_AN_HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class TripPairs:
-    """Pairs of an origin and a destination among disjoint public regions, in slices of time.
+    """Pairs of an origin and a destination among disjoint public regions, in slices.
 
     Pairs are numbered slice by slice, and in each by origin, then destination. If `gap_hours` is 0,
     a row with a destination is a trip. Otherwise, two rows of a person that follow each other in
     time, at most that many hours apart, make a trip from the first to the second. Trips that stay
-    in a region are left out unless `within` is true. A trip belongs to the slice of time in which
-    it begins, in the local time of `time_zone`; without `slices`, times are not used.
+    in a region are left out unless `within` is true. A trip belongs to the slice of the row in
+    which it begins; without `slices`, all trips count together.
     """
 
     regions: Grid | Zones
     gap_hours: int = 0
     within: bool = False
-    slices: TimeSlices | None = None
-    time_zone: str = ""
+    slices: Slicing | None = None
 
     @property
     def size_of_regions(self) -> int:

@@ -357,15 +357,20 @@ class DuckDBView:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
 
         The trips are described in `dpgeo.engine.trips`. Raises PrivacyError for trips that join two
-        rows if records are the privacy unit, since a row is then part of two trips; and
-        InvalidInput for a time zone that DuckDB does not know.
+        rows if records are the privacy unit, since a row is then part of two trips, and for a
+        category that the domain does not declare; and InvalidInput for a time zone that DuckDB does
+        not know.
         """
         if pairs.gap_hours and self._unit is Unit.RECORD:
             raise PrivacyError("Rows are joined to trips where persons are the privacy unit.")
+        category = None
         if pairs.slices:
-            self._check_zone(pairs.time_zone)
+            self._check_slices(pairs.slices)
+            if pairs.slices.category:
+                index = self._domain.categories.index(pairs.slices.category)
+                category = category_column(index)
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
-            rows, parameters = located(pairs, self._file.path, folder)
+            rows, parameters = located(pairs, self._file.path, folder, category=category)
             query, passes = self._trip_query(connection, pairs, parameters)
             found = []
             for number in range(passes):

@@ -1,13 +1,15 @@
 """Trips between public regions, derived from the rows of the canonical file.
 
 Privacy argument. A trip is a function of one row (its position and its destination), or of two rows
-of one person that follow each other in time: rows are ordered by time, then position, among the
-person's own rows alone. Rows that are equal in all of these are at the same place at the same time,
-so their order changes no trip. Removing a person therefore removes that person's trips and changes
-no other's. Which of a person's trips are kept is decided as in `duckdb_view`, by a keyed hash of
-the trip, or of the pair of regions if people are counted, with the person: a function of the
-person's own rows. So the counts of all pairs have the L1 sensitivity `bound`. If records are the
-privacy unit, a trip is one row with its destination, which adds 1 to at most one pair.
+of one person that follow each other in time: rows are ordered by time, then position, then the
+category that divides the map, among the person's own rows alone. Rows that are equal in all of
+these are at the same place at the same time with the same value, so their order changes no trip. A
+trip's slice follows from the time and the value of the row in which it begins. Removing a person
+therefore removes that person's trips and changes no other's. Which of a person's trips are kept is
+decided as in `duckdb_view`, by a keyed hash of the trip, or of the pair of regions if people are
+counted, with the person: a function of the person's own rows. So the counts of all pairs have the
+L1 sensitivity `bound`. If records are the privacy unit, a trip is one row with its destination,
+which adds 1 to at most one pair.
 
 Zones that overlap by slivers share some positions; such a position lies in the first of its zones,
 whatever other rows there are.
@@ -40,7 +42,7 @@ _CELL = """CASE WHEN {x} < 'infinity'::DOUBLE
 
 _ROWS = """
 WITH rows_placed AS (
-    SELECT person_high, person_low, x, y, time, {place} AS place, {ends}
+    SELECT person_high, person_low, x, y, time, {code} AS code, {place} AS place, {ends}
     FROM read_parquet($path) WHERE {chosen}
 )"""
 
@@ -49,11 +51,11 @@ _FROM_ROWS = """, trips AS (
 )"""
 
 _FOLLOWING = """, trips AS (
-    SELECT person_high, person_low, x, y, time, place,
+    SELECT person_high, person_low, x, y, time, code, place,
         lead(place) OVER own AS destination,
         lead(x) OVER own AS to_x, lead(y) OVER own AS to_y, lead(time) OVER own AS to_time
     FROM rows_placed WHERE time IS NOT NULL
-    WINDOW own AS (PARTITION BY person_high, person_low ORDER BY time, x, y)
+    WINDOW own AS (PARTITION BY person_high, person_low ORDER BY time, x, y, code)
     QUALIFY to_time - time <= $gap
 )"""
 
@@ -64,6 +66,8 @@ _TIMED = """, timed AS (
 
 _SLICE = """$slices[
         1 + 24 * (extract(isodow FROM local) - 1) + extract(hour FROM local)]::UBIGINT"""
+
+_CODE = "$times::UBIGINT * code::UBIGINT"
 
 _INSIDE = """, rows_inside AS (
     SELECT person_high, person_low, x, y, time, to_x, to_y, to_time,
@@ -80,10 +84,14 @@ TRIPS = """, items AS (
 """SQL for the items to be sampled if visits are counted: every trip is one item."""
 
 
-def located(pairs: TripPairs, path: Path, folder: Path) -> tuple[str, Parameters]:
+def located(
+    pairs: TripPairs, path: Path, folder: Path, *, category: str | None
+) -> tuple[str, Parameters]:
     """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and its parameters.
 
     The parameters for a pass over the file are not included. `folder` is a temporary folder.
+    `category` is the column with the codes of the category by which trips are divided, None for
+    none.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours
@@ -95,16 +103,22 @@ def located(pairs: TripPairs, path: Path, folder: Path) -> tuple[str, Parameters
         parameters |= _frame(pairs.regions)
         place, end = (_CELL.format(x=x, y=y) for x, y in _AXES)
     ends = f"{end} AS destination, destination_x, destination_y" if by_row else "NULL AS none"
-    query = _ROWS.format(place=place, ends=ends, chosen=_CHOSEN)
+    code = "NULL" if category is None else category
+    query = _ROWS.format(place=place, ends=ends, code=code, chosen=_CHOSEN)
     query += _FROM_ROWS if by_row else _FOLLOWING
     if not by_row:
         parameters["gap"] = pairs.gap_hours * SECONDS_AN_HOUR
-    if pairs.slices:
+    slices, times = pairs.slices, pairs.slices.times if pairs.slices else None
+    number = _SLICE if times else "0::UBIGINT"
+    if slices and times:
         query += _TIMED
-        parameters |= {"time_zone": pairs.time_zone, "slices": list(pairs.slices.of_hour)}
+        parameters |= {"time_zone": slices.time_zone, "slices": list(times.of_hour)}
+    if category is not None:
+        number = f"({_CODE} + {number})"
+        parameters["times"] = len(times) if times else 1
     query += _INSIDE.format(
-        slice=_SLICE if pairs.slices else "0::UBIGINT",
-        trips="timed" if pairs.slices else "trips",
+        slice=number,
+        trips="timed" if times else "trips",
         apart="" if pairs.within else "AND place <> destination",
     )
     return query, {"path": as_pattern(path), **parameters}

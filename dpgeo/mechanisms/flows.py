@@ -3,11 +3,12 @@
 Idea. Count the trips of every pair of an origin and a destination, and beside them the trips that
 leave and that reach each region, which are larger numbers and so relatively more exact.
 
-Privacy argument. The regions are public and disjoint, and so are the slices of time. A trip is
-derived from one row, or from two rows of one person that follow each other (`engine.trips`), so
-that a privacy unit's trips depend on its own rows alone. The view keeps at most l trips of a unit
-over all pairs and slices together (or, where people are counted, l distinct pairs). A kept trip
-adds 1 to one pair, 1 to one origin and 1 to one destination. So each of the three arrays has the L1
+Privacy argument. The regions are public and disjoint, and so are the slices of local time, of a
+declared category, or of both. A trip is derived from one row, or from two rows of one person that
+follow each other (`engine.trips`), and is in the slice of the row in which it begins, so that a
+privacy unit's trips depend on its own rows alone. The view keeps at most l trips of a unit over all
+pairs and slices together (or, where people are counted, l distinct pairs). A kept trip adds 1 to
+one pair, 1 to one origin and 1 to one destination. So each of the three arrays has the L1
 sensitivity l, and measuring them with 60, 20 and 20 per cent of epsilon is epsilon-differentially
 private by composition. All three are sums of one sample. Beyond MOST_PAIRS pairs, only those whose
 noisy count reaches a public threshold are drawn, with the same distribution as if all were drawn
@@ -34,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core import subjects
+from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
@@ -41,8 +43,9 @@ from dpgeo.core.kinds import FLOWS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import FlowsRelease
+from dpgeo.core.slices import ALL_TIMES, UNDIVIDED, Slicing, slicing
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.flow_regions import square_zones
@@ -66,7 +69,7 @@ MOST_PAIRS = 4_000_000
 
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
 
-ALL_TIMES = "all times together"
+ALL_TOGETHER = "all times together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +103,19 @@ class Params:
         beyond="Rows further apart say little about a trip.",
     )
     slices: str = param(
-        ALL_TIMES,
+        ALL_TOGETHER,
         "Whether flows are counted for each part of the day or day of the week on its own, by when "
         "a trip begins.",
-        choices=[ALL_TIMES, *TIME_SLICES],
+        choices=[ALL_TOGETHER, *TIME_SLICES],
+    )
+    category: str = param(
+        "",
+        "The declared category by which flows are divided, too, such as the mode of transport, by "
+        "the row in which a trip begins; empty for none.",
+        category=True,
+        optional=True,
     )
     within: bool = param(False, "Also count trips that begin and end in the same region.")
-
-    @property
-    def time_slices(self) -> TimeSlices | None:
-        """The time slices named by the parameter `slices`, None for all times together."""
-        return TIME_SLICES.get(self.slices)
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -121,8 +126,8 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
     """Measure pairs, departures and arrivals of one sample of trips."""
     pairs, number = _counted(params, view.domain)
-    slices, n = params.time_slices, int(number.max()) + 1
-    size = len(slices) if slices else 1
+    names, n = pairs.slices.names if pairs.slices else UNDIVIDED, int(number.max()) + 1
+    size = max(len(names), 1)
     trips = view.trips(pairs).mapped(_renumber(number, n), size * n * n)
     noise = meter.noise(PAIRS, trips.sensitivity)
     possible = size * n * (n if params.within else n - 1)
@@ -137,9 +142,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
     return FlowsRelease(
         zones=_as_zones(pairs.regions, number),
         squares=isinstance(pairs.regions, Grid),
-        keys=slices.keys if slices else ("",),
-        titles=slices.titles if slices else ("",),
-        time_zone=pairs.time_zone if slices else "",
+        keys=names.keys or ("",),
+        titles=names.titles if len(names) else ("",),
+        time_zone=names.time_zone,
         gap_hours=pairs.gap_hours,
         within=params.within,
         sparse=sparse,
@@ -150,6 +155,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
         arriving=sums[1].reshape(size, n),
         noise=noise,
         sum_noise=DiscreteLaplace(noise.epsilon * SHARES[LEAVING] / SHARES[PAIRS], view.bound),
+        values=names.values,
+        times=names.times,
+        category=names.category,
     )
 
 
@@ -185,7 +193,7 @@ def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
     """Return the pairs to count, and the number of each region among those in the study area.
 
     A square outside the study area has the number -1. Raises InvalidInput if the regions overlap,
-    or if the dataset has no trips of the chosen kind.
+    or if the dataset has no trips of the chosen kind, no such category or no times.
     """
     regions = _regions(params, domain)
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
@@ -195,12 +203,7 @@ def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
             "or name the columns in a new dataset.",
             field="trips",
         )
-    if params.slices != ALL_TIMES and not domain.time_zone:
-        raise InvalidInput(
-            "This dataset has no time column. Choose all times together, or declare a dataset "
-            "whose file has one.",
-            field="slices",
-        )
+    slices = _slices(params, domain)
     if not by_row and domain.unit is Unit.RECORD:
         raise InvalidInput(
             "This dataset protects single records, and a record would change two trips between "
@@ -218,13 +221,25 @@ def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
         regions,
         gap_hours=0 if by_row else params.gap_hours,
         within=params.within,
-        slices=params.time_slices,
-        time_zone=domain.time_zone,
+        slices=slices,
     )
     if isinstance(regions, Zones):
         return pairs, np.arange(len(regions))
     inside = regions.inside(domain.area).ravel()
     return pairs, np.where(inside, np.cumsum(inside) - 1, -1).astype(np.int64)
+
+
+def _slices(params: Params, domain: Domain) -> Slicing | None:
+    """Return the slices that divide the trips, None for all together. Raises InvalidInput."""
+    times = ALL_TIMES if params.slices == ALL_TOGETHER else params.slices
+    if times != ALL_TIMES and not domain.time_zone:
+        raise InvalidInput(
+            "This dataset has no time column. Choose all times together, or declare a dataset "
+            "whose file has one.",
+            field="slices",
+        )
+    category = find_category(domain.categories, params.category) if params.category else None
+    return slicing(times, category, domain.time_zone)
 
 
 def _regions(params: Params, domain: Domain) -> Grid | Zones:

@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SLICE_MARGIN, SLICE_THRESHOLD = "slice_margin", "slice_threshold"
-"""Names of the columns with the margin and threshold of a count in one slice of time."""
+"""Names of the columns with the margin and threshold of a count in one slice."""
 
 FLOWS_NAME, LEAVING_NAME, ARRIVING_NAME = "flows", "departures", "arrivals"
 
@@ -60,7 +60,7 @@ LOCAL_TIME = " Trips count where they begin, in local time ({time_zone})."
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The flows of one slice of time: noisy pairs, and what follows from them.
+    """The flows of one slice: noisy pairs, and what follows from them.
 
     `pair`, int64 (m,), are the numbers of the drawn pairs, origin * n + destination, ascending, and
     `count` (m,) their noisy counts. `leaving` and `arriving` are (n,).
@@ -127,7 +127,7 @@ class Slice:
 
 
 def slices_of(content: FlowsRelease) -> list[Slice]:
-    """Return the flows of each slice of time."""
+    """Return the flows of each slice."""
     n = len(content.zones)
     if content.sparse:
         ends = np.searchsorted(content.listed, np.arange(len(content.keys) + 1) * n * n)
@@ -195,7 +195,7 @@ def _lines(part: Slice, number: int) -> ShapeLayer:
         threshold=same(float(content.threshold), count.size),
         least_listed=content.threshold,
         sliced=len(content.keys) > 1,
-        of=("", title),
+        of=content.names.parts[number],
         features=FLOWS,
         columns={
             "origin": keys[origin],
@@ -297,12 +297,14 @@ def _slice(content: FlowsRelease, layer: str) -> Content:
 
 
 def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return the flows of one slice of time as a release of their own."""
+    """Return the flows of one slice as a release of their own."""
     part, one = slices_of(content)[number], slice(number, number + 1)
     return replace(
         content,
         keys=content.keys[one],
         titles=content.titles[one],
+        values=(),
+        times=(),
         listed=part.pair if content.sparse else content.listed,
         pairs=part.count,
         leaving=content.leaving[one],

@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
+from dpgeo.core.categories import Category, category_column
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.slices import Slicing
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.engine.duckdb_view import DuckDBView, Sampling
@@ -41,12 +43,16 @@ Trip = tuple[int, float, float, int | None, float | None, float | None]
 
 EVERYTHING = 10**6
 
+MODE = Category("mode", "Mode of transport", ("walk", "bike"))
+
 
 def write_trips(path: Path, rows: Sequence[Trip]) -> Path:
     write(path, [row[:4] for row in rows])
     table = pq.read_table(path)
     for number, name in ((4, "destination_x"), (5, "destination_y")):
         table = table.append_column(name, pa.array([row[number] for row in rows], pa.float64()))
+    codes = pa.array([code_of(row) for row in rows], pa.int32())
+    table = table.append_column(category_column(0), codes)
     pq.write_table(table, path, row_group_size=1000)
     return path
 
@@ -72,7 +78,7 @@ def travellers(people: int = 15, rows: int = 300, seed: int = 1) -> list[Trip]:
 
 def view_of(path: Path, **settings: Any) -> DuckDBView:
     facts: dict[str, Any] = {
-        "domain": Domain(AREA, time_zone=ZONE, destinations=True),
+        "domain": Domain(AREA, time_zone=ZONE, categories=(MODE,), destinations=True),
         "unit": Unit.PERSON,
         "counting": Counting.VISITS,
         "bound": EVERYTHING,
@@ -99,6 +105,19 @@ def region_of(pairs: TripPairs, x: float | None, y: float | None) -> int:
     return int(np.flatnonzero(inside)[0]) if inside.any() else -1
 
 
+def code_of(row: Trip) -> int:
+    """Return the code of a row's value; rows at the same place and time may differ in it."""
+    return int(1000 * row[1]) % len(MODE)
+
+
+def divided_by(times: str | None, *, category: bool) -> Slicing | None:
+    if not times and not category:
+        return None
+    return Slicing(
+        TIME_SLICES[times] if times else None, ZONE if times else "", MODE if category else None
+    )
+
+
 def trips_of(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
     """Return the person and the pair of every trip, by a loop."""
     ends: list[tuple[Trip, float | None, float | None]] = [(row, row[4], row[5]) for row in rows]
@@ -114,11 +133,14 @@ def trips_of(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
     for row, to_x, to_y in ends:
         origin, destination = region_of(pairs, row[1], row[2]), region_of(pairs, to_x, to_y)
         number = 0
-        if pairs.slices:
+        times = pairs.slices.times if pairs.slices else None
+        if times:
             if row[3] is None:
                 continue
             local = datetime.fromtimestamp(row[3], UTC).astimezone(ZoneInfo(ZONE))
-            number = pairs.slices.of_hour[24 * local.weekday() + local.hour]
+            number = times.of_hour[24 * local.weekday() + local.hour]
+        if pairs.slices and pairs.slices.category:
+            number += (len(times) if times else 1) * code_of(row)
         if min(origin, destination) >= 0 and (pairs.within or origin != destination):
             n = pairs.size_of_regions
             found.append((row[0], (number * n + origin) * n + destination))
@@ -128,13 +150,12 @@ def trips_of(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("regions", [GRID, HALVES], ids=["grid", "zones"])
 @pytest.mark.parametrize("gap_hours", [0, 3])
 @pytest.mark.parametrize("slices", [None, "6 hours"])
+@pytest.mark.parametrize("category", [False, True])
 @pytest.mark.parametrize("within", [False, True])
 def test_trips_are_those_of_a_loop(
-    tmp_path: Path, regions: Any, gap_hours: int, slices: str | None, within: bool
+    tmp_path: Path, regions: Any, gap_hours: int, slices: str | None, category: bool, within: bool
 ) -> None:
-    pairs = TripPairs(
-        regions, gap_hours, within, TIME_SLICES[slices] if slices else None, ZONE if slices else ""
-    )
+    pairs = TripPairs(regions, gap_hours, within, divided_by(slices, category=category))
     rows = travellers()
     path = write_trips(tmp_path / "trips.parquet", rows)
     expected = trips_of(pairs, rows)
@@ -208,10 +229,45 @@ def test_records_are_trips_by_row_alone(tmp_path: Path) -> None:
         view.trips(TripPairs(GRID, 3))
 
 
+def test_only_declared_categories_divide_trips(tmp_path: Path) -> None:
+    slices = Slicing(category=Category("home", "Home", ("here", "there")))
+    with pytest.raises(PrivacyError, match="declared category"):
+        view_of(write_trips(tmp_path / "trips", [])).trips(TripPairs(GRID, slices=slices))
+
+
+@pytest.mark.parametrize("counting", list(Counting))
+@pytest.mark.parametrize("gap_hours", [0, 3])
+def test_the_bound_of_trips_holds_over_all_values_together(
+    tmp_path: Path, counting: Counting, gap_hours: int
+) -> None:
+    """Remove each person in turn; rows that differ only in the value stay in one order."""
+    slices = divided_by("6 hours", category=True)
+    pairs, bound = TripPairs(GRID, gap_hours, True, slices), 2
+    rows = [*travellers(), *travellers()[::3]]
+    codes = np.arange(len(rows)) % len(MODE)
+    facts: dict[str, Any] = {"counting": counting, "bound": bound}
+
+    def counted(name: str, chosen: list[int]) -> Counter[int]:
+        path = write_trips(tmp_path / name, [rows[at] for at in chosen])
+        table = pq.read_table(path).drop_columns([category_column(0)])
+        values = pa.array(codes[chosen], pa.int32())
+        pq.write_table(table.append_column(category_column(0), values), path)
+        return Counter(counts_of(view_of(path, **facts), pairs))
+
+    every = list(range(len(rows)))
+    whole = counted("a", every)
+    assert counted("r", every[::-1]) == whole
+    for who in range(5):
+        rest = counted(f"b{who}", [at for at in every if rows[at][0] != who])
+        own = counted(f"c{who}", [at for at in every if rows[at][0] == who])
+        assert 0 < own.total() <= bound
+        assert rest + own == whole
+
+
 def test_an_unknown_time_zone_is_refused_before_rows_are_read(tmp_path: Path) -> None:
     path = write_trips(tmp_path / "trips", [])
     with pytest.raises(InvalidInput):
-        view_of(path).trips(TripPairs(GRID, 0, False, TIME_SLICES["6 hours"], "Mars/Base"))
+        view_of(path).trips(TripPairs(GRID, slices=Slicing(TIME_SLICES["6 hours"], "Mars/Base")))
 
 
 def test_nobody_makes_no_trip(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import shapely
 
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
@@ -76,6 +77,34 @@ def content_of(released: Released) -> FlowsRelease:
 
 ORIGIN = np.repeat([0, 5, 5, 10], [30, 20, 4, 6])
 DESTINATION = np.repeat([5, 0, 10, 10], [30, 20, 4, 6])
+
+
+MODE = Category("mode", "Mode of transport", ("walk", "bike"))
+
+
+@pytest.mark.parametrize("times", [flows.ALL_TOGETHER, "12 hours"])
+def test_trips_are_divided_by_a_category_and_by_time(times: str) -> None:
+    people = ORIGIN.size
+    hours = np.where(np.arange(people) % 3, 3, 15)
+    codes = np.where(ORIGIN == 5, 1, 0)
+    view = travellers(ORIGIN, DESTINATION, categories=(MODE,), codes=codes, hours=hours)
+    content = content_of(drawn(view, None, slices=times, category="mode"))
+    parts = 2 if times == "12 hours" else 1
+    assert content.names.values == ("walk", "bike", "Other")
+    assert len(content.keys) == 3 * parts
+    pairs = content.pairs.reshape(3, parts, SIDE**2, SIDE**2).sum(axis=1)
+    assert (pairs[0, 0, 5], pairs[0, 10].sum(), pairs[0, 5].sum()) == (30, 0, 0)
+    assert (pairs[1, 5, 0], pairs[1, 5, 10], pairs[1].sum()) == (20, 4, 24)
+    assert pairs[2].sum() == 0
+    if parts == 2:
+        early = content.pairs.reshape(3, 2, -1)[:, 0].sum()
+        assert early == np.count_nonzero((hours == 3) & (ORIGIN != DESTINATION))
+    released = drawn(view, slices=times, category="mode")
+    lines = [layer for layer in layers(released) if layer.sliced and "flows" in layer.name]
+    assert [layer.of[0] for layer in lines[::parts]] == ["walk", "bike", "Other"]
+    assert encode(decode(encode(released))) == encode(released)
+    with pytest.raises(InvalidInput, match="no categor"):
+        drawn(travellers(ORIGIN, DESTINATION), category="mode")
 
 
 def test_without_noise_the_three_arrays_are_those_of_the_trips() -> None:
