@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from dpgeo.accounts.models import Organisation, Role
 from dpgeo.budgets.models import Ledger
 from dpgeo.commands import console
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.storage import public_storage
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
@@ -75,6 +77,49 @@ def test_a_second_file_has_the_columns_of_the_first(trips: Path) -> None:
     command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     command("ingest", trips, "--dataset", "city")
     assert Upload.objects.filter(state=UploadState.READY).count() == 2
+
+
+def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path: Path) -> None:
+    path = tmp_path / "trips.csv"
+    speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
+    rows = [
+        f"p{n}-{mode},50.05,10.05,{mode},{speed},{'yes' if mode == 'bike' else 'no'}"
+        for mode, speed in speeds.items()
+        for n in range(3000)
+    ]
+    path.write_text("\n".join(["who,lat,lon,mode,speed,by_bike", *rows, ""]))
+    output = command(
+        *("ingest", path, "--dataset", "city", "--person", "who", *DECLARATION),
+        *("--category", "mode = Mode of transport: walk, bike, car"),
+        *("--measure", "speed: 0 to 40 km/h", "--measure", "by_bike: yes or no"),
+    )
+    assert "9,000 of 9,000 rows accepted" in output
+    dataset = Dataset.objects.get()
+    assert dataset.frozen_at is not None
+    (mode,) = dataset.categorised
+    assert (mode.column, mode.title, mode.keys) == (
+        *("mode", "Mode of transport"),
+        ("walk", "bike", "car", "other"),
+    )
+    assert [each.column for each in dataset.measured] == ["speed", "by_bike"]
+    for measure in ("speed", "by_bike"):
+        command(
+            *("release", "city", "--mechanism=averages", "--epsilon=1", "--publish", "--wait"),
+            *("--param=cells=1", f"--param=measure={measure}", "--param=category=mode"),
+        )
+    wanted: dict[str, list[float | None]] = {
+        "speed": [5, 18, None, 30],
+        "by_bike": [0, 100, None, 0],  # per cent
+    }
+    keys = ("1-walk", "2-bike", "3-car", "4-other")
+    for release in Release.objects.all():
+        assert not release.files.filter(name__contains="hovercraft").exists()
+        for key, mean in zip(keys, wanted[release.parameters["measure"]], strict=True):
+            name = release.files.get(name=f"averages-{key}.csv").stored_name
+            with public_storage().open(name) as file:
+                (row,) = csv.DictReader(file.read().decode().splitlines())
+            assert row["told"] == ("false" if mean is None else "true")
+            assert mean is None or float(row["mean"]) == pytest.approx(mean, abs=0.5)
 
 
 def test_a_time_is_not_guessed(tmp_path: Path) -> None:
@@ -163,6 +208,14 @@ def test_a_release_of_a_missing_dataset_is_refused() -> None:
         (["--latitude", "nothing"], "--latitude"),
         (["--dataset", "not a slug"], "--dataset"),
         (["--user", "nobody"], "--user"),
+        (["--measure", "speed"], "--measure"),
+        (["--measure", "speed: 9 to 9 km/h"], "--measure"),
+        (["--measure", "zip: 0 to 99999"], "--measure"),
+        (["--measure", "who: 0 to 9"], "--measure"),
+        (["--category", "mode"], "--category"),
+        (["--category", "mode: walk, walk"], "--category"),
+        (["--category", "userid: 1, 2"], "--category"),
+        (["--category", "who: ann, bob"], "--category"),
     ],
 )
 def test_an_invalid_ingest_names_the_option_and_stores_nothing(
