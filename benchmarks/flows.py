@@ -60,7 +60,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--zones", type=int, default=1_000)
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--bound", type=int, default=5)
-    parser.add_argument("--slices", choices=[flows.ALL_TIMES, *TIME_SLICES])
+    parser.add_argument("--slices", choices=[flows.ALL_TOGETHER, *TIME_SLICES])
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
 
@@ -138,7 +138,7 @@ def release(folder: Path, options: argparse.Namespace) -> None:
         salt=SALT,
         folder=folder,
     )
-    params = flows.Params(zones="zones", slices=options.slices or flows.ALL_TIMES)
+    params = flows.Params(zones="zones", slices=options.slices or flows.ALL_TOGETHER)
     began = time.perf_counter(), time.process_time()
     released = run(flows.MECHANISM, view, params, Fraction(options.epsilon), SystemEntropy(), {})
     told("counted and measured", *began)
