@@ -22,9 +22,6 @@ PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?(?:stil
 WIDTH, HEIGHT = 800, 560
 """Usual size of an embedded map in pixels."""
 
-LEAST = 200
-"""Smallest width and height of an embedded map; anything smaller would be unreadable."""
-
 NOT_IMPLEMENTED = 501
 
 
@@ -59,7 +56,12 @@ def oembed(request: HttpRequest) -> HttpResponse:
             *(embedded, release.title, width, height),
         ),
     }
-    if release.files.filter(name=card.NAME).exists():
+    # The thumbnail respects the maxima as well; the card has one size, so it may have to go.
+    fits = all(
+        not request.GET.get(name) or int(request.GET[name]) >= size
+        for name, size in (("maxwidth", card.WIDTH), ("maxheight", card.HEIGHT))
+    )
+    if fits and release.files.filter(name=card.NAME).exists():
         picture = reverse("api:release-file", args=[release.pk, card.NAME])
         document |= {
             "thumbnail_url": request.build_absolute_uri(picture),
@@ -78,4 +80,4 @@ def _size(request: HttpRequest, name: str, usual: int) -> int:
         return usual
     if not re.fullmatch(r"[0-9]{1,5}", text):
         raise ValueError(name)
-    return max(LEAST, min(usual, int(text)))
+    return max(1, min(usual, int(text)))

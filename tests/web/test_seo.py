@@ -196,15 +196,52 @@ def test_a_link_to_a_map_carries_its_card(client: Client, release: Release) -> N
 
 def test_other_sites_can_embed_a_map_by_its_address(client: Client, release: Release) -> None:
     for page in (f"/maps/{release.pk}/", f"/de/maps/{release.pk}/", f"/embed/{release.pk}/"):
-        response = client.get("/oembed", {"url": HOST + page, "maxwidth": "500"})
+        response = client.get("/oembed", {"url": HOST + page})
         document = response.json()
-        assert (document["type"], document["version"], document["width"]) == ("rich", "1.0", 500)
+        assert (document["type"], document["version"]) == ("rich", "1.0")
         assert f'<iframe src="{HOST}/embed/{release.pk}/"' in document["html"]
         assert document["thumbnail_url"].endswith("/card.png")
     page = client.get(f"/maps/{release.pk}/").content.decode()
     [address] = re.findall(r'type="application/json\+oembed" title="[^"]*" href="([^"]*)"', page)
     response = client.get(html.unescape(address).removeprefix(HOST)).json()
     assert (response["width"], response["title"]) == (800, document["title"])
+
+
+@pytest.mark.parametrize(
+    ("most", "size", "has_card"),
+    [
+        ({}, (800, 560), True),
+        ({"maxwidth": "500"}, (500, 560), False),
+        ({"maxheight": "120"}, (800, 120), False),
+        ({"maxwidth": "90", "maxheight": "90"}, (90, 90), False),
+        ({"maxwidth": "1200", "maxheight": "630"}, (800, 560), True),
+    ],
+)
+def test_an_embedded_map_is_never_larger_than_asked_for(
+    client: Client,
+    release: Release,
+    most: dict[str, str],
+    size: tuple[int, int],
+    has_card: bool,
+) -> None:
+    document = client.get("/oembed", {"url": f"{HOST}/maps/{release.pk}/", **most}).json()
+    assert (document["width"], document["height"]) == size
+    assert f'width="{size[0]}" height="{size[1]}"' in document["html"]
+    assert ("thumbnail_url" in document) == has_card
+
+
+def test_a_map_has_one_address_in_every_language(client: Client, release: Release) -> None:
+    for page in (f"/maps/{release.pk}/", f"/de/maps/{release.pk}/", f"/embed/{release.pk}/"):
+        text = client.get(page).content.decode()
+        assert re.findall(r'<link rel="canonical" href="([^"]*)"', text) == [
+            f"{HOST}/maps/{release.pk}/"
+        ]
+    for page in ("/", f"/maps/{release.pk}/"):
+        [feed] = re.findall(
+            r'<link rel="alternate" type="application/atom\+xml"[^>]* href="([^"]*)"',
+            client.get(page).content.decode(),
+        )
+        assert feed == "/feed.atom"
 
 
 def test_nobody_embeds_a_draft_or_another_site(client: Client, release: Release) -> None:
