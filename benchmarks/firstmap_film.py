@@ -174,7 +174,7 @@ def _check(film: Film) -> bool:
     for number in range(MOST_QUESTIONS):
         answers = film.page.locator("li.asks form.answer, li.stops form.answer")
         answered = film.page.locator(f"{CONFIRM}, li.asks [aria-pressed=true]").count() > 1
-        if not answers.count() or answered:
+        if not answers.count() or (number and answered):
             break
         words = answers.all_inner_texts()
         best = max(range(len(words)), key=lambda index: _rows(words[index]))

@@ -101,6 +101,7 @@ AVERAGES_BY_DISTRICT = Subject(
     title=translatable("How much, on average, by district"),
     words=translatable("The mean of a column in each district, such as the mean speed or rent."),
     headline=translatable("Averages by district: {place}"),
+    counted_in=translatable("A place is one district."),
     needs=(
         Need.MEASURES,
         Need.ZONES,
@@ -112,6 +113,7 @@ WEEK = Subject(
     title=translatable("Hour by hour"),
     words=translatable("Counts for each hour of the week, as a table of hours and days."),
     headline=translatable("The week of {place}"),
+    counted_in=translatable("A place is one hour of the week, in one district if you divide it."),
     needs=(Need.TIMES,),
 )
 CATEGORIES = Subject(
@@ -121,6 +123,7 @@ CATEGORIES = Subject(
         "A heatmap for each value of a column, such as on foot, by bike and by car."
     ),
     headline=translatable("Where people are, by category: {place}"),
+    counted_in=translatable("A place is one square with one value of the column."),
     needs=(Need.CATEGORIES,),
 )
 DENSITY = Subject(

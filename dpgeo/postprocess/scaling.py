@@ -63,10 +63,10 @@ SCALED = translatable(
 )
 
 TOTAL_TOO_NOISY = translatable(
-    "Nothing is scaled: the noise of the total, ±{margin:,}, may be as large as the total itself."
+    "Nothing is scaled: the noise of the total, ± {margin:,}, may be as large as the total itself."
 )
 MAP_TOO_NOISY = translatable(
-    "Nothing is scaled: the noise of all counts of the map together, ±{margin:,}, may be as large "
+    "Nothing is scaled: the noise of all counts of the map together, ± {margin:,}, may be as large "
     "as their sum."
 )
 LISTED = translatable(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import shapely
 from django.core.cache import cache
+from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.services import organisation_create
@@ -245,6 +246,32 @@ def test_what_a_place_is_depends_on_the_kind_of_map(desk: Desk, kind: str) -> No
     assert (settings.kind.counted_in == "A place is one square of the map.") == (
         kind in {"heat", "gatherings", "contours"}
     )
+
+
+@pytest.mark.parametrize("people", ["179", "20", "50000", ""])
+def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
+    desk: Desk, people: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = undecided(desk, ready=True)
+    monkeypatch.setattr(Upload, "canonical_name", property(lambda _: 1 / 0))
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    answer = desk.client.get(address, {"total": "1", "people": people})
+    least, most = answer.context["shows_from"], answer.context["most_shown"]
+    assert least > answer.context["chosen"].margin
+    assert most == int(people or 50_000) // least
+    page = answer.content.decode()
+    assert f"shows clearly from about {least} people" in page
+    assert ("Expect an almost empty map." in page) == (people in {"179", "20"})
+    assert "shows clearly from" not in desk.page(address)  # nobody has chosen a total yet
+
+
+def test_an_owner_hears_in_time_that_columns_to_average_are_named_first(desk: Desk) -> None:
+    dataset = undecided(desk)
+    step = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    assert "Columns for them, such as a speed or the mode of transport, are named in" in step
+    dataset.frozen_at = timezone.now()
+    dataset.save()
+    assert "Columns for them" not in desk.page(f"/desk/datasets/{dataset.slug}/upload/")
 
 
 def test_where_rows_are_protected_a_row_counts_once(desk: Desk) -> None:

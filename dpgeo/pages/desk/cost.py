@@ -30,13 +30,14 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.subjects import Need
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.kinds import missing
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, MapSettings
+from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, Card, MapSettings
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
@@ -52,6 +53,9 @@ TOTAL = translatable(
 TOTAL_CERTAIN = translatable(
     "{verdict}, if all of it is used: in the worst case a guess is almost certain."
 )
+
+FEW_SHOWN = 10
+"""Number of places that can show below which an owner is told that the map will be almost empty."""
 
 OPENS = "Dpgeo-Opens"
 """Response header with the first layer, unit and colour classes to show, as on public pages."""
@@ -92,6 +96,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
         "totals": totals(settings),
         "places": places(settings),
         "may_grant": may(person(request), dataset, "set_budget"),
+        **expected(settings, chosen),
         **protection(settings),
         **pictures(settings),
     }
@@ -132,6 +137,18 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
 def places(settings: MapSettings) -> list[tuple[int, bool]]:
     """Return the offered numbers of places to count a person in, and whether each is chosen."""
     return [(int(text), text == settings.places_text) for text in SUGGESTED_PLACES]
+
+
+def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
+    """Return how much of the map will show for the guessed number of people, from public numbers.
+
+    Empty where people are not counted, and before a total is chosen.
+    """
+    averages = Need.MEASURES in settings.kind.needs
+    if averages or not settings.asks_places or card.shows_from is None:
+        return {}
+    most = settings.most_shown(card.shows_from)
+    return {"shows_from": card.shows_from, "most_shown": most, "bare": most < FEW_SHOWN}
 
 
 def protection(settings: MapSettings) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         "dataset": dataset,
         "steps": steps(6),
         "settings": settings,
+        "unnamed": is_unnamed(dataset),
         "form": form,
         "card": chosen,
         "back": at_cost,
@@ -89,10 +90,14 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "desk/publish.html", context, status=REFUSED if form.errors else 200)
 
 
+def is_unnamed(dataset: Dataset) -> bool:
+    """Return whether a dataset has the title of a drawn area that no known place is near."""
+    return dataset.title == gettext("Where people are")
+
+
 def initial(dataset: Dataset, settings: MapSettings) -> dict[str, Any]:
     """Return the initial texts of the form."""
-    unnamed = dataset.title == gettext("Where people are")
-    headline = gettext(settings.kind.title if unnamed else settings.kind.headline)
+    headline = gettext(settings.kind.title if is_unnamed(dataset) else settings.kind.headline)
     return {
         "title": headline.format(place=dataset.title),
         "description": dataset.description,

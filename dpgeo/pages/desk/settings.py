@@ -58,6 +58,9 @@ LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
 Points are charged to a separate budget, so `SHARES` does not apply to them.
 """
 
+LEAST_INVENTED = 100
+"""Smallest number of people that a simulated map invents."""
+
 SUGGESTED_PLACES = ("1", "5", "20")
 """Suggested numbers of places that one person may count in; the first is the default.
 
@@ -68,7 +71,10 @@ better, or worse (docs/decisions/2026-11-24-told-together.md).
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A level of detail to choose from, with its cost and the expected noise."""
+    """A level of detail to choose from, with its cost and the expected noise.
+
+    `shows_from` is the smallest count that can be told from none.
+    """
 
     key: str
     title: str
@@ -77,6 +83,7 @@ class Card:
     margin: int | None
     metres: float | None
     problem: str
+    shows_from: int | None = None
 
 
 class MapSettings:
@@ -215,10 +222,22 @@ class MapSettings:
 
         This is the owner's estimate or a default. It is never looked up in the data.
         """
+        return min(max(self.guessed_people, LEAST_INVENTED), MOST_INVENTED)
+
+    @property
+    def guessed_people(self) -> int:
+        """The owner's estimate of the number of people, or a default."""
         try:
-            return min(max(int(number_text(self.people_text)), 100), MOST_INVENTED)
+            return max(int(number_text(self.people_text)), 1)
         except ValueError:
             return INVENTED_PEOPLE
+
+    def most_shown(self, shows_from: int) -> int:
+        """Return how many places can hold the smallest count that shows, at most.
+
+        Computed from the owner's estimate and the noise alone; the file is not read.
+        """
+        return self.guessed_people * self.bound // shows_from
 
     def epsilon(self, detail: str) -> Fraction | None:
         """Return the epsilon that an amount of detail spends on counts; None without a budget."""
@@ -294,7 +313,8 @@ class MapSettings:
             return Card(key, title, chosen, "", None, None, say(refusal))
         amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon)
         margin = None if forecast.moves else forecast.margin
-        return Card(key, title, chosen, amount, margin, forecast.ground_metres, "")
+        shows = forecast.stands_out_from
+        return Card(key, title, chosen, amount, margin, forecast.ground_metres, "", shows)
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""
