@@ -1,10 +1,9 @@
 """Processor time of the most expensive requests that anybody may send, by kind.
 
 The benchmark sets up an installation with a heatmap of 1024 x 1024 cells, a quadtree over as many
-cells, a thousand zones with a hundred corners each, flows between a thousand squares, quartiles of
-16,384 cells, and many small releases. It calls the views in
-this process, without a web server. `first_seconds` is the time of a request while nothing is
-cached.
+cells, a thousand zones with almost 500 corners each (as many as are allowed), flows between a
+thousand squares, quartiles of 16,384 cells, and many small releases. It calls the views in this
+process, without a web server. `first_seconds` is the time of a request while nothing is cached.
 """
 
 from __future__ import annotations
@@ -118,13 +117,16 @@ def requests(names: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
         ("one feature", f"{items}/500000"),
         ("as many collections as fit a page", "/ogc/collections?limit=500"),
         ("the same as HTML", "/ogc/collections?limit=500&f=html"),
-        ("a vector tile", f"/api/v1/releases/{names['grid']}/tiles/cells/10/524/337.pbf"),
+        ("a vector tile", f"/api/v1/releases/{names['grid']}/tiles/cells/13/4197/2702.pbf"),
+        ("a vector tile of zones", f"/api/v1/releases/{names['zones']}/tiles/zones/9/262/168.pbf"),
+        ("10,000 zones", f"/ogc/collections/{names['zones']}.zones/items?limit=10000"),
         ("a TileJSON", f"/api/v1/releases/{names['grid']}/tiles/cells.json"),
         ("100 releases of a box", "/api/v1/releases?limit=100&bbox=4,52,5,53"),
         ("100 datasets", "/api/v1/datasets?limit=100"),
         ("the catalogue (DCAT)", "/api/v1/catalogue"),
         ("the catalogue's page", "/"),
         ("a map's page", f"/maps/{names['grid']}/"),
+        ("a page of a map of zones", f"/maps/{names['zones']}/"),
         ("the API's schema", "/api/schema"),
     ):
         yield what, "GET", address, ""

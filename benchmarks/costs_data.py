@@ -83,7 +83,7 @@ def quadtree(cells: int) -> TreeRelease:
     )
 
 
-def zones(along: int = 32, corners: int = 100) -> ZonesRelease:
+def zones(along: int = 32, corners: int = 480) -> ZonesRelease:
     """Return about a thousand round zones with `corners` corners each."""
     west, south, east, north = serving_data.AREA.bounds
     x, y = np.meshgrid(
@@ -154,7 +154,7 @@ def _publish(dataset: Dataset, kind: str, content: Content) -> str:
     commit(release, released)
     with tempfile.TemporaryDirectory() as folder:
         formats: tuple[LayerFormat, ...] = (geoparquet.FORMAT, vector_tiles.FORMAT)
-        for layer_format in formats if kind == "grid" else ():
+        for layer_format in formats if kind in ("grid", "zones") else ():
             layer = layers(released)[0]
             path = Path(folder) / (layer.name + layer_format.suffix)
             layer_format.write(released, layer, path)

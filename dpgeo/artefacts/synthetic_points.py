@@ -53,7 +53,9 @@ def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer | Non
     counted = counted_layers(released, shown)
     if not counted:
         return None
-    points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())
+    # The first version of the encoding, so that points of older releases stay where they are.
+    seed = hashlib.sha256(encode(released, version=1)).digest()
+    points = synthetic_points(counted, released.area, seed)
     size = len(points.longitude)
     columns: dict[str, NDArray[Any]] = {
         "longitude": points.longitude,

@@ -201,13 +201,14 @@ class Areas:
         """
         raise NotImplementedError
 
-    def covers_of_each(
+    def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
-    ) -> list[list[Cover]]:
-        """Return the cover of each query region (n,) with each of several sets of counts.
+    ) -> tuple[list[Cover], NDArray[np.float64]]:
+        """Return the covers of query regions (n,) with the first of k sets of counts, and all sums.
 
-        A set is a list of arrays, which are added up, with a count for each measured region. Raises
-        InvalidInput if the work would take too long.
+        A set is a list of arrays, which are added up, with a count for each measured region. The
+        sums (k, n) are those of each set's counts, each count times its region's share in the query
+        region. Raises InvalidInput if the work would take too long.
         """
         raise NotImplementedError
 
@@ -293,6 +294,17 @@ def _running(counts: Sequence[Ints]) -> list[Ints]:
     return [np.concatenate([[0], np.cumsum(each)]) for each in counts]
 
 
+def _shared_sums(touched: _Touched, counts: Ints) -> NDArray[np.float64]:
+    """Return each query region's sum (n,) of counts, each times its cell's share."""
+    (before,) = _running([counts])
+    runs = before[touched.after] - before[touched.first]
+    inside = counts[touched.number] * touched.share
+    return np.asarray(
+        np.bincount(touched.run, weights=runs, minlength=touched.regions)
+        + np.bincount(touched.polygon, weights=inside, minlength=touched.regions)
+    )
+
+
 class Cells(Areas):
     """Grid cells that each have one or several noisy counts.
 
@@ -324,13 +336,15 @@ class Cells(Areas):
         touched = self._touched(regions, len(self._counts))
         return self._covers(touched, self._counts, self._before)
 
-    def covers_of_each(
+    def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
-    ) -> list[list[Cover]]:
-        """Return the covers of the regions with each set of counts."""
+    ) -> tuple[list[Cover], NDArray[np.float64]]:
+        """Return the covers of the regions with the first set of counts, and the sums of each."""
         touched = self._touched(regions, max(1, sum(map(len, sets)) // COUNTS_A_PIECE))
-        flat = [[each.ravel() for each in counts] for counts in sets]
-        return [self._covers(touched, counts, _running(counts)) for counts in flat]
+        first = [each.ravel() for each in sets[0]]
+        covers = self._covers(touched, first, _running(first))
+        totals = [np.sum([each.ravel() for each in counts], axis=0) for counts in sets]
+        return covers, np.array([_shared_sums(touched, each) for each in totals])
 
     def _touched(self, regions: Shapes, times: int) -> _Touched:
         covered = self._covering.of(regions, times)

@@ -70,11 +70,6 @@ class ValuedAreas:
         raise NotImplementedError
 
 
-def added(cover: Cover) -> float:
-    """Return the sum of the counts of a cover, each times its share."""
-    return cover.total + float(cover.values @ cover.shares)
-
-
 def squared_shares(covers: list[Cover]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the numbers (n,) of whole regions of covers, and the sums (n,) of squared shares."""
     wholes = np.array([sum(each.whole.values()) for each in covers], dtype=np.float64)

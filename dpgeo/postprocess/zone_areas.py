@@ -57,23 +57,33 @@ class ZoneAreas(Areas):
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Cover as much as possible of each region by disjoint zones, chosen greedily."""
-        return self.covers_of_each(regions, [self._counts])[0]
+        return [self._cover(self._counts, *each) for each in self._chosen(regions)]
 
-    def covers_of_each(
+    def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
-    ) -> list[list[Cover]]:
-        """Return the covers of the regions by the same zones, with each set of counts."""
+    ) -> tuple[list[Cover], NDArray[np.float64]]:
+        """Return the covers of the regions with the first set of counts, and the sums of each.
+
+        All sets have the same zones.
+        """
+        chosen = self._chosen(regions)
+        totals = np.array([np.sum(counts, axis=0) for counts in sets])
+        sums = [totals[:, number] @ share for number, share, _ in chosen]
+        covers = [self._cover(sets[0], *each) for each in chosen]
+        return covers, np.array(sums).reshape(len(chosen), len(sets)).T
+
+    def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
+        """Return what `_choose` does for each region."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
         order = np.lexsort((zone, region))
         ends = np.searchsorted(region[order], np.arange(len(regions) + 1))
         zones = zone[order]
-        chosen = [
+        return [
             self._choose(regions[index], zones[ends[index] : ends[index + 1]])
             for index in range(len(regions))
         ]
-        return [[self._cover(counts, *each) for each in chosen] for counts in sets]
 
     def _choose(self, region: Any, number: Ints) -> tuple[Ints, Shares, tuple[str, ...]]:
         """Return the zones of a region's cover, the share of each, and notes."""

@@ -90,7 +90,7 @@ def check_describable(release: Release) -> None:
         release.parameters,
         about(release),
         release.dataset.area,
-        sum(layer.most_bytes for layer in zones),
+        sum(layer.most_header_bytes for layer in zones),
     )
 
 

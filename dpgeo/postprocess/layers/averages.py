@@ -22,7 +22,6 @@ from dpgeo.postprocess.typical import (
     Average,
     Typical,
     ValuedAreas,
-    added,
     largest_shares,
     squared_shares,
 )
@@ -168,15 +167,14 @@ class Pairs(ValuedAreas):
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
         """Yield each query region's cover by its first sums, and its mean."""
-        above, below = self.areas.covers_of_each(regions, self._sums)
+        covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
-        wholes, squares_of = squared_shares(above)
-        sums = [np.array([added(each) for each in covers]) for covers in (above, below)]
+        wholes, squares_of = squared_shares(covers)
         noise = ShareNoise(self._content.noise, measure.steps)
-        largest = np.where(wholes > 0, 1.0, largest_shares(above))
-        means = noise.means_of_sums(sums[0], sums[1], squares_of, largest, self._regions)
+        largest = np.where(wholes > 0, 1.0, largest_shares(covers))
+        means = noise.means_of_sums(above, below, squares_of, largest, self._regions)
         ends = [measure.to_values(each) for each in (means.share, means.low, means.high)]
-        for index, cover in enumerate(above):
+        for index, cover in enumerate(covers):
             value, low, high = (float(each[index]) for each in ends)
             yield (
                 cover,

@@ -28,7 +28,6 @@ from dpgeo.postprocess.typical import (
     RegionQuartiles,
     Typical,
     ValuedAreas,
-    added,
     largest_shares,
     squared_shares,
 )
@@ -122,15 +121,14 @@ class Histograms(ValuedAreas):
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
         """Yield each query region's cover by its first bins, and its quartiles."""
-        covers = self.areas.covers_of_each(regions, self._bins)
-        sums = np.array([[added(each) for each in bin_covers] for bin_covers in covers]).T
-        _, squares = squared_shares(covers[0])
+        covers, sums = self.areas.sums_of_each(regions, self._bins)
+        _, squares = squared_shares(covers)
         noise = HistogramNoise(self._content.noise, self._content.bins)
         found = noise.quartiles_of_sums(
-            sums, self._slices * squares, largest_shares(covers[0]), self._regions
+            sums.T, self._slices * squares, largest_shares(covers), self._regions
         )
         columns = _columns(self._content, found)
-        for index, cover in enumerate(covers[0]):
+        for index, cover in enumerate(covers):
             lower, median, upper = (
                 Quartile(
                     estimate=float(columns[name][index]),

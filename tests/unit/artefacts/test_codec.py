@@ -44,6 +44,7 @@ from tests.unit.artefacts.releases import (
     points_release,
     released_objects,
     tree_release,
+    zones_release,
 )
 
 
@@ -160,6 +161,26 @@ def test_every_content_type_is_tried_here() -> None:
         assert facts(decode(encode(released)).content) == facts(released.content)
 
 
+def test_releases_of_the_first_version_are_read() -> None:
+    """Version 1 kept zones in the header, as GeoJSON."""
+    for released in examples():
+        data = encode(released, version=1)
+        assert facts(decode(data).content) == facts(released.content)
+        assert encode(decode(data)) == encode(released)
+    zones = zones_release()
+    with np.load(io.BytesIO(encode(zones, version=1)), allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes())
+    assert header["version"] == 1
+    assert header["content"]["fields"]["zones"]["type"] == "FeatureCollection"
+    with np.load(io.BytesIO(encode(zones)), allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes())
+        assert archive["zones"].dtype == np.uint8
+    assert header["content"]["fields"]["zones"] == {
+        "keys": ["n", "s"],
+        "names": ["North, Upper", "Söder"],
+    }
+
+
 def test_the_order_of_mappings_does_not_matter() -> None:
     released = partition_release()
     turned = dataclasses.replace(
@@ -179,7 +200,7 @@ def test_numpy_reads_it_without_pickle() -> None:
         header = json.loads(archive["header"].tobytes().decode("utf-8"))
         np.testing.assert_array_equal(archive["counts"], released.content.counts)
     assert header["format"] == "dpgeo-released"
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert header["guarantee"] == {"notion": "pure-dp", "epsilon": "1/2", "unit": "person"}
 
 
@@ -224,8 +245,8 @@ def test_an_altered_byte_never_yields_another_release() -> None:
 
 
 def test_an_unknown_version_says_which_it_reads() -> None:
-    data = with_header(encode(grid_release()), version=2)
-    with pytest.raises(UnreadableRelease, match=r"of version 2, and this software reads version 1"):
+    data = with_header(encode(grid_release()), version=3)
+    with pytest.raises(UnreadableRelease, match=r"version 3, and .* versions 1 to 2"):
         decode(data)
 
 

@@ -83,10 +83,28 @@ def test_stored_zones_are_built_together_without_a_parser_for_each(
     ]
     keys = tuple("abcd")
     zones = Zones(keys=keys, names=keys, shapes=np.array(shapes, dtype=object))
-    document = json.loads(text := json.dumps(zones.to_json(), separators=(",", ":")))
-    assert len(text) <= zones.most_bytes <= 5 * len(text)
+    document = json.loads(json.dumps(zones.to_json()))
     monkeypatch.setattr(shapely, "from_geojson", None)
     assert Zones.from_json(document) == zones
+    packed, outlines = zones.to_packed()
+    assert Zones.from_packed(json.loads(json.dumps(packed)), outlines) == zones
+
+
+@pytest.mark.parametrize("name", ["a", "ä", "\U0001f5fa"])
+def test_the_size_of_keys_and_names_in_a_header_is_bounded(name: str) -> None:
+    shapes = np.full(3, shapely.box(0, 0, 1, 1), dtype=object)
+    zones = Zones(keys=("1", "2", "3"), names=(name * 200,) * 3, shapes=shapes)
+    size = len(json.dumps(zones.to_packed()[0], separators=(",", ":")))
+    assert size <= zones.most_header_bytes <= 13 * size
+
+
+def test_damaged_shapes_are_refused() -> None:
+    zones = Zones.from_geojson(collection(feature(square(0, 0), id=1, name="a")))
+    document, shapes = zones.to_packed()
+    with pytest.raises(ValueError, match="not readable"):
+        Zones.from_packed(document, shapes[:-1])
+    with pytest.raises(ValueError, match="a key, a name and a shape"):
+        Zones.from_packed({"keys": ["1", "2"], "names": ["a", "b"]}, shapes)
 
 
 def test_stored_zones_with_a_ring_of_two_corners_are_refused() -> None:
