@@ -18,7 +18,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import PATIENCE, Open, unfold
-from tests.browser.pixels import screenshot, share
+from tests.browser.pixels import read_png, screenshot, share, where
 from tests.browser.test_accessibility import violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -197,8 +197,16 @@ def test_both_areas_are_drawn_over_the_map(open_page: Open, published: Release) 
                 page.mouse.click(middle[0] + x, middle[1] + y)
             page.keyboard.press("Enter")
         assert "±" in shown(page, "From the ")
-    assert "trips" in shown(page, "From the one area to the other")
+    told = shown(page, "From the one area to the other")
+    assert "trips" in told
     assert page.locator("#flow-region").input_value() == chosen
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Picture").click()
+    picture = read_png(page, download.value.path().read_bytes())
+    sheet = int(2 * place["height"])
+    assert share(picture[:sheet], "accent", "light") > 0.002, "both outlines"
+    ink = where(picture[sheet:], "ink", "light")
+    assert ink[:, 40:120].all(axis=1).any(), "the legend has the sign of an arc"
     page.locator("#area [data-end=from]").click()
     page.get_by_role("button", name="Remove").click()
     assert page.locator(ANSWER).count() == 0

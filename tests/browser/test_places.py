@@ -12,12 +12,15 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.urls import reverse
 
+from dpgeo.core.released import PlacesRelease
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.provenance import PublicSource
+from dpgeo.pages.place_rows import place_lists
 from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
 from tests.browser.opening import PATIENCE, Open, unfold
-from tests.browser.pixels import screenshot
+from tests.browser.pixels import screenshot, share, token
 from tests.browser.test_accessibility import violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -97,6 +100,38 @@ def test_a_file_becomes_a_ranking_by_day(
     assert "Sunday" in page.inner_text("[data-places]:visible h2")
     assert names(page)[0] == f"Stop {STOPS}"
     assert violations(page) == []
+
+
+def pieces(patch: Any, theme: str) -> int:
+    """Return in how many pieces the ink around the middle of a patch lies, by its direction."""
+    y, x = np.nonzero(np.abs(patch.astype(int) - token("ink", theme)).max(axis=2) < 90)
+    angle = np.arctan2(y - patch.shape[0] / 2, x - patch.shape[1] / 2)
+    drawn = np.histogram(angle, bins=60, range=(-np.pi, np.pi))[0] > 0
+    return int(np.sum(drawn & ~np.roll(drawn, 1)))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_places_that_are_perhaps_among_the_busiest_have_dashed_rings(
+    open_page: Open, published: Release, theme: str
+) -> None:
+    content = released_of(published).content
+    assert isinstance(content, PlacesRelease)
+    ranked = place_lists(content)[0]
+    found = {}
+    for kind, row in (("sure", ranked.sure[0]), ("perhaps", ranked.perhaps[0])):
+        number = content.names.index(row.place.name)
+        view = f"#map=17/{content.latitude[number]:.6f}/{content.longitude[number]:.6f}"
+        page = open_page(reverse("release", args=[published.pk]) + view, theme=theme)
+        assert "Perhaps among the 20 busiest, perhaps not" in page.inner_text(".legend")
+        image = screenshot(page, "#map .sheet")
+        y, x = image.shape[0] // 2, image.shape[1] // 2
+        # Half the diameter of the largest circle of all, or of one about as large as rank 20.
+        half = 26 if kind == "sure" else 11
+        found[kind] = image[y - half : y + half, x - half : x + half]
+    assert pieces(found["perhaps"], theme) >= 5
+    assert pieces(found["sure"], theme) <= 1
+    assert share(found["perhaps"][8:-8, 8:-8], "map-land", theme) > 0.9
+    assert share(found["sure"][8:-8, 8:-8], "map-land", theme) == 0
 
 
 def test_arrow_keys_lead_from_place_to_place(open_page: Open, published: Release) -> None:

@@ -2,7 +2,6 @@
  * Picture file of the map as it is seen, with the reader's area and the map beside it, and with
  * legend, licence and privacy parameters drawn into it.
  */
-import { drawHatch } from "../canvas/hatch";
 import { drawFrame, frameEdges } from "../canvas/neatline";
 import { shapePath } from "../canvas/paths";
 import { drawPicture } from "../canvas/static-map";
@@ -11,9 +10,9 @@ import type { Scene } from "../data/scene";
 import type { AreaShape } from "../geometry/area-shape";
 import { pixelOf, type Place } from "../geometry/place";
 import { centreOf } from "../geometry/shapes";
-import type { LegendContent, MapLayer } from "../layers/map-layer";
+import type { MapLayer } from "../layers/map-layer";
 import type { PlacedNote } from "../map/notes";
-import { formatShort } from "../ui/format";
+import { drawLegend, font, legendHeight, LINE, MARGIN, SHARPNESS } from "./picture-legend";
 
 /** What stands under the picture besides the legend. */
 export type Imprint = {
@@ -56,12 +55,6 @@ export type Seen = {
 
 /** The publisher's notes on what is shown, with the heading of their list. */
 export type SeenNotes = { title: string; notes: PlacedNote[] };
-
-const MARGIN = 16;
-const LINE = 17;
-const SWATCH = { width: 40, height: 14 };
-/** Pixels of the file for each pixel of the screen. */
-const SHARPNESS = 2;
 
 export function drawKeepsake(
   scene: Scene,
@@ -175,69 +168,6 @@ function drawLabel(
   pen.fillRect(left, y - 10, width, 21);
   pen.fillStyle = palette.ink;
   pen.fillText(words, left + 6, y + 5);
-}
-
-function legendHeight({ classes, keys, note }: LegendContent): number {
-  const rows = (classes.length ? SWATCH.height + LINE + 6 : 0) + keys.length * (SWATCH.height + 6);
-  return MARGIN + LINE + rows + (note ? LINE : 0);
-}
-
-/** Draws the legend and returns its lower edge. */
-function drawLegend(
-  pen: CanvasRenderingContext2D,
-  { title, classes, words, keys, note }: LegendContent,
-  palette: Palette,
-  top: number,
-): number {
-  let y = top + 10;
-  const text = (what: string, x: number, at: number, bold = false): void => {
-    pen.font = font(bold ? "600" : "400", 12);
-    pen.fillStyle = bold ? palette.ink : palette.label;
-    pen.fillText(what, x, at);
-  };
-  text(title, MARGIN, y, true);
-  y += 8;
-  const width = Math.max(1, classes.length) * SWATCH.width;
-  classes.forEach(({ from, step }, index) => {
-    const x = MARGIN + index * SWATCH.width;
-    pen.fillStyle = palette.ramp[step]!;
-    pen.fillRect(x, y, SWATCH.width - 1, SWATCH.height);
-    if (from === null) return;
-    pen.textAlign = index ? "center" : "left";
-    text(formatShort(from), x, y + SWATCH.height + 13);
-    pen.textAlign = "left";
-  });
-  if (classes.length) {
-    text(words, MARGIN + width + 8, y + 11);
-    y += SWATCH.height + LINE + 6;
-  }
-  for (const key of keys) {
-    drawSwatch(pen, key.swatch, palette, y, width);
-    text(key.words, MARGIN + width + 8, y + 11);
-    y += SWATCH.height + 6;
-  }
-  if (note) text(note, MARGIN, (y += 10));
-  return y;
-}
-
-function drawSwatch(
-  pen: CanvasRenderingContext2D,
-  swatch: string,
-  palette: Palette,
-  y: number,
-  width: number,
-): void {
-  const path = new Path2D();
-  path.rect(MARGIN, y, width - 1, SWATCH.height);
-  pen.fillStyle = palette.land;
-  pen.fill(path);
-  if (swatch === "hatch") {
-    drawHatch(pen, path, { width: MARGIN + width, height: y + SWATCH.height }, palette.hatch, SHARPNESS);
-  }
-}
-
-function font(weight: string, size: number): string {
-  return `${weight} ${size}px "Archivo Variable", Arial, sans-serif`;
 }
 
 function wrap(pen: CanvasRenderingContext2D, text: string, width: number): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PointLayer, ReleaseArray } from "../../data/release-array";
-import { exampleCounts, largestOf, placesOf, radiusOf, standsOut } from "./circles";
+import { busiestOf, exampleCounts, isPerhaps, largestOf, placesOf, radiusOf, standsOut } from "./circles";
 
 function layer(name: string, stored: number[]): PointLayer {
   return {
@@ -20,6 +20,14 @@ describe("circles of places", () => {
     const [post, mill] = placesOf(whole);
     expect([post!.name, post!.value, post!.best, post!.worst]).toEqual(["Post", 400, 1, 2]);
     expect([mill!.value, standsOut(post!), standsOut(mill!)]).toEqual([-6, true, false]);
+  });
+
+  it("are perhaps among the busiest where their ranks lie on both sides of the limit", () => {
+    const [post, mill, quay] = placesOf(whole);
+    expect([1, 2, 3].map((count) => isPerhaps(post!, count))).toEqual([true, false, false]);
+    expect(isPerhaps(quay!, 1)).toBe(false);
+    expect(isPerhaps({ ...mill!, best: 1 }, 2)).toBe(false);
+    expect([500, 40, 39, 12, 7, 2, 1].map(busiestOf)).toEqual([20, 20, 10, 5, 3, 1, 1]);
   });
 
   it("have areas proportional to counts", () => {

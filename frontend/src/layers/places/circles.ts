@@ -34,6 +34,16 @@ export function standsOut({ value, threshold }: Counted): boolean {
   return value >= Math.max(threshold, 1);
 }
 
+/** Of so many busiest places, at most half of all, the page tells which are surely among them (pages/place_rows.py). */
+export function busiestOf(places: number): number {
+  return [20, 10, 5, 3].find((count) => 2 * count <= places) ?? 1;
+}
+
+/** Whether a place that stands out may be among the `count` busiest, and may not. */
+export function isPerhaps(place: Counted, count: number): boolean {
+  return standsOut(place) && place.best > 0 && place.best <= count && place.worst > count;
+}
+
 /** The count with the largest circle: one for all contexts, so that circles say the same in each. */
 export function largestOf(layer: PointLayer, release: ReleaseArray): number {
   const alike = release.layers.filter((each) => each.shape === "points" && each.ranks && (each === layer || (contextual(each) && contextual(layer))));

@@ -13,9 +13,11 @@ import { drawLabel, setLabelImage } from "../label-image";
 import { collection, feature, setFeatures } from "../map-features";
 import { type LegendContent, type LoadLayer, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style } from "../map-layer";
 import { doubtNote, plainRange } from "../uncertainty";
-import { type Counted, exampleCounts, largestOf, placesOf, radiusOf, standsOut } from "./circles";
+import { busiestOf, type Counted, exampleCounts, isPerhaps, largestOf, placesOf, radiusOf, standsOut } from "./circles";
+import { drawRing, RingImages } from "./rings";
 
 const POINTS = "places";
+const RINGS = "places-rings";
 const LABELS = "places-labels";
 
 /** On a map narrower than this many pixels circles are smaller, so that they cover less of it. */
@@ -31,6 +33,10 @@ const MOST_NAMED = 60;
 /** Pixels from the edge of a circle to the middle of its name, below it. */
 const BELOW = 9;
 
+/** Opacity of circles: of places that are or are not among the busiest, of those that may be, and of empty ones. */
+const FILLED = 0.8;
+const PERHAPS = 0.4;
+
 /** Radius of a place that cannot be told from zero. */
 const EMPTY = 3;
 
@@ -45,9 +51,12 @@ class Places implements MapLayer {
   readonly scales = false;
   private readonly places: Counted[];
   private readonly largest: number;
+  /** How many busiest places the page is about. */
+  private readonly busiest: number;
   private style: Style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
+  private rings: RingImages | null = null;
 
   constructor(
     private readonly layer: PointLayer,
@@ -57,6 +66,7 @@ class Places implements MapLayer {
     this.name = layer.name;
     this.places = placesOf(layer);
     this.largest = largestOf(layer, release);
+    this.busiest = busiestOf(layer.of);
   }
 
   restyle(style: Style, palette: Palette): void {
@@ -73,11 +83,14 @@ class Places implements MapLayer {
       words: formatNumber(count),
       size: 2 * radiusOf(count, this.largest) * scaleFor(innerWidth),
     }));
+    const perhaps = this.places.some((place) => isPerhaps(place, this.busiest))
+      ? [{ swatch: "dashed", words: t("Perhaps among the {count} busiest, perhaps not", { count: formatNumber(this.busiest) }) }]
+      : [];
     return {
       title: capitalise(t("{noun} at each place", { noun: counting })) + (this.layer.slice ? `: ${sliceTitle(this.layer)}` : ""),
       classes: [],
       words: "",
-      keys: [...sizes, { swatch: "hollow", words: t("Too few to tell from none") }],
+      keys: [...sizes, ...perhaps, { swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length ? t("Every count is give or take {range} {counting}.", { range: plainRange(margins), counting }) : "",
     };
   }
@@ -91,6 +104,18 @@ class Places implements MapLayer {
         // Small circles lie over large ones, so that each can be pointed at.
         layout: { "circle-sort-key": ["-", 0, ["get", "radius"]] },
         paint: { "circle-radius": ["get", "radius"], "circle-stroke-width": 1 },
+      },
+      before,
+    );
+    this.rings = new RingImages(map, `${RINGS}-`);
+    map.addLayer(
+      {
+        id: RINGS, type: "symbol", source: POINTS, filter: [">", ["get", "ring"], 0],
+        layout: {
+          "icon-image": ["concat", `${RINGS}-`, ["to-string", ["get", "ring"]]],
+          "icon-allow-overlap": true,
+          "icon-ignore-placement": true,
+        },
       },
       before,
     );
@@ -110,7 +135,9 @@ class Places implements MapLayer {
 
   unmount(map: MapLibre): void {
     this.map = null;
-    map.removeLayer(LABELS);
+    for (const id of [LABELS, RINGS]) map.removeLayer(id);
+    this.rings?.remove();
+    this.rings = null;
     for (const { index } of this.named()) if (map.hasImage(LABELS + index)) map.removeImage(LABELS + index);
     map.removeLayer(POINTS);
     map.removeSource(POINTS);
@@ -124,13 +151,17 @@ class Places implements MapLayer {
     for (const each of [...this.places].sort((a, b) => b.value - a.value)) {
       const { x, y } = pixelOf(place, each.middle);
       const told = standsOut(each);
-      pen.globalAlpha = this.style.opacity * (told ? 0.8 : 1);
+      const perhaps = isPerhaps(each, this.busiest);
+      const filled = told && !perhaps;
+      pen.globalAlpha = this.style.opacity * opacityOf(told, perhaps);
       pen.beginPath();
       pen.arc(x, y, this.radius(each) * scale, 0, 2 * Math.PI);
-      pen.fillStyle = told ? palette.ramp[STEP]! : palette.land;
-      pen.strokeStyle = told ? palette.ink : palette.hatch;
+      pen.fillStyle = filled ? palette.ramp[STEP]! : palette.land;
+      pen.strokeStyle = filled ? palette.ink : palette.hatch;
       pen.fill();
-      pen.stroke();
+      pen.globalAlpha = this.style.opacity;
+      if (perhaps) drawRing(pen, x, y, this.radius(each) * scale, palette.ink);
+      else pen.stroke();
     }
     pen.globalAlpha = 1;
     for (const each of scale < 1 ? [] : this.named().slice(0, 12)) {
@@ -185,6 +216,7 @@ class Places implements MapLayer {
     const scale = scaleFor(map.getContainer().clientWidth);
     const named = new Set(this.named().map(({ index }) => index));
     for (const { index, name } of this.places) if (named.has(index)) setLabelImage(map, LABELS + index, name, palette);
+    const rings = new Set<number>();
     setFeatures(
       map,
       POINTS,
@@ -192,16 +224,28 @@ class Places implements MapLayer {
         const { longitude, latitude } = place.middle;
         const radius = this.radius(place) * scale;
         const label = named.has(place.index) ? place.index : -1;
-        const told = standsOut(place) ? 1 : 0;
-        return feature({ type: "Point", coordinates: [longitude, latitude] }, { radius, told, label, below: [0, radius + BELOW] }, place.index);
+        const ring = isPerhaps(place, this.busiest) ? Math.round(2 * radius) : 0;
+        const told = standsOut(place);
+        const filled = told && !ring ? 1 : 0;
+        const opacity = opacityOf(told, ring > 0) * this.style.opacity;
+        const properties = { radius, filled, ring, opacity, label, below: [0, radius + BELOW] };
+        if (ring) rings.add(ring);
+        return feature({ type: "Point", coordinates: [longitude, latitude] }, properties, place.index);
       }),
     );
-    const either = (told: string, empty: string): ExpressionSpecification => ["case", ["==", ["get", "told"], 1], told, empty];
+    this.rings?.paint(rings, palette.ink);
+    const either = (filled: string, empty: string): ExpressionSpecification => ["case", ["==", ["get", "filled"], 1], filled, empty];
     map.setPaintProperty(POINTS, "circle-color", either(palette.ramp[STEP]!, palette.land));
     map.setPaintProperty(POINTS, "circle-stroke-color", either(palette.ink, palette.hatch));
-    map.setPaintProperty(POINTS, "circle-opacity", 0.8 * this.style.opacity);
-    map.setPaintProperty(POINTS, "circle-stroke-opacity", this.style.opacity);
+    map.setPaintProperty(POINTS, "circle-opacity", ["get", "opacity"]);
+    map.setPaintProperty(POINTS, "circle-stroke-opacity", ["case", [">", ["get", "ring"], 0], 0, this.style.opacity]);
+    map.setPaintProperty(RINGS, "icon-opacity", this.style.opacity);
   }
+}
+
+function opacityOf(told: boolean, perhaps: boolean): number {
+  if (perhaps) return PERHAPS;
+  return told ? FILLED : 1;
 }
 
 function scaleFor(width: number): number {
