@@ -94,6 +94,15 @@ def test_fewer_than_nine_in_ten_ask(desk: Desk) -> None:
     assert desk.client.post(address(upload), COLUMNS | {"anyway": "1"}).status_code == 302
 
 
+@pytest.mark.parametrize(("usable", "status"), [(0, 422), (1, 422), (179, 422), (180, 302)])
+def test_it_asks_below_nine_in_ten_and_not_at_nine_in_ten(
+    desk: Desk, usable: int, status: int
+) -> None:
+    upload = received(desk, rows_at(10.2, 50.2, usable) + rows_at(30, 10, 200 - usable))
+    assert ("Continue anyway?" in desk.page(address(upload))) == (0 < usable < 180)
+    assert desk.client.post(address(upload), COLUMNS).status_code == status
+
+
 def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     upload = received(desk, rows_at(10.2, 50.2), header="device,lat,lon,seen")
     answer = desk.client.get(address(upload))
