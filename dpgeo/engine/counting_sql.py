@@ -151,11 +151,12 @@ POPULAR = """, keyed AS (
 )"""
 
 HEAP = """, sampled AS (
-    SELECT min(key, $bound) AS keys FROM keyed GROUP BY person_high, person_low
+    SELECT person_high, person_low, min(key, $bound) AS keys
+    FROM keyed GROUP BY person_high, person_low
 )"""
 
 LIST = """, sampled AS (
-    SELECT list_slice(list_sort(list(key)), 1, $bound) AS keys
+    SELECT person_high, person_low, list_slice(list_sort(list(key)), 1, $bound) AS keys
     FROM keyed GROUP BY person_high, person_low
 )"""
 
@@ -189,3 +190,44 @@ FROM people"""
 
 SIZES = """
 SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
+
+# A period of a series (`engine.series_view`): what is left of each person's allowance.
+SPENT = """
+CREATE TEMP TABLE spent (person_high UBIGINT, person_low UBIGINT, used BIGINT)"""
+
+READ_SPENT = """
+INSERT INTO spent SELECT person_high, person_low, used FROM read_parquet($before)"""
+
+USED = """
+CREATE TEMP TABLE used (person_high UBIGINT, person_low UBIGINT, used BIGINT)"""
+
+ALLOWED = """, allowed AS (
+    SELECT person_high, person_low,
+        list_slice(
+            list_sort(keys), 1, greatest($allowance::BIGINT - coalesce(used, 0), 0)
+        ) AS keys
+    FROM sampled ANTI JOIN erased USING (person_high, person_low)
+        LEFT JOIN spent USING (person_high, person_low)
+)
+SELECT * FROM allowed"""
+
+KEEP_ALLOWED = """
+CREATE OR REPLACE TEMP TABLE allowed AS"""
+
+KEEP_USED = """
+INSERT INTO used SELECT person_high, person_low, len(keys) FROM allowed WHERE len(keys) > 0"""
+
+COUNT_ALLOWED = """
+SELECT cell, count(*) AS amount
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS cell FROM allowed)
+GROUP BY cell"""
+
+WRITE_USED = """
+COPY (
+    SELECT person_high, person_low, least(sum(used), {allowance})::BIGINT AS used
+    FROM (
+        SELECT * FROM spent UNION ALL SELECT * FROM used
+        UNION ALL SELECT person_high, person_low, {allowance} FROM erased
+    )
+    GROUP BY person_high, person_low ORDER BY person_high, person_low
+) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""

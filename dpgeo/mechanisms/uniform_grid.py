@@ -98,4 +98,5 @@ MECHANISM = Mechanism(
     subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,
+    serial=True,
 )

@@ -91,4 +91,5 @@ MECHANISM = Mechanism(
     subjects=(subjects.DISTRICTS,),
     regions=regions,
     counted=regions,
+    serial=True,
 )

@@ -153,7 +153,9 @@ class Mechanism:
     `regions(params, domain)` is the public list of regions for which popularity can be measured; if
     it is None, contribution bounding is always random. `counted(params, domain)` returns the public
     regions in which the map counts, and for which totals can be bought; it is None if there are
-    none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
+    none. `sharded` is set if large files can be perturbed in shards, and None otherwise. `serial`
+    says that `release` asks the view for one vector of counts and for nothing else, so that it can
+    draw the periods of a series.
     """
 
     key: str
@@ -171,6 +173,7 @@ class Mechanism:
     regions: Callable[[Any, Domain], Regions] | None = None
     counted: Callable[[Any, Domain], CountedRegions] | None = None
     sharded: Sharded | None = None
+    serial: bool = False
 
 
 def checked_plan(

@@ -1,0 +1,122 @@
+"""Private view of one period of a series, in which each person has an allowance.
+
+Bounding. As in `engine.duckdb_view`, a person's items are put in a salted order. Of these, the
+first `each` count, and no more than are left of the person's allowance of `bound` for the whole
+series.
+What each person has used before is read from one Parquet file with the columns person_high,
+person_low (uint64) and used (int64); what has been used afterwards is written to another one, which
+`keep` stores before any noise is drawn.
+
+Privacy argument. For a fixed salt, a person's contributions in a period are a function of that
+person's own rows and of what the same person has used before, which by induction follows from that
+person's earlier rows alone. Removing a person changes nobody else's contributions. Over all periods
+together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). A period is counted
+once: a second count of the same rows would add as much again and not be in the file, so the view
+refuses it, and every kind of measurement that is not one vector of counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine import counting_sql as sql
+from dpgeo.engine.canonical_file import Parameters, as_pattern
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.privacy.bounding import ValuedRegions
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowances:
+    """What each person may still add to a series.
+
+    `each` is the most that one person adds to this period. `before` is the file of what has been
+    used in earlier periods, or None in the first one. `erased` are the 16-byte hashes of people
+    whose rows were erased: they are not counted, and all of their allowance is used up from now on.
+    `keep(path)` stores the file of what has been used afterwards.
+    """
+
+    each: int
+    before: Path | None
+    erased: Sequence[bytes]
+    keep: Callable[[Path], None]
+
+
+class SeriesView(DuckDBView):
+    """A `PrivateView` of one period, whose `bound` is a person's allowance for the whole series.
+
+    The arguments are those of `DuckDBView`, and `allowances`. Raises PrivacyError if the privacy
+    unit is a record, and for every measurement other than one vector of counts.
+    """
+
+    def __init__(self, path: Path, *, allowances: Allowances, **settings: Any) -> None:
+        super().__init__(path, **settings)
+        if self.unit is not Unit.PERSON:
+            raise PrivacyError("A series needs to know which rows are of one person.")
+        self._allowances = allowances
+        self._is_counted = False
+
+    def _passes(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        regions: ValuedRegions,
+        located: str,
+        parameters: Parameters,
+        columns: Sequence[str],
+    ) -> Iterator[list[NDArray[np.int64]]]:
+        if self._is_counted or "person" in columns:
+            self._refuse()
+        self._is_counted = True
+        sampling = self._sampling or self._choose(connection, parameters["path"])
+        items = sql.PEOPLE if self.counting == Counting.PEOPLE else sql.VISITS
+        keyed = self._keyed(connection, regions, parameters)
+        sampled = sql.HEAP if sampling.heap else sql.LIST
+        query = located + items + keyed + sampled + sql.ALLOWED
+        parameters |= {"bound": self._allowances.each, "allowance": self.bound}
+        cell_bits = parameters.pop("cell_bits")
+        self._prepare(connection)
+        for number in range(sampling.passes):
+            parameters |= {"passes": sampling.passes, "number": number}
+            connection.execute(sql.KEEP_ALLOWED + query, parameters)
+            connection.execute(sql.KEEP_USED)
+            result = connection.execute(sql.COUNT_ALLOWED, {"cell_bits": cell_bits}).fetchnumpy()
+            yield [np.asarray(result[name]).astype(np.int64) for name in columns]
+            if self._progress:
+                self._progress(number + 1, sampling.passes)
+        with self._file.scratch() as folder:
+            path = folder / "used.parquet"
+            connection.execute(
+                sql.WRITE_USED.format(path=str(path).replace("'", "''"), allowance=self.bound)
+            )
+            self._allowances.keep(path)
+
+    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Create the tables `spent`, `erased` and `used`."""
+        import pyarrow as pa
+
+        connection.execute(sql.SPENT)
+        if self._allowances.before is not None:
+            connection.execute(sql.READ_SPENT, {"before": as_pattern(self._allowances.before)})
+        halves = [(each[:8], each[8:]) for each in self._allowances.erased]
+        high, low = (
+            pa.array([int.from_bytes(pair[half]) for pair in halves], pa.uint64())
+            for half in (0, 1)
+        )
+        connection.register("erased", pa.table({"person_high": high, "person_low": low}))
+        connection.execute(sql.USED)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise PrivacyError("A period of a series is counted once, as one vector of counts.")
+
+    sliced_histogram = visits = value_shares = value_histogram = _refuse
+    trips = totals = popularity = preferring = positions = _refuse

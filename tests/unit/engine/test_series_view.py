@@ -1,0 +1,207 @@
+"""Periods of a series: each person has one allowance for all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine.duckdb_view import DuckDBView, Sampling
+from dpgeo.engine.series_view import Allowances, SeriesView
+from dpgeo.spatial.grid import Grid
+from tests.unit.engine.canonical import AREA, Row, wanderers, write
+
+SALT = bytes(range(16))
+GRID = Grid.over(AREA, 16)
+BOTH = pytest.mark.parametrize("counting", list(Counting))
+
+
+def view_of(
+    folder: Path,
+    rows: Sequence[Row],
+    name: str,
+    *,
+    each: int,
+    bound: int,
+    before: Path | None,
+    erased: Sequence[bytes] = (),
+    counting: Counting = Counting.PEOPLE,
+    sampling: Sampling | None = None,
+    salt: bytes = SALT,
+) -> SeriesView:
+    after = folder / f"{name}.used"
+
+    def keep(path: Path) -> None:
+        shutil.copy(path, after)
+
+    return SeriesView(
+        write(folder / f"{name}.parquet", list(rows)),
+        allowances=Allowances(each=each, before=before, erased=erased, keep=keep),
+        domain=Domain(AREA),
+        unit=Unit.PERSON,
+        counting=counting,
+        bound=bound,
+        salt=salt,
+        threads=2,
+        sampling=sampling,
+    )
+
+
+def ignore(path: Path) -> None:
+    pass
+
+
+def used_in(path: Path) -> dict[tuple[int, int], int]:
+    rows = pq.read_table(path).to_pylist()
+    return {(row["person_high"], row["person_low"]): row["used"] for row in rows}
+
+
+def run(
+    folder: Path,
+    periods: Sequence[Sequence[Row]],
+    *,
+    each: int,
+    bound: int,
+    name: str = "",
+    **more: Any,
+) -> tuple[list[NDArray[np.int64]], list[dict[tuple[int, int], int]]]:
+    """Count the periods one after another; return counts and what each person has used."""
+    before: Path | None = None
+    counts, used = [], []
+    for number, rows in enumerate(periods):
+        label = f"{name}{number}"
+        view = view_of(folder, rows, label, each=each, bound=bound, before=before, **more)
+        private = view.histogram(GRID)
+        assert private.sensitivity == bound
+        counts.append(private._read_by_meter())
+        before = folder / f"{label}.used"
+        used.append(used_in(before))
+    return counts, used
+
+
+def weeks(number: int, people: int = 12, rows: int = 150) -> list[list[Row]]:
+    random = np.random.default_rng(7)
+    return [list(wanderers(random, people, rows)) for _ in range(number)]
+
+
+@BOTH
+def test_the_first_period_counts_as_a_map_of_its_own(tmp_path: Path, counting: Counting) -> None:
+    [rows] = weeks(1)
+    [counts], [used] = run(tmp_path, [rows], each=3, bound=20, counting=counting)
+    alone = DuckDBView(
+        write(tmp_path / "alone", rows),
+        domain=Domain(AREA),
+        unit=Unit.PERSON,
+        counting=counting,
+        bound=3,
+        salt=SALT,
+    ).histogram(GRID)
+    np.testing.assert_array_equal(counts, alone._read_by_meter())
+    assert sum(used.values()) == counts.sum()
+
+
+@BOTH
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("heap", [False, True])
+def test_a_person_adds_at_most_each_to_a_period_and_bound_to_all(
+    tmp_path: Path, counting: Counting, passes: int, heap: bool
+) -> None:
+    periods, each, bound = weeks(5), 3, 8
+    sampling = Sampling(heap=heap, passes=passes)
+    counts, used = run(
+        tmp_path, periods, each=each, bound=bound, counting=counting, sampling=sampling
+    )
+    people = {row[0] for rows in periods for row in rows}
+    for number in range(5):
+        now, then = used[number], used[number - 1] if number else {}
+        assert counts[number].sum() == sum(now.values()) - sum(then.values())
+        assert all(0 <= now[who] - then.get(who, 0) <= each for who in now)
+    assert set(used[-1].values()) == {bound}  # everybody is there often enough to use it up
+    assert len(used[-1]) == len(people)
+    assert sum(each.sum() for each in counts) == bound * len(people)
+
+
+@BOTH
+def test_removing_a_person_changes_the_whole_sequence_by_that_person_alone(
+    tmp_path: Path, counting: Counting
+) -> None:
+    periods, bound = weeks(6), 7
+    whole, used = run(tmp_path, periods, each=2, bound=bound, counting=counting)
+    for gone in range(12):
+        rest = [[row for row in rows if row[0] != gone] for rows in periods]
+        fewer, left = run(
+            tmp_path, rest, each=2, bound=bound, counting=counting, name=f"without{gone}-"
+        )
+        moved = [one - other for one, other in zip(whole, fewer, strict=True)]
+        assert all((difference >= 0).all() for difference in moved)
+        assert sum(int(np.abs(difference).sum()) for difference in moved) <= bound
+        kept = {who: number for who, number in used[-1].items() if who in left[-1]}
+        assert left[-1] == kept
+
+
+@BOTH
+def test_a_second_attempt_writes_the_same_bytes(tmp_path: Path, counting: Counting) -> None:
+    periods = weeks(3)
+    run(tmp_path, periods, each=2, bound=5, counting=counting, name="a")
+    run(tmp_path, periods, each=2, bound=5, counting=counting, name="b")
+    for number in range(3):
+        first, second = ((tmp_path / f"{name}{number}.used").read_bytes() for name in "ab")
+        assert first == second
+
+
+def test_erased_people_are_not_counted_and_have_nothing_left(tmp_path: Path) -> None:
+    periods = weeks(2)
+    _, [first, _] = run(tmp_path, periods, each=2, bound=9)
+    high, low = next(iter(first))
+    digest = high.to_bytes(8) + low.to_bytes(8)
+    view = view_of(
+        tmp_path, periods[1], "out", each=2, bound=9, before=tmp_path / "0.used", erased=[digest]
+    )
+    counts = view.histogram(GRID)._read_by_meter()
+    after = used_in(tmp_path / "out.used")
+    assert after.pop((high, low)) == 9
+    del first[high, low]
+    assert counts.sum() == sum(after.values()) - sum(first.values())
+
+
+def test_an_empty_period_keeps_the_state(tmp_path: Path) -> None:
+    [rows] = weeks(1)
+    counts, used = run(tmp_path, [rows, [], rows], each=2, bound=9)
+    assert counts[1].sum() == 0
+    assert used[0] == used[1]
+    assert counts[2].sum() > 0
+
+
+def test_a_period_is_counted_once_and_as_one_vector(tmp_path: Path) -> None:
+    [rows] = weeks(1)
+    view = view_of(tmp_path, rows, "once", each=2, bound=9, before=None)
+    view.histogram(GRID)
+    with pytest.raises(PrivacyError, match="counted once"):
+        view.histogram(GRID)
+    fresh = view_of(tmp_path, rows, "other", each=2, bound=9, before=None)
+    for name in ("visits", "popularity", "totals", "positions", "preferring", "trips"):
+        with pytest.raises(PrivacyError, match="counted once"):
+            getattr(fresh, name)(GRID)
+
+
+def test_records_have_no_allowance(tmp_path: Path) -> None:
+    [rows] = weeks(1)
+    with pytest.raises(PrivacyError, match="one person"):
+        SeriesView(
+            write(tmp_path / "rows", rows),
+            allowances=Allowances(each=1, before=None, erased=(), keep=ignore),
+            domain=Domain(AREA),
+            unit=Unit.RECORD,
+            counting=Counting.VISITS,
+            bound=1,
+            salt=SALT,
+        )
