@@ -157,7 +157,7 @@ class LayerSerializer(Document):
 
     def get_used(self, layer: PublicLayer) -> bool:
         """Return whether any release uses the layer."""
-        return layer.releases.exists()
+        return layer.releases.exists() or layer.series.exists()
 
 
 LayerListSerializer = page_of(

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts import declarations, own_wording, promises, synthetic_points, wording
+from dpgeo.artefacts import (
+    declarations,
+    own_wording,
+    promises,
+    series_wording,
+    synthetic_points,
+    wording,
+)
 from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.counted import counted_in_sum
@@ -24,6 +31,7 @@ from dpgeo.core.guarantees import GeoInd, Notion, whole_units
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import Released
+from dpgeo.core.series import Part, Protection
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
 from dpgeo.core.window import Window
@@ -114,6 +122,8 @@ def statement(released: Released) -> form.Statement:
         stated["totals"] = _totals(released, released.totals, scaling)
     if released.window is not None:
         stated["window"] = _window(released, released.window)
+    if released.series is not None:
+        stated["series"] = _series(released.series)
     whole: form.Statement = stated
     return whole
 
@@ -126,6 +136,26 @@ def _window(released: Released, window: Window) -> form.WindowOfTime:
         "to_day": last,
         "time_zone": zone,
         "meaning": wording.WINDOW.format(first=first, last=last, zone=zone),
+    }
+
+
+def _series(part: Part) -> form.OfSeries:
+    terms = part.terms
+    return {
+        "id": part.series,
+        "title": part.title,
+        "number": part.number,
+        "period": terms.period.value,
+        "first_day": part.first_day.isoformat(),
+        "protection": terms.protection.value,
+        "bound_of_map": terms.each,
+        "bound_of_series": terms.most if terms.protection is Protection.PERSON else None,
+        "periods_in_a_row": terms.most if terms.protection is not Protection.PERSON else None,
+        "epsilon": format_epsilon(terms.epsilon),
+        "epsilon_of_map": format_epsilon(terms.epsilon_of_map),
+        "epsilon_of_year": format_epsilon(terms.epsilon_of_year),
+        "paid_once": terms.protection is Protection.PERSON,
+        "meaning": " ".join(map(str, series_wording.sentences(part))),
     }
 
 
@@ -209,12 +239,14 @@ def _unit(released: Released) -> form.UnitOfPrivacy:
 
 
 def _bound(released: Released) -> form.ContributionBound:
-    meaning = wording.bound(
+    regions = own_wording.regions(released.content)
+    of_series = series_wording.bound_words(released.series, released.counting, regions.many)
+    meaning = of_series or wording.bound(
         released.guarantee.unit,
         released.counting,
         released.bound,
         released.bounding,
-        own_wording.regions(released.content),
+        regions,
     )
     return {"bound": released.bound, "meaning": meaning}
 

@@ -48,6 +48,7 @@ Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 """An exact decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels.
 """
 Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
+Positive = Annotated[int, also(minimum=1)]
 Day = Annotated[str, also(format="date")]
 Odds = Annotated[float, also(minimum=1)] | None
 Verdict = Literal["strong", "moderate", "weak"]
@@ -379,14 +380,39 @@ class WindowOfTime(TypedDict):
     meaning: Words
 
 
+class OfSeries(TypedDict):
+    """The series of which this release is a map, counted from 1.
+
+    `bound_of_series` is the most that one person adds to all maps together; it is null where each
+    map is protected with others in a row (`periods_in_a_row`), which is otherwise null.
+    """
+
+    id: Words
+    title: Words
+    number: Positive
+    period: Literal["day", "week", "month"]
+    first_day: Day
+    protection: Literal["person", "any", "one"]
+    bound_of_map: Positive
+    bound_of_series: Positive | None
+    periods_in_a_row: Positive | None
+    epsilon: Decimal
+    epsilon_of_map: Decimal
+    epsilon_of_year: Decimal
+    paid_once: bool
+    meaning: Words
+
+
 class Added16(TypedDict):
     """Members added since version 1.4.
 
-    `totals` is present only if the release has totals, `window` only if it has a window of time.
+    `totals` is present only if the release has totals, `window` only if it has a window of time,
+    `series` only if it is a map of a series.
     """
 
     totals: NotRequired[Totals]
     window: NotRequired[WindowOfTime]
+    series: NotRequired[OfSeries]
     study_area_seen: AreaSeen | None
 
 

@@ -43,7 +43,7 @@ from dpgeo.datasets.models import PublicLayer, Upload
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage, public_storage, work_folder
 from dpgeo.releases.blobs import FOLDER as BLOBS
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard, Series
 
 ATTEMPTS = 5
 """Number of snapshots after which a backup gives up because files vanish."""
@@ -151,6 +151,7 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
         (PublicLayer, "stored_name"),
         (Release, "blob_name"),
         (ReleaseShard, "blob_name"),
+        (Series, "state_name"),
     ]
     for model, column in private:
         names = model._base_manager.using(using).exclude(**{column: ""})

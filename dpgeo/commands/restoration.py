@@ -6,6 +6,7 @@ debited, and undecided totals can no longer be set. Whatever was really spent af
 within the ledger's total at that time, so the bound that was promised holds, whatever happened. A
 release that waits to be drawn in the backup may have been drawn and published since; its job ends
 as failed and keeps its debit, because a second draw would be a second measurement for one price.
+Every series ends for the same reason.
 
 An operator who still has the private storage as it was when the installation stopped can say so
 (`draws_complete`). Every draw that anybody can have seen is stored there before it is committed and
@@ -70,6 +71,7 @@ from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import draws_settle
+from dpgeo.releases.series import series_end_all
 from dpgeo.releases.states import ENDED, STATES, ReleaseState
 
 HELD = "held after a restore: what was spent since the backup is not known"
@@ -239,6 +241,7 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     restored.ended = _end_releases(journal)
     if not draws_complete:
         restored.lost = _end_jobs()
+        series_end_all("restored")
     restored.held = _close_ledgers(journal, draws_complete)
     detail = "budgets open, draws complete" if draws_complete else "budgets closed"
     event_record(EventKind.RESTORED, subject=f"{made_at:%Y-%m-%d %H:%M:%S}", detail=detail)

@@ -16,6 +16,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
+from dpgeo.core.series import Part
 from dpgeo.core.slices import UNDIVIDED, SliceNames
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
@@ -514,3 +515,8 @@ class Released:
     def window(self) -> Window | None:
         """The days whose rows were counted, according to `about`; None for all rows."""
         return Window.parse(self.about.get("from_day"), self.about.get("to_day"))
+
+    @property
+    def series(self) -> Part | None:
+        """The place of the release in a series, according to `about`; None if it is of none."""
+        return Part.read(self.about)

@@ -203,7 +203,7 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
         stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
         if stored is None:
             return
-        if stored.releases.exists():
+        if stored.releases.exists() or stored.series.exists():
             raise Conflict(
                 "A release has been requested with this layer, so it has to stay; declare "
                 "another layer under another name."

@@ -241,6 +241,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("days"),
             ),
             Term(
+                _("series"),
+                _(
+                    "maps of equal periods of growing data, drawn one after another; one epsilon "
+                    "can pay for all of them"
+                ),
+            ),
+            Term(
                 _("provenance"),
                 _(
                     "where public geometry comes from: a named public source, or a published "

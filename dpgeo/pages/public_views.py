@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.artefacts import csv, map_array, preview, statement
 from dpgeo.artefacts.files import MADE_UP
 from dpgeo.artefacts.promises import in_places_and_groups
+from dpgeo.artefacts.series_wording import sentences as series_sentences
 from dpgeo.artefacts.spreadsheet import MOST_BYTES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
@@ -147,13 +148,15 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def declarations(summary: Summary) -> list[tuple[str, str]]:
-    """Return (title, text) pairs on the public layers and on the choice of the study area."""
+    """Return (title, text) pairs on the public layers, the series and the choice of the area."""
     declared = []
     for layer, words in summary.public_layers:
         size = ngettext("{features} feature", "{features} features", layer["features"])
         title = f"{layer['title']}, {size.format(features=figure(layer['features']))}"
         checksum = f"SHA-256 {layer['sha256'][:4]}\u2026{layer['sha256'][-4:]}."
         declared.append((title, " ".join([*map(say, words), checksum])))
+    if summary.series:
+        declared.append((gettext("Series"), " ".join(map(say, series_sentences(summary.series)))))
     if summary.area_chosen:
         declared.append((gettext("Study area"), " ".join(map(say, summary.area_chosen))))
     return declared

@@ -19,6 +19,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, noun_of
 from dpgeo.core.released import Released
+from dpgeo.core.series import Part
 from dpgeo.core.spend import Measured
 from dpgeo.core.window import Window
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
@@ -175,6 +176,8 @@ class Summary:
     """The public layers used by the release, with sentences on where they come from."""
     window: Window | None
     """The days whose rows are counted; None for all rows."""
+    series: Part | None
+    """The place of the map in a series; None if it is of none."""
     time_zone: str
     """The time zone of the window, or ""."""
     area_chosen: list[Phrase]
@@ -393,6 +396,7 @@ def summarise(released: Released) -> Summary:
             (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
         ),
         window=released.window,
+        series=released.series,
         time_zone=released.about.get("time_zone", ""),
         area_chosen=[*choice_words(released), *change_words(released)],
         square_kilometres=released.area.ground_square_kilometres,

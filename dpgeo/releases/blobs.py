@@ -20,6 +20,8 @@ import secrets
 from collections.abc import Iterator
 from uuid import UUID
 
+from django.db import transaction
+
 from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 from dpgeo.core.released import Released
 from dpgeo.datasets.orphan_files import stored_names
@@ -28,6 +30,7 @@ from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import request_of, request_of_draw
+from dpgeo.releases.series_state import lineage_of, series_advance
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +44,19 @@ def blob_prefix(job_id: UUID) -> str:
 
 def new_blob_name(release: Release) -> str:
     """Return a new name for a draw from the current version of a release's data."""
-    return f"{blob_prefix(release.job_id)}{release.upload_id.hex}-{secrets.token_hex(16)}"
+    return f"{blob_prefix(release.job_id)}{_version(release)}-{secrets.token_hex(16)}"
+
+
+def _version(release: Release) -> str:
+    """Return what a draw is made from: the version of the data and the state of a series."""
+    return release.upload_id.hex + lineage_of(release)
 
 
 def is_from_replaced_data(release: Release, name: str) -> bool:
     """Return whether a blob was drawn from data that an erasure has since replaced.
+
+    For a map of a series, it is also checked that the blob was drawn from the series' present
+    state, as long as the release has no draw yet. A draw from another state cannot be used.
 
     Names of blobs drawn before dpgeo 0.2.0 do not contain the version of the data. If an
     erasure has rewritten the release's data, such blobs are assumed to be from before the
@@ -53,7 +64,7 @@ def is_from_replaced_data(release: Release, name: str) -> bool:
     """
     version, hyphen, _ = name.removeprefix(blob_prefix(release.job_id)).partition("-")
     if hyphen:
-        return version != release.upload_id.hex
+        return version != _version(release)
     return "erased" in (release.upload.report or {})
 
 
@@ -67,10 +78,15 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     """Commit a stored blob to its release; return whether it is now the release's blob.
 
     This update is the commit point. It changes only a row without a blob, so the first blob is
-    final. It changes nothing if the version of the data has been replaced since `release` was read.
+    final. It changes nothing if the version of the data has been replaced since `release` was read,
+    or if the release's series is not where the draw found it. Raises StateMissing.
     """
     current = Release.objects.filter(pk=release.pk, blob_name="", upload=release.upload_id)
-    current.update(blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest())
+    with transaction.atomic():
+        if current.update(
+            blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
+        ) and not series_advance(release):
+            transaction.set_rollback(True)
     release.refresh_from_db()
     return release.blob_name == name
 
@@ -131,6 +147,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
     return (
         released.about.get("dataset_slug") == release.dataset.slug
         and released.guarantee == release.cost
+        and released.about.get("series", "") == str(release.series_id or "")
         and request_of_draw(released, release.parameters) == request_of(release)
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import secrets
+import uuid
 from fractions import Fraction
 
 from django.db import models
@@ -14,6 +15,7 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
+from dpgeo.core.series import Period, Protection, Terms, window_of
 from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
@@ -49,6 +51,109 @@ class BoundingChoice(models.TextChoices):
     POPULAR = Bounding.POPULAR.value, "Those in the most popular places"
 
 
+class PeriodChoice(models.TextChoices):
+    """Length of a series' periods; the values are those of `core.series.Period`."""
+
+    DAY = Period.DAY.value, "Day"
+    WEEK = Period.WEEK.value, "Week"
+    MONTH = Period.MONTH.value, "Month"
+
+
+class ProtectionChoice(models.TextChoices):
+    """Whom a series' epsilon hides; the values are those of `core.series.Protection`."""
+
+    PERSON = Protection.PERSON.value, "A person, over the whole series"
+    ANY = Protection.ANY.value, "A person, in any periods in a row"
+    ONE = Protection.ONE.value, "A person, in any one period"
+
+
+class Series(models.Model):
+    """A declared series of releases, one for each period, drawn in order and each once.
+
+    `drawn` is the number of periods whose draws are committed. `state_name` is the private file of
+    what each person has used after them (`releases.series_state`); it is empty before the first
+    draw, and where the protection needs no state. Both change only in the transaction that commits
+    a draw. `salt` is used for all periods. If the protection is that of a person over the whole
+    series, its id is that of the debit.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="series")
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    mechanism = models.CharField(max_length=60)
+    parameters = models.JSONField(default=dict)
+    layers = models.ManyToManyField(PublicLayer, related_name="series", blank=True, editable=False)
+    counting = models.CharField(max_length=10, choices=CountingChoice.choices)
+    period = models.CharField(max_length=10, choices=PeriodChoice.choices)
+    first_day = models.DateField(help_text="First day of the first period.")
+    protection = models.CharField(max_length=10, choices=ProtectionChoice.choices)
+    each = models.PositiveIntegerField(help_text="The most that one person adds to a map.")
+    most = models.PositiveIntegerField(
+        help_text="The most that one person adds to all maps, or the number of periods in a row."
+    )
+    epsilon_units = models.BigIntegerField(help_text="In millionths of epsilon.")
+    publish_when_done = models.BooleanField(default=False)
+    complete_through = models.DateField(
+        null=True, blank=True, help_text="Last day through which the owner says data are complete."
+    )
+    drawn = models.PositiveIntegerField(default=0, editable=False)
+    state_name = models.CharField(max_length=255, blank=True, editable=False)
+    salt = models.BinaryField(max_length=16, editable=False)
+    by_key = models.BooleanField(default=False, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ending = models.CharField(
+        max_length=20, blank=True, help_text="Why it ended, as in releases.series."
+    )
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name_plural = "series"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(each__gte=1, most__gte=1, epsilon_units__gt=0),
+                name="series_numbers_positive",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(ended_at=None, ending="")
+                | models.Q(ended_at__isnull=False) & ~models.Q(ending=""),
+                name="series_ended_for_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def terms(self) -> Terms:
+        """What the series promises."""
+        return Terms(
+            period=Period(self.period),
+            protection=Protection(self.protection),
+            each=self.each,
+            most=self.most,
+            epsilon=from_units(Notion.PURE_DP, self.epsilon_units),
+        )
+
+    @property
+    def is_paid_once(self) -> bool:
+        """Whether all maps are paid for by the debit under the series' id."""
+        return self.protection == ProtectionChoice.PERSON
+
+    def window(self, number: int) -> Window:
+        """Return the days of period `number`, counted from 1."""
+        return window_of(Period(self.period), self.first_day, number)
+
+    def job_id(self, number: int) -> uuid.UUID:
+        """Return the id of the job that draws period `number`.
+
+        It is always the same, so that a draw that the database has forgotten is found again.
+        """
+        return uuid.uuid5(self.pk, f"period {number}")
+
+
 class Release(models.Model):
     """A request for a release and, once its job has committed, the immutable blob that it drew.
 
@@ -56,11 +161,16 @@ class Release(models.Model):
     job. It reads the version of the data that `upload` names, and of it the rows between `from_day`
     and `to_day`. `blob_name` and `blob_sha256` are set together at the commit point, and never
     change. Lists are ordered by `day`, and within a day by the random id: a more exact order would
-    reveal when jobs ended, which depends on the private data.
+    reveal when jobs ended, which depends on the private data. A release may be the map of period
+    `number` of a series.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="releases")
+    series = models.ForeignKey(
+        Series, null=True, editable=False, on_delete=models.PROTECT, related_name="releases"
+    )
+    number = models.PositiveIntegerField(null=True, editable=False)
     upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="releases")
     title = models.CharField(max_length=200)
     description = models.TextField(blank=True)
@@ -175,6 +285,12 @@ class Release(models.Model):
                 | models.Q(from_day__isnull=False, to_day__gte=models.F("from_day")),
                 name="release_window_has_both_days",
             ),
+            models.UniqueConstraint(fields=["series", "number"], name="release_once_per_period"),
+            models.CheckConstraint(
+                condition=models.Q(series=None, number=None)
+                | models.Q(series__isnull=False, number__gte=1),
+                name="release_of_a_series_has_a_number",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -199,6 +315,13 @@ class Release(models.Model):
     def ledger(self) -> Ledger:
         """The ledger that pays for the release."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
+
+    @property
+    def paying_job(self) -> uuid.UUID:
+        """The id of the debit that pays for the release: its job, or its series."""
+        if self.series is not None and self.series.is_paid_once:
+            return self.series.pk
+        return self.job_id
 
     @property
     def window(self) -> Window | None:

@@ -52,6 +52,7 @@ from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
+from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
 from dpgeo.jobs.outages import outage_of
@@ -62,6 +63,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import request_of
+from dpgeo.releases.series_state import allowances_of
 
 logger = logging.getLogger(__name__)
 
@@ -127,15 +129,21 @@ def read_and_draw(
     with canonical_paths(upload) as paths, work_folder() as folder:
         if release.by_key:
             lease.set_drawing()
-        view = DuckDBView(
-            _counted_rows(paths, request.window, dataset, folder, lease),
-            domain=domain,
-            unit=Unit(dataset.unit),
-            counting=request.counting,
-            bound=request.bound,
-            salt=bytes(release.salt),
-            folder=folder,
-            progress=lambda done, total: lease.step(COUNTING, done, total),
+        settings: dict[str, Any] = {
+            "domain": domain,
+            "unit": Unit(dataset.unit),
+            "counting": request.counting,
+            "bound": request.bound,
+            "salt": bytes(release.salt),
+            "folder": folder,
+            "progress": lambda done, total: lease.step(COUNTING, done, total),
+        }
+        rows = _counted_rows(paths, request.window, dataset, folder, lease)
+        allowances = allowances_of(release, folder)
+        view = (
+            DuckDBView(rows, **settings)
+            if allowances is None
+            else SeriesView(rows, allowances=allowances, **settings)
         )
         entropy = AnnouncedEntropy(lease)
         try:

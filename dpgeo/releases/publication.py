@@ -113,7 +113,7 @@ def _check_paid(release: Release) -> None:
 
     In a database restored from a backup, all or part of the debit may be missing.
     """
-    if units_paid(release.job_id) < release.cost_units:
+    if units_paid(release.paying_job) < release.cost_units:
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be "
             "paid for in full. If a backup was restored, the next run of `manage.py reap` "

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models.signals import pre_delete
 
 from dpgeo.accounts.models import User
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, Series
 
 
 def forget_publisher(sender: object, instance: User, **_: Any) -> None:
@@ -17,6 +17,7 @@ def forget_publisher(sender: object, instance: User, **_: Any) -> None:
     publish. It stays a draft instead.
     """
     Release.objects.filter(created_by=instance).update(publish_when_done=False)
+    Series.objects.filter(created_by=instance).update(publish_when_done=False)
 
 
 def connect() -> None:

@@ -23,7 +23,8 @@ from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
 from dpgeo.budgets.services import budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Guarantee
+from dpgeo.core.guarantees import Guarantee, PureDP, Unit
+from dpgeo.core.series import Protection
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, public_storage, remove
@@ -35,7 +36,8 @@ from dpgeo.releases.blobs import (
     stored_blobs,
 )
 from dpgeo.releases.files import make_public, remove_all
-from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.models import Release, ReleaseFile, Series
+from dpgeo.releases.series_state import StateMissing, states_sweep
 from dpgeo.releases.sharding import sweep_shards
 from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 
@@ -91,13 +93,13 @@ def _settle_blobs() -> tuple[int, int]:
     is debited under an id derived from the blob's name, because the job's own id pays for the
     release's draw.
     """
-    stored = Release.objects.select_related("job", "upload")
+    stored = Release.objects.select_related("job", "upload", "series")
     releases = {release.job_id: release for release in stored}
     adopted = debited = 0
     for job, name in stored_blobs():
         release = releases.get(job)
         if release is None:
-            debited += _debit_unknown(job, name)
+            debited += _debit_unknown(job, name, in_series=True)
         elif name != release.blob_name and is_from_replaced_data(release, name):
             debited += _debit_replaced(uuid5(job, name), name)
         elif name != release.blob_name and is_anothers(release, name):
@@ -128,6 +130,8 @@ def _adopted(release: Release) -> bool:
     except UnreadableRelease:
         logger.error("release %s: its draw cannot be read; see docs/operate.md", release.pk)
         return False
+    except StateMissing:  # The series ends, because the job of its next map has failed.
+        return False
 
 
 def _debit_unpaid() -> int:
@@ -136,16 +140,27 @@ def _debit_unpaid() -> int:
     paid, given_back = (
         Exists(entries.filter(kind=kind)) for kind in (EntryKind.DEBIT, EntryKind.REFUND)
     )
-    unpaid = Release.objects.exclude(blob_name="").filter(~paid | given_back)
-    return sum(
+    drawn = Release.objects.exclude(blob_name="")
+    unpaid = drawn.exclude(series__protection=Protection.PERSON).filter(~paid | given_back)
+    debited = 0
+    for series in Series.objects.filter(
+        protection=Protection.PERSON, releases__in=drawn
+    ).distinct():
+        if not is_debited(paying := paying_id(series.pk)):
+            cost = PureDP(series.terms.epsilon, Unit.PERSON)
+            debited += _debit(series.dataset, paying, cost, series.title, {})
+    return debited + sum(
         _debit(release.dataset, paying, release.cost, release.title, release.parameters)
         for release in unpaid.select_related("dataset__ledger")
         if not is_debited(paying := paying_id(release.job_id))
     )
 
 
-def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a stored draw that is not in the database; return 1 if it was debited, else 0."""
+def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
+    """Debit a stored draw that is not in the database; return 1 if it was debited, else 0.
+
+    With `in_series`, a draw of a series that is paid once is not debited beside the series.
+    """
     paying = paying_id(job)
     if is_debited(paying):
         return 0
@@ -159,6 +174,11 @@ def _debit_unknown(job: UUID, name: str) -> int:
     slug = released.about.get("dataset_slug", "")
     dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
     title = released.about.get("title", "")
+    if in_series and released.about.get("series_protection") == Protection.PERSON:
+        # One debit pays for all maps. If the series is known, its next map uses this draw.
+        paying = paying_id(UUID(released.about["series"]))
+        if is_debited(paying):
+            return 0
     if dataset is not None:
         return _debit(dataset, paying, released.guarantee, title, released.parameters)
     logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
@@ -249,11 +269,15 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete stored draws of releases that committed another draw; return how many."""
+    """Delete stored draws of releases that committed another draw, and states of series that
+    none needs; return how many.
+    """
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]
-    return sweep(private_storage(), second, keep=set(committed.values()))
+    waiting = {job for job, _ in blobs} - committed.keys()
+    swept = sweep(private_storage(), second, keep=set(committed.values()))
+    return swept + states_sweep(waiting)
 
 
 def _sweep_artefacts() -> int:

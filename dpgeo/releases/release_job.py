@@ -24,6 +24,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
+from dpgeo.core.series import Part
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
@@ -52,9 +53,9 @@ def work_on(release_id: str, lease: JobLease) -> None:
     may not be able to read them either, so it does not recover a stored draw of an earlier attempt.
     Reconciliation recovers it later, and the job is not refunded.
     """
-    release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
-        pk=release_id
-    )
+    release = Release.objects.select_related(
+        "dataset__ledger", "upload", "created_by", "series"
+    ).get(pk=release_id)
     if not release.blob_name:
         try:
             check_encodable()
@@ -139,10 +140,20 @@ def about(release: Release) -> dict[str, str]:
         "row_noun": dataset.row_noun,
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
         **_window(release),
+        **_series(release),
         **_points_total(release),
         **declarations_of(release),
         **_names(dataset),
     }
+
+
+def _series(release: Release) -> dict[str, str]:
+    """Return the texts about the series of which the release is a map, or {}."""
+    series = release.series
+    if series is None or release.number is None:
+        return {}
+    part = Part(str(series.pk), series.title, release.number, series.first_day, series.terms)
+    return part.facts()
 
 
 def _window(release: Release) -> dict[str, str]:

@@ -15,10 +15,10 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.audit.models import EventKind
 from dpgeo.budgets.merging import ledger_lock
-from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.selectors import ledger_for, points_ledger
 from dpgeo.budgets.services import budget_debit, check_decided, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.core.guarantees import whole_units
+from dpgeo.core.guarantees import Unit, whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
@@ -30,7 +30,7 @@ from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.phrases import translatable
 from dpgeo.releases import files
 from dpgeo.releases.blobs import recover_draw
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, Series
 from dpgeo.releases.notes import check_read
 from dpgeo.releases.publication import move, publish, release_record
 from dpgeo.releases.quotes import Quote, release_quote
@@ -124,6 +124,59 @@ def marked_title(upload: Upload, title: str) -> str:
         return title
     mark = gettext("Invented data:")
     return title if title.startswith(mark) else f"{mark} {title}"[:200]
+
+
+def period_request(*, series: Series, number: int, request: ReleaseRequest) -> Release:
+    """Queue the job of a series' period; call it in a transaction, with the series locked.
+
+    If the maps of the series are paid for one by one, this one is paid. Raises Conflict without
+    data, BudgetExceeded, or IntegrityError if the period was requested already.
+    """
+    dataset = series.dataset
+    upload = ready_upload(dataset)
+    if upload is None:
+        raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
+    cost = request.cost(Unit(dataset.unit))
+    ledger = ledger_for(dataset.ledger, cost.notion)
+    window = request.window
+    days = "" if window is None else f", {window.first.isoformat()}"
+    if window is not None and window.last > window.first:
+        days += f" to {window.last.isoformat()}"
+    title = marked_title(upload, f"{series.title}{days}")
+    if not series.is_paid_once and series.by_key:
+        check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
+    job = job_create(task=RUN_TASK, job_id=series.job_id(number))
+    if not series.is_paid_once:
+        budget_debit(
+            ledger=ledger,
+            job=job.pk,
+            cost=cost,
+            what=f"{title} ({request.mechanism})",
+            who=str(series.created_by or "console"),
+        )
+    points = points_ledger(dataset.ledger)
+    release = Release.objects.create(
+        **columns_of(request),
+        dataset=dataset,
+        upload=upload,
+        series=series,
+        number=number,
+        title=title,
+        description=series.description,
+        publish_when_done=series.publish_when_done,
+        created_by=series.created_by,
+        by_key=series.by_key,
+        notion=cost.notion.value,
+        cost_units=whole_units(cost.notion, cost.epsilon),
+        total_units=dataset.ledger.lifetime_units,
+        points_total_units=points.lifetime_units if points else None,
+        job=job,
+        salt=bytes(series.salt),
+    )
+    _hold_layers(release, layers_named(request.params))
+    release_record(release, EventKind.REQUESTED, release.created_by, release.cost_words)
+    job_wake(job=job)
+    return release
 
 
 def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) -> Release:
@@ -264,6 +317,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     it drew noise before the database was restored from a backup.
     """
     _check_may(release, by, "cancel")
+    if release.series_id is not None:
+        raise Conflict("The maps of a series are drawn one after another; end the series instead.")
     if not release.blob_name:
         recover_draw(release)
     job_cancel(job=release.job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -39,6 +40,7 @@ from dpgeo.core.released import (
     ZoneQuartiles,
     ZonesRelease,
 )
+from dpgeo.core.series import Part, Period, Protection, Terms
 from dpgeo.core.slices import UNDIVIDED, Slicing
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import PARTS, TIME_SLICES
@@ -561,6 +563,7 @@ def examples() -> tuple[Released, ...]:
         zone_quartiles_release(),
         grid_quartiles_release(),
         window_release(),
+        *map(series_release, Protection),
     )
 
 
@@ -569,6 +572,20 @@ def window_release() -> Released:
     released = grid_release()
     days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
     return dataclasses.replace(released, about={**released.about, **days})
+
+
+def series_release(protection: Protection) -> Released:
+    """Return the second map of a weekly series."""
+    released = window_release()
+    terms = Terms(
+        period=Period.WEEK,
+        protection=protection,
+        each=1,
+        most=4 if protection is Protection.ANY else 20,
+        epsilon=Fraction(1),
+    )
+    part = Part("5b9c8b1e-6f1e-4c56-9c53-6c3f0b1f6a10", "A city", 2, date(2025, 12, 25), terms)
+    return dataclasses.replace(released, about={**released.about, **part.facts()})
 
 
 def _released(

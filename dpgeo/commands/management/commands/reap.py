@@ -1,4 +1,4 @@
-"""`python manage.py reap`: wake idle jobs, publish what is due and delete orphan files."""
+"""`python manage.py reap`: wake idle jobs, draw and publish what is due, delete orphan files."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dpgeo.pages.cards import cards_make
 from dpgeo.releases.alerts import alerts_send
 from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
+from dpgeo.releases.series import series_draw_due
 
 SWEEP_SECONDS = 3600.0
 """Seconds between two searches for orphan files; these are less urgent than waking jobs."""
@@ -33,8 +34,8 @@ WORK_SWEEP_SECONDS = 60.0
 
 class Command(BaseCommand):
     help = (
-        "Wakes jobs whose worker died, publishes what is due, and clears up after kills. Runs "
-        "until stopped."
+        "Wakes jobs whose worker died, draws and publishes what is due, and clears up after kills. "
+        "Runs until stopped."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -76,6 +77,7 @@ class Command(BaseCommand):
                 done["files"] += uploads_sweep()
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
+            done["series"] = series_draw_due()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
             cards_make(seconds=CARD_SECONDS)

@@ -1,0 +1,112 @@
+"""Sentences about the series that a release is a map of, for statements and pages.
+
+The year in them has 365 days, 52 weeks or 12 months.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpgeo.artefacts.promises import bound_of
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.series import Part, Period, Protection, Terms
+from dpgeo.phrases import Figure, Phrase, translatable
+
+A_PERIOD = {
+    Period.DAY: translatable("every day"),
+    Period.WEEK: translatable("every week"),
+    Period.MONTH: translatable("every month"),
+}
+
+IN_A_ROW = {
+    Period.DAY: translatable("any {count} days in a row"),
+    Period.WEEK: translatable("any {count} weeks in a row"),
+    Period.MONTH: translatable("any {count} months in a row"),
+}
+
+ANY_ONE = {
+    Period.DAY: translatable("any one day"),
+    Period.WEEK: translatable("any one week"),
+    Period.MONTH: translatable("any one month"),
+}
+
+PLACE = translatable("Map {number} of the series “{title}”, which has one {period}.")
+
+ONCE = translatable(
+    "Epsilon {epsilon} was paid once for all maps of the series together, however many follow: for "
+    "a year of them it is {epsilon}, too."
+)
+
+SHARED = translatable(
+    "What one person did in {span} is hidden by epsilon {epsilon}. Each map spends {of_map}; the "
+    "maps of a year together spend {of_year}, with which a guess is right {guess}."
+)
+
+FADES = translatable(
+    "One person counts at most {each} times in a map and at most {most} times in all maps "
+    "together, and then no more. So counts of people who are there again and again sink with time, "
+    "although nothing changes."
+)
+
+NEVER_FADES = translatable("One person counts at most {each} times in a map.")
+
+IDENTIFIER = translatable(
+    "A person here is one identifier. If identifiers change, what was done under another one is "
+    "protected by itself."
+)
+
+CLOSED = translatable(
+    "Each map was drawn once, after its last day was over and the publisher had said that the data "
+    "were complete. Rows that came later are in none."
+)
+
+BOUND = translatable(
+    "One person adds to at most {each} {things} of this map, chosen at random where there are "
+    "more, and to at most {most} of all maps of the series together. Whoever has used these up is "
+    "not counted any more."
+)
+
+
+def sentences(part: Part) -> Sequence[Phrase]:
+    """Return the sentences on a release's place in its series, and on what that protects."""
+    place = Phrase(
+        PLACE, number=part.number, title=part.title, period=Phrase(A_PERIOD[part.terms.period])
+    )
+    return place, *promised(part.terms), Phrase(CLOSED)
+
+
+def promised(terms: Terms) -> Sequence[Phrase]:
+    """Return the sentences on what a series protects and costs."""
+    epsilon = Figure(format_epsilon(terms.epsilon))
+    if terms.protection is Protection.PERSON:
+        return (
+            Phrase(ONCE, epsilon=epsilon),
+            Phrase(FADES, each=terms.each, most=terms.most),
+            Phrase(IDENTIFIER),
+        )
+    span = (
+        Phrase(ANY_ONE[terms.period])
+        if terms.protection is Protection.ONE
+        else Phrase(IN_A_ROW[terms.period], count=terms.most)
+    )
+    shared = Phrase(
+        SHARED,
+        span=span,
+        epsilon=epsilon,
+        of_map=Figure(format_epsilon(terms.epsilon_of_map)),
+        of_year=Figure(format_epsilon(terms.epsilon_of_year)),
+        guess=bound_of(terms.epsilon_of_year).words,
+    )
+    return shared, Phrase(NEVER_FADES, each=terms.each), Phrase(IDENTIFIER)
+
+
+def bound_words(part: Part | None, counting: Counting, regions: str) -> str:
+    """Return the contribution bound of a map whose bound holds for a whole series.
+
+    Returns "" for any other release. `regions` is the plural of what is counted in.
+    """
+    if part is None or part.terms.protection is not Protection.PERSON:
+        return ""
+    things = f"distinct {regions}" if counting is Counting.PEOPLE else "records"
+    return str(Phrase(BOUND, each=part.terms.each, most=part.terms.most, things=things))

@@ -1,0 +1,176 @@
+"""`python manage.py series declare|complete|list|end`: a map for every day, week or month."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from dpgeo.artefacts.series_wording import promised
+from dpgeo.commands.console import acting_user, plain_errors
+from dpgeo.commands.management.commands.release import (
+    describe_noise,
+    parse_pairs,
+    usual_counting,
+)
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.series import Period, Protection
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Series
+from dpgeo.releases.series import (
+    ENDINGS,
+    due_periods,
+    read_map,
+    read_terms,
+    series_complete,
+    series_declare,
+    series_end,
+    series_forecast,
+    series_mechanisms,
+)
+
+TERMS = ("period", "protection", "each", "most", "epsilon")
+
+
+class Command(BaseCommand):
+    help = (
+        "Declares a series of maps, one for each day, week or month; says that its data are "
+        "complete; ends it. The reaper (`manage.py reap`) draws what is due."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        declare = actions.add_parser("declare", help="Declare a series and pay for it.")
+        declare.add_argument("dataset", metavar="SLUG")
+        declare.add_argument("--title", required=True)
+        declare.add_argument("--description", default="")
+        declare.add_argument("--mechanism", default="uniform-grid", choices=series_mechanisms())
+        declare.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
+        declare.add_argument("--counting", default="", help="people (by default) or visits.")
+        declare.add_argument("--period", default="week", choices=[each.value for each in Period])
+        declare.add_argument("--first-day", required=True, metavar="DAY")
+        declare.add_argument(
+            "--protection",
+            default=Protection.PERSON.value,
+            choices=[each.value for each in Protection],
+            help="Whom epsilon hides: a person over the whole series (the default), in any "
+            "periods in a row, or in any one period.",
+        )
+        declare.add_argument(
+            "--each", default="1", metavar="N", help="What one person adds to a map at most."
+        )
+        declare.add_argument(
+            "--most",
+            default="",
+            metavar="N",
+            help="What one person adds to all maps at most; with --protection any, the number of "
+            "periods in a row.",
+        )
+        declare.add_argument("--epsilon", required=True, metavar="E")
+        declare.add_argument("--publish", action="store_true", help="Publish each map when done.")
+        declare.add_argument("--dry-run", action="store_true", help="Say what it promises only.")
+        declare.add_argument("--user", default="")
+        complete = actions.add_parser(
+            "complete", help="Say that the data are complete through a day, so maps can be drawn."
+        )
+        complete.add_argument("series", metavar="ID")
+        complete.add_argument("--through", required=True, metavar="DAY")
+        complete.add_argument("--user", default="")
+        end = actions.add_parser("end", help="End a series: no further map is drawn.")
+        end.add_argument("series", metavar="ID")
+        end.add_argument("--user", default="")
+        listing = actions.add_parser("list", help="List series, and what is due.")
+        listing.add_argument("dataset", metavar="SLUG", nargs="?", default="")
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        with plain_errors({"slug": "SLUG", "series": "ID"}):
+            getattr(self, f"_{action}")(**options)
+
+    def _declare(self, **options: Any) -> None:
+        dataset = find_dataset(options["dataset"])
+        terms = read_terms(dataset, **{name: options[name] for name in TERMS})
+        request = read_map(
+            dataset,
+            terms,
+            mechanism=options["mechanism"],
+            parameters=parse_pairs(options["param"]),
+            counting=options["counting"] or usual_counting(dataset),
+        )
+        for sentence in promised(terms):
+            self.stdout.write(str(sentence))
+        self.stdout.write(describe_noise(series_forecast(dataset, request)))
+        if options["dry_run"]:
+            self.stdout.write("Dry run: nothing was spent.")
+            return
+        series = series_declare(
+            dataset=dataset,
+            title=options["title"],
+            description=options["description"],
+            terms=terms,
+            first_day=options["first_day"],
+            request=request,
+            publish_when_done=options["publish"],
+            by=acting_user(options["user"]),
+        )
+        if options["publish"] and not series.publish_when_done:
+            self.stdout.write("Maps will stay drafts: publishing needs the approver's role.")
+        self.stdout.write(f"Series {series.pk} is declared.")
+
+    def _complete(self, *, series: str, through: str, user: str, **_: Any) -> None:
+        found = series_complete(series=find_series(series), through=through, by=acting_user(user))
+        self._show(found)
+
+    def _end(self, *, series: str, user: str, **_: Any) -> None:
+        self._show(series_end(series=find_series(series), by=acting_user(user)))
+
+    def _list(self, *, dataset: str, **_: Any) -> None:
+        chosen = Series.objects.select_related("dataset")
+        if dataset:
+            chosen = chosen.filter(dataset=find_dataset(dataset))
+        for series in chosen:
+            self._show(series)
+
+    def _show(self, series: Series) -> None:
+        self.stdout.write(
+            f"{series.pk}  {series.title} ({series.dataset.slug}), a map every {series.period} "
+            f"from {series.first_day}, epsilon {format_epsilon(series.terms.epsilon)}"
+        )
+        if series.ended_at is not None:
+            day = timezone.localdate(series.ended_at)
+            self.stdout.write(f"  {series.drawn} drawn; ended on {day}: {ENDINGS[series.ending]}")
+            return
+        due, window = due_periods(series), series.window(series.drawn + 1)
+        said = series.complete_through or "not said yet"
+        self.stdout.write(
+            f"  {series.drawn} drawn, {len(due)} due; complete through: {said}; the next map is "
+            f"of {window.first} to {window.last}"
+        )
+
+
+def find_dataset(slug: str) -> Dataset:
+    """Return the dataset with this slug. Raises InvalidInput."""
+    dataset = Dataset.objects.filter(slug=slug).first()
+    if dataset is None:
+        raise InvalidInput(
+            "There is no dataset {dataset!r}; the address of its page at the desk ends in its "
+            "name.",
+            dataset=slug,
+            field="slug",
+        )
+    return dataset
+
+
+def find_series(key: str) -> Series:
+    """Return the series with this id. Raises InvalidInput."""
+    try:
+        return Series.objects.select_related("dataset__ledger").get(pk=key)
+    except (Series.DoesNotExist, ValidationError):
+        raise InvalidInput(
+            "There is no series {key!r}; `manage.py series list` shows them.",
+            key=key,
+            field="series",
+        ) from None

@@ -1,0 +1,394 @@
+"""Services of series: declare one, say what is complete, draw what is due, end it.
+
+The reaper calls `series_draw_due` every few seconds. It requests at most one period of a series at
+a time, and only if the period before is committed. Nothing here reads data: a period is due by the
+calendar and by what the owner said.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
+from dpgeo.budgets.merging import ledger_lock
+from dpgeo.budgets.selectors import ledger_for
+from dpgeo.budgets.services import budget_debit, budget_refund, check_decided, check_fits
+from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
+from dpgeo.core.guarantees import Bounding, Unit, guarantee
+from dpgeo.core.number_text import number_text
+from dpgeo.core.parameters import layers_named
+from dpgeo.core.series import LAST_MONTH_DAY, Period, Protection, Terms
+from dpgeo.core.window import Window
+from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.same_people import check_answered
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.jobs.models import JobState
+from dpgeo.mechanisms.registry import MECHANISMS, current_parameters
+from dpgeo.phrases import translatable
+from dpgeo.privacy.mechanism import Forecast
+from dpgeo.releases.blobs import has_stored_blob
+from dpgeo.releases.models import Release, Series
+from dpgeo.releases.quotes import release_forecast
+from dpgeo.releases.requests import MAX_BOUND, ReleaseRequest, has_times, read_request
+from dpgeo.releases.services import SALT_BYTES, period_request
+
+logger = logging.getLogger(__name__)
+
+ENDINGS: Mapping[str, str] = {
+    "owner": translatable("It was ended by its owner."),
+    "failed": translatable("A map could not be drawn; its page says why."),
+    "budget": translatable("The budget does not pay for another map."),
+    "restored": translatable(
+        "A backup was restored, so it is not known what people have used of the series."
+    ),
+}
+"""Why a series ended."""
+
+MOST_PERIODS = 1000
+"""Largest number of periods in a row that one epsilon may cover."""
+
+
+def series_mechanisms() -> list[str]:
+    """Return the keys of the mechanisms that can draw the periods of a series."""
+    return [each.key for each in MECHANISMS.values() if each.serial]
+
+
+def read_terms(
+    dataset: Dataset,
+    *,
+    period: object,
+    protection: object,
+    each: object,
+    most: object,
+    epsilon: str | Fraction | None,
+) -> Terms:
+    """Parse what a series promises. Raises InvalidInput, with the field at fault."""
+    if Unit(dataset.unit) is not Unit.PERSON:
+        raise InvalidInput(
+            "This dataset does not say which rows are of one person, and a series has to know; "
+            "declare a dataset with a person column.",
+            field="protection",
+        )
+    try:
+        chosen = Period(str(period))
+    except ValueError:
+        raise InvalidInput(
+            "{value!r} is not a period; give day, week or month.", value=str(period), field="period"
+        ) from None
+    try:
+        kind = Protection(str(protection))
+    except ValueError:
+        raise InvalidInput(
+            "{value!r} is not a protection; give person, any or one.",
+            value=str(protection),
+            field="protection",
+        ) from None
+    a_map = _number(each, "each", MAX_BOUND)
+    if kind is Protection.ONE:
+        limit = 1
+    else:
+        limit = _number(most, "most", MAX_BOUND if kind is Protection.PERSON else MOST_PERIODS)
+    if kind is Protection.PERSON and limit < a_map:
+        raise InvalidInput(
+            "Must be at least {each:,}, which one person may add to a single map.",
+            each=a_map,
+            field="most",
+        )
+    terms = Terms(
+        period=chosen,
+        protection=kind,
+        each=a_map,
+        most=limit,
+        epsilon=parse_epsilon("" if epsilon is None else epsilon),
+    )
+    if terms.epsilon_of_map <= 0:
+        raise InvalidInput(
+            "Less than a millionth would be left for each map; give more.", field="epsilon"
+        )
+    return terms
+
+
+def _number(value: object, field: str, most: int) -> int:
+    try:
+        number = int(number_text(value))
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "{value!r} is not a whole number; write it like 10.", value=str(value), field=field
+        ) from None
+    if not 1 <= number <= most:
+        raise InvalidInput("Must be from 1 to {most:,}.", most=most, field=field)
+    return number
+
+
+def read_map(
+    dataset: Dataset,
+    terms: Terms,
+    *,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    counting: str,
+    window: Window | None = None,
+) -> ReleaseRequest:
+    """Return the request of one map of a series. Raises InvalidInput."""
+    request = read_request(
+        dataset,
+        mechanism=mechanism,
+        parameters=parameters,
+        epsilon=terms.epsilon_of_map,
+        bound=terms.bound,
+        counting=counting,
+        bounding=Bounding.RANDOM.value,
+        totals=0,
+        from_day=window.first if window else None,
+        to_day=window.last if window else None,
+    )
+    if not request.definition.serial:
+        raise InvalidInput(
+            "{key} cannot be drawn as a series; choose one of {keys}.",
+            key=mechanism,
+            keys=", ".join(series_mechanisms()),
+            field="mechanism",
+        )
+    return request
+
+
+def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
+    """Forecast the noise of one map of a series. Raises InvalidInput."""
+    return release_forecast(dataset=dataset, request=request)
+
+
+def read_first_day(value: object, period: Period) -> date:
+    """Parse the first day of a series. Raises InvalidInput."""
+    parsed = Window.parse(value, value)
+    if parsed is None:
+        raise InvalidInput("Give the first day of the first period.", field="first_day")
+    if period is Period.MONTH and parsed.first.day > LAST_MONTH_DAY:
+        raise InvalidInput(
+            "Months begin on a day that every month has: give one from the 1st to the 28th.",
+            field="first_day",
+        )
+    return parsed.first
+
+
+def series_declare(
+    *,
+    dataset: Dataset,
+    title: str,
+    terms: Terms,
+    first_day: object,
+    request: ReleaseRequest,
+    by: User | None,
+    description: str = "",
+    publish_when_done: bool = False,
+) -> Series:
+    """Declare a series; for the protection of a person over the whole series, pay for all maps.
+
+    `request` is that of one map (`read_map`). `by` is None for the operator at the console. Raises
+    NotAllowed, InvalidInput, BudgetExceeded, or Conflict as `release_request` does.
+    """
+    _check_may(dataset, by)
+    clean_title = clean_text(title, field="title", longest=150, required=True)
+    clean_description = clean_text(description, field="description", longest=20_000)
+    begins = read_first_day(first_day, terms.period)
+    if not has_times(dataset):
+        raise InvalidInput(
+            "The rows of this dataset have no time, so no days can be chosen.", field="first_day"
+        )
+    check_answered(dataset, by)
+    by_key = bool(by and by.acting_key)
+    may_publish = by is None or may(by, dataset, "publish")
+    series_forecast(dataset, request)
+    with transaction.atomic():
+        check_decided(dataset.ledger.lifetime_units)
+        series = Series.objects.create(
+            dataset=dataset,
+            title=clean_title,
+            description=clean_description,
+            mechanism=request.mechanism,
+            parameters=dict(request.parameters),
+            counting=request.counting.value,
+            period=terms.period.value,
+            first_day=begins,
+            protection=terms.protection.value,
+            each=terms.each,
+            most=terms.most,
+            epsilon_units=to_micro(terms.epsilon),
+            publish_when_done=publish_when_done and may_publish,
+            salt=os.urandom(SALT_BYTES),
+            by_key=by_key,
+            created_by=by,
+        )
+        names = layers_named(request.params)
+        series.layers.set(PublicLayer.objects.filter(dataset=dataset, name__in=names))
+        ledger = ledger_for(dataset.ledger, request.definition.notion)
+        cost = guarantee(request.definition.notion, terms.epsilon, Unit.PERSON)
+        if by_key:
+            check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
+        if series.is_paid_once:
+            budget_debit(
+                ledger=ledger,
+                job=series.pk,
+                cost=cost,
+                what=f"{clean_title} (a series, {request.mechanism})",
+                who=str(by or "console"),
+            )
+        else:
+            check_fits(ledger=ledger, cost=request.cost(Unit.PERSON))
+        _record(series, by, f"series, epsilon {format_epsilon(terms.epsilon)}")
+    return series
+
+
+def series_complete(*, series: Series, through: object, by: User | None) -> Series:
+    """Record that the data are complete through a day. It is never moved back.
+
+    Raises NotAllowed, InvalidInput for a day that is not past in the dataset's time zone or is
+    earlier than the day said before, or Conflict if the series has ended.
+    """
+    _check_may(series.dataset, by)
+    said = Window.parse(through, through)
+    if said is None:
+        raise InvalidInput("Give the last day that is complete.", field="through")
+    if said.first >= local_today(series.dataset):
+        raise InvalidInput("This day is not over yet; give an earlier one.", field="through")
+    _check_open(series)
+    stored = Series.objects.filter(pk=series.pk, ended_at=None)
+    if series.complete_through and said.first < series.complete_through:
+        raise InvalidInput(
+            "It was said before that the data are complete through {day}.",
+            day=series.complete_through.isoformat(),
+            field="through",
+        )
+    stored.update(complete_through=said.first)
+    _record(series, by, f"complete through {said.first.isoformat()}")
+    series.refresh_from_db()
+    return series
+
+
+def series_end(*, series: Series, by: User | None) -> Series:
+    """End a series, so that no further map is drawn.
+
+    What it cost stays spent, unless no map was requested yet. Raises NotAllowed or Conflict.
+    """
+    _check_may(series.dataset, by)
+    _check_open(series)
+    with transaction.atomic():
+        stored = Series.objects.select_for_update().get(pk=series.pk)
+        _end(stored, "owner")
+        if not stored.releases.exists() and not has_stored_blob(stored.job_id(1)):
+            budget_refund(job=stored.pk)
+        _record(stored, by, "series ended")
+    series.refresh_from_db()
+    return series
+
+
+def _end(series: Series, why: str) -> None:
+    Series.objects.filter(pk=series.pk, ended_at=None).update(ended_at=timezone.now(), ending=why)
+
+
+def series_end_all(why: str) -> int:
+    """End every series that is open; return how many."""
+    return Series.objects.filter(ended_at=None).update(ended_at=timezone.now(), ending=why)
+
+
+def local_today(dataset: Dataset) -> date:
+    """Return today's date in a dataset's time zone."""
+    return datetime.now(ZoneInfo(dataset.time_zone)).date()
+
+
+def due_periods(series: Series) -> Sequence[Window]:
+    """Return the days of the periods that are due and not drawn, in their order."""
+    said = series.complete_through
+    if said is None or series.ended_at is not None:
+        return []
+    through = min(said, local_today(series.dataset) - timedelta(days=1))
+    due, number = [], series.drawn + 1
+    while (window := series.window(number)).last <= through:
+        due.append(window)
+        number += 1
+    return due
+
+
+def series_draw_due() -> int:
+    """Request the next due period of every open series; return how many were requested."""
+    open_series = Series.objects.filter(ended_at=None).exclude(complete_through=None)
+    return sum(_draw_next(series) for series in open_series.select_related("dataset__ledger"))
+
+
+def _draw_next(series: Series) -> bool:
+    """Request a series' next period if it is due; end the series if that failed for good."""
+    number = series.drawn + 1
+    started = Release.objects.filter(series=series, number=number).select_related("job").first()
+    if started is not None:
+        if started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name:
+            _end(series, "failed")
+        return False
+    if not due_periods(series) or ready_upload(series.dataset) is None:
+        return False
+    try:
+        return series_request_period(series, number) is not None
+    except BudgetExceeded:
+        _end(series, "budget")
+    except Conflict as problem:  # An approver has to answer first, or another process was faster.
+        logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
+    return False
+
+
+def series_request_period(series: Series, number: int) -> Release | None:
+    """Request period `number` of a series; return None if it was requested or the series ended.
+
+    Raises BudgetExceeded, or Conflict if the dataset cannot be released now.
+    """
+    dataset = series.dataset
+    terms = series.terms
+    request = read_map(
+        dataset,
+        terms,
+        mechanism=series.mechanism,
+        parameters=current_parameters(series.mechanism, series.parameters),
+        counting=series.counting,
+        window=series.window(number),
+    )
+    try:
+        with transaction.atomic():
+            stored = Series.objects.select_for_update().get(pk=series.pk)
+            if stored.ended_at is not None or stored.drawn != number - 1:
+                return None
+            if not stored.is_paid_once:
+                check_answered(dataset, None)
+            return period_request(series=stored, number=number, request=request)
+    except IntegrityError:  # Another process requested it at the same time.
+        return None
+
+
+def _check_may(dataset: Dataset, by: User | None) -> None:
+    if by is not None and not may(by, dataset, "request"):
+        raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
+
+
+def _check_open(series: Series) -> None:
+    series.refresh_from_db()
+    if series.ended_at is not None:
+        raise Conflict("This series has ended; declare a new one.")
+
+
+def _record(series: Series, by: User | None, detail: str) -> None:
+    event_record(
+        EventKind.REQUESTED,
+        by=by,
+        organisation=series.dataset.organisation_id,
+        subject=f"{series.dataset.slug} {series.pk}",
+        detail=detail,
+    )

@@ -1,0 +1,133 @@
+"""Private state of a series: how much each person has used of the allowance.
+
+The state after a period is one Parquet file (person_high, person_low, used) in the private storage.
+Its name follows from the period's job, the version of the data and the name of the state before it,
+which together determine its content. So a second attempt writes the same bytes under the same name,
+and a draw can be recognised that was made from another state. Only the newest state is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.orphan_files import stored_names, sweep
+from dpgeo.datasets.storage import private_storage, remove, store
+from dpgeo.engine.series_view import Allowances
+from dpgeo.releases.models import Release, Series
+
+FOLDER = "series"
+
+LINEAGE_LETTERS = 16
+"""Length of the part of names that stands for the state before; 64 bits of a hash."""
+
+
+class StateMissing(Conflict):
+    """Raised if the state that a period needs is not stored; the series then ends."""
+
+
+def lineage_of(release: Release) -> str:
+    """Return what the name of a draw says about the state from which it was made.
+
+    It is empty for releases that read no state.
+    """
+    series = release.series
+    if series is None or not series.is_paid_once:
+        return ""
+    if release.blob_name:  # The series has moved on since.
+        return release.blob_name.split("-")[5][len(release.upload_id.hex) :]
+    return hashlib.sha256(series.state_name.encode()).hexdigest()[:LINEAGE_LETTERS]
+
+
+def state_name(release: Release) -> str:
+    """Return the name of the state after a release, given the present state of its series."""
+    return f"{FOLDER}/{release.job_id}-{release.upload_id.hex}-{lineage_of(release)}.parquet"
+
+
+def allowances_of(release: Release, folder: Path) -> Allowances | None:
+    """Return what each person may still add to a release's series; None without a state.
+
+    The state before is copied to `folder`. Raises StateMissing.
+    """
+    series = release.series
+    if series is None or not series.is_paid_once:
+        return None
+    name = state_name(release)
+    erased = series.dataset.suppressions.values_list("person", flat=True)
+    return Allowances(
+        each=series.each,
+        before=_fetch(series.state_name, folder) if series.state_name else None,
+        erased=[bytes(one) for one in erased],
+        keep=lambda path: _keep(name, path),
+    )
+
+
+def _fetch(name: str, folder: Path) -> Path:
+    path = folder / "used-before.parquet"
+    try:
+        with private_storage().open(name, "rb") as stored, path.open("wb") as file:
+            shutil.copyfileobj(stored, file)
+    except FileNotFoundError:
+        raise StateMissing(
+            "What people have used of this series is not stored any more, so no further map can "
+            "be drawn. Declare a new series."
+        ) from None
+    return path
+
+
+def _keep(name: str, path: Path) -> None:
+    """Store a state, unless an earlier attempt has stored it; a kill may have cut that short."""
+    storage = private_storage()
+    if storage.exists(name):
+        with storage.open(name, "rb") as stored:
+            if stored.read() == path.read_bytes():
+                return
+        storage.delete(name)
+    if store(storage, name, path) != name:
+        raise OSError("Another process is storing this state.")
+
+
+def series_advance(release: Release) -> bool:
+    """Move a release's series to the release's period; return False if it is elsewhere.
+
+    Call it in the transaction that commits the release's draw, and roll back if it returns False.
+    Raises StateMissing.
+    """
+    series = release.series
+    if series is None:
+        return True
+    name, before = "", series.state_name
+    if series.is_paid_once:
+        name = state_name(release)
+        if not private_storage().exists(name):
+            raise StateMissing(
+                "A map of this series was found, but not what people had used of the series "
+                "after it, so no further map can be drawn. Declare a new series."
+            )
+    number = release.number or 0
+    here = Series.objects.filter(pk=series.pk, drawn=number - 1, state_name=before)
+    if not here.update(drawn=number, state_name=name):
+        return False
+    if before:
+        transaction.on_commit(lambda: remove(private_storage(), before))
+    return True
+
+
+def states_sweep(waiting: Collection[UUID]) -> int:
+    """Delete stored states that no series needs; return how many.
+
+    `waiting` are the jobs with a stored draw that is not committed, which needs its state.
+    """
+    stored = [
+        name
+        for name in stored_names(private_storage(), FOLDER)
+        if not any(name.startswith(f"{FOLDER}/{job}-") for job in waiting)
+    ]
+    named = set(Series.objects.values_list("state_name", flat=True))
+    return sweep(private_storage(), stored, named)

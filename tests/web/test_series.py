@@ -1,0 +1,533 @@
+"""Series: a map for every period, drawn in order, each once, paid for once."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.files.base import ContentFile
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.artefacts.statement import statement
+from dpgeo.budgets.models import Entry, EntryKind
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.released import GridRelease
+from dpgeo.datasets.erasure import person_erase, person_readmit
+from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.layers import public_layer_remove
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_confirm
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases import release_job, series_state
+from dpgeo.releases.blobs import commit_blob, new_blob_name
+from dpgeo.releases.models import Release, Series
+from dpgeo.releases.reconciliation import releases_sweep
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.series import (
+    due_periods,
+    read_map,
+    read_terms,
+    series_complete,
+    series_declare,
+    series_draw_due,
+    series_end,
+    series_end_all,
+    series_request_period,
+)
+from dpgeo.releases.services import release_cancel, release_publish, release_run
+from tests.makers import make_dataset, make_received, make_release
+from tests.storages import use_empty_storages
+from tests.web.test_layers import add as add_wards
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
+
+FIRST = date(2026, 1, 5)
+"""A Monday."""
+
+EXACT = "400"
+"""An epsilon whose noise is 0 with these bounds, except with a probability below e^-30 a cell."""
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    use_empty_storages(settings, tmp_path)
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_dataset(budget=1000, new_files="append")
+
+
+def week(number: int, people: range, places: int = 1) -> bytes:
+    """Return rows of the week with this number, counted from 1, at noon of its Wednesday."""
+    day = FIRST + timedelta(weeks=number - 1, days=2)
+    lines = [
+        f"p{who},{50.005 + 0.01 * place},{10.005 + 0.01 * (who % 10)},{day}T12:00:00Z"
+        for who in people
+        for place in range(places)
+    ]
+    return "\n".join(["who,lat,lon,seen", *lines, ""]).encode()
+
+
+def add(dataset: Dataset, content: bytes) -> Upload:
+    upload = upload_confirm(upload=make_received(dataset, content), columns=COLUMNS)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY, upload.job and upload.job.failure
+    dataset.refresh_from_db()
+    return upload
+
+
+def declare(dataset: Dataset, **changes: Any) -> Series:
+    asked: dict[str, Any] = {
+        "period": "week",
+        "protection": "person",
+        "each": 2,
+        "most": 5,
+        "epsilon": EXACT,
+        "mechanism": "uniform-grid",
+        "parameters": {"cells": 16},
+        "counting": "people",
+        "title": "Weekly visits",
+        "first_day": FIRST.isoformat(),
+        "publish_when_done": False,
+        **changes,
+    }
+    terms = read_terms(
+        dataset, **{key: asked[key] for key in ("period", "protection", "each", "most", "epsilon")}
+    )
+    request = read_map(
+        dataset, terms, **{key: asked[key] for key in ("mechanism", "parameters", "counting")}
+    )
+    return series_declare(
+        dataset=dataset,
+        terms=terms,
+        request=request,
+        by=None,
+        **{key: asked[key] for key in ("title", "first_day", "publish_when_done")},
+    )
+
+
+def complete(series: Series, weeks: int) -> None:
+    last = series.window(weeks).last
+    series_complete(series=series, through=last.isoformat(), by=None)
+
+
+def draw_all(series: Series) -> list[Release]:
+    """Do what the reaper and a worker do until nothing is due; return the releases."""
+    for _ in range(300):
+        if not series_draw_due():
+            break
+        for release in Release.objects.filter(series=series, blob_name=""):
+            release_run(release_id=release.pk)
+    series.refresh_from_db()
+    return list(series.releases.order_by("number"))
+
+
+def requeue(release: Release) -> None:
+    """Let another worker have the job of one that was killed."""
+    Job.objects.filter(pk=release.job_id).update(
+        state=JobState.QUEUED, lease=None, lease_until=None
+    )
+
+
+def counted(release: Release) -> int:
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    return int(content.counts.sum())
+
+
+def used(series: Series) -> list[int]:
+    with private_storage().open(series.state_name, "rb") as file:
+        return sorted(row["used"] for row in pq.read_table(file).to_pylist())
+
+
+def test_a_series_draws_a_map_for_each_week_and_fades_at_the_allowance(dataset: Dataset) -> None:
+    add(dataset, week(1, range(20), places=3))
+    series = declare(dataset)
+    for number in (2, 3, 4):
+        add(dataset, week(number, range(20), places=3))
+    complete(series, 4)
+    releases = draw_all(series)
+    assert [release.number for release in releases] == [1, 2, 3, 4]
+    assert [counted(release) for release in releases] == [40, 40, 20, 0]
+    assert used(series) == [5] * 20
+    assert [release.window.first for release in releases if release.window] == [
+        FIRST + timedelta(weeks=number) for number in range(4)
+    ]
+    assert releases[1].title == "Weekly visits, 2026-01-12 to 2026-01-18"
+    assert {bytes(release.salt) for release in releases} == {bytes(series.salt)}
+    assert {release.bound for release in releases} == {5}
+    noise = [released_of(release).content.noise for release in releases]  # type: ignore[attr-defined]
+    assert {each.sensitivity for each in noise} == {5}
+
+
+def test_only_the_newest_state_is_kept_and_no_sweep_takes_it(dataset: Dataset) -> None:
+    for number in (1, 2, 3):
+        add(dataset, week(number, range(5)))
+    series = declare(dataset)
+    complete(series, 3)
+    draw_all(series)
+    assert set(stored_names(private_storage(), series_state.FOLDER)) >= {series.state_name}
+    releases_sweep()
+    assert private_storage().exists(series.state_name)
+    assert used(series) == [3] * 5
+
+
+def test_a_hundred_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
+    add(dataset, week(1, range(5)))
+    series = declare(dataset, period="day", epsilon="1.5")
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 1_500_000
+    series_complete(series=series, through=(FIRST + timedelta(days=99)).isoformat(), by=None)
+    releases = draw_all(series)
+    assert len(releases) == 100
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 1_500_000
+    assert Entry.objects.filter(kind=EntryKind.DEBIT).count() == 1
+    releases_sweep()  # no map is debited again
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 1_500_000
+    last = release_publish(release=releases[-1], by=None)
+    assert last.rules.public
+
+
+def test_the_calendar_and_the_owner_close_periods_and_rows_never(dataset: Dataset) -> None:
+    add(dataset, week(1, range(5)))
+    add(dataset, week(9, range(5)))  # rows of a later week close nothing
+    series = declare(dataset)
+    assert series_draw_due() == 0
+    with pytest.raises(InvalidInput, match="not over yet"):
+        series_complete(series=series, through=date.today().isoformat(), by=None)
+    series_complete(
+        series=series, through=(series.window(3).last - timedelta(days=1)).isoformat(), by=None
+    )
+    assert [each.first for each in due_periods(series)] == [FIRST, FIRST + timedelta(weeks=1)]
+    releases = draw_all(series)
+    assert [counted(release) for release in releases] == [5, 0]  # an empty week is drawn, too
+    with pytest.raises(InvalidInput, match="said before"):
+        series_complete(series=series, through=FIRST.isoformat(), by=None)
+
+
+def test_a_period_waits_for_the_one_before(dataset: Dataset) -> None:
+    for number in (1, 2):
+        add(dataset, week(number, range(5)))
+    series = declare(dataset)
+    complete(series, 2)
+    assert series_draw_due() == 1
+    assert series_draw_due() == 0  # the first is not committed yet
+    assert series_request_period(series, 2) is None
+    assert series_request_period(series, 1) is None  # requested already
+    assert Release.objects.filter(series=series).count() == 1
+
+
+def test_erased_and_readmitted_people_get_no_second_allowance(
+    dataset: Dataset, django_capture_on_commit_callbacks: Any
+) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, each=1, most=2)
+    complete(series, 1)
+    draw_all(series)
+    with django_capture_on_commit_callbacks(execute=True):
+        version = person_erase(dataset=dataset, person="p3", by=None)
+        assert upload_ingest(upload_id=version.pk)
+    add(dataset, week(2, range(10)))
+    complete(series, 2)
+    assert counted(draw_all(series)[1]) == 9
+    assert used(series) == [2] * 10
+    person_readmit(dataset=dataset, person="p3", by=None)
+    add(dataset, week(3, range(12)))
+    complete(series, 3)
+    assert counted(draw_all(series)[2]) == 2  # those who were never there before
+
+
+def test_a_draw_of_a_killed_worker_is_used_with_its_state(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        add(dataset, week(number, range(10)))
+    series = declare(dataset)
+    complete(series, 2)
+    series_draw_due()
+    release = Release.objects.get(series=series)
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object, **__: object) -> bool:
+        raise Killed
+
+    monkeypatch.setattr(release_job, "commit_blob", die)
+    with pytest.raises(Killed):
+        release_run(release_id=release.pk)
+    monkeypatch.undo()
+    [blob] = stored_names(private_storage(), "blobs")
+    Job.objects.filter(pk=release.job_id).update(
+        state=JobState.QUEUED, lease=None, lease_until=None
+    )
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    series.refresh_from_db()
+    assert release.blob_name == blob
+    assert (series.drawn, used(series)) == (1, [1] * 10)
+    assert [counted(each) for each in draw_all(series)] == [10, 10]
+
+
+@pytest.mark.parametrize("step", ["keep", "store", "commit", "advance"])
+def test_a_kill_at_any_step_neither_loses_nor_doubles_contributions(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    add(dataset, week(1, range(10), places=3))
+    add(dataset, week(2, range(10), places=3))
+    series = declare(dataset)
+    complete(series, 2)
+    series_draw_due()
+    release = Release.objects.get(series=series)
+
+    class Killed(BaseException):
+        pass
+
+    places = {
+        "keep": (series_state, "_keep"),
+        "store": (release_job, "store_draw"),
+        "commit": (release_job, "commit_blob"),
+        "advance": (Series.objects, "filter"),
+    }
+    owner, name = places[step]
+
+    def die(*_: object, **__: object) -> Any:
+        raise Killed
+
+    monkeypatch.setattr(owner, name, die)
+    with pytest.raises(Killed):
+        release_run(release_id=release.pk)
+    monkeypatch.undo()
+    series.refresh_from_db()
+    assert (series.drawn, series.state_name) == (0, "")
+    Job.objects.filter(pk=release.job_id).update(
+        state=JobState.QUEUED, lease=None, lease_until=None
+    )
+    assert release_run(release_id=release.pk)
+    assert [counted(each) for each in draw_all(series)] == [20, 20]
+    assert used(series) == [4] * 10
+
+
+def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -> None:
+    """As after a restore of the database alone: the rows of the release and the step are gone."""
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, epsilon="0.5")
+    complete(series, 1)
+    [release] = draw_all(series)
+    drawn = released_of(release).content.counts  # type: ignore[attr-defined]
+    blob = release.blob_name
+    release.files.all().delete()
+    release.delete()
+    Job.objects.filter(pk=series.job_id(1)).delete()
+    Series.objects.filter(pk=series.pk).update(drawn=0, state_name="")
+    releases_sweep()  # debits nothing, for the series is paid
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 500_000
+    [again] = draw_all(series)
+    assert again.blob_name == blob
+    assert (released_of(again).content.counts == drawn).all()  # type: ignore[attr-defined]
+    assert used(series) == [1] * 10
+
+
+def test_a_series_without_its_state_ends(dataset: Dataset) -> None:
+    for number in (1, 2):
+        add(dataset, week(number, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+    draw_all(series)
+    private_storage().delete(series.state_name)
+    complete(series, 2)
+    releases = draw_all(series)
+    assert releases[1].job.state == JobState.FAILED
+    assert not releases[1].blob_name
+    series_draw_due()
+    series.refresh_from_db()
+    assert (series.drawn, series.ending) == (1, "failed")
+    assert series_draw_due() == 0
+
+
+def test_a_draw_from_another_state_is_not_committed(dataset: Dataset) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+    series_draw_due()
+    release = Release.objects.select_related("series").get(series=series)
+    assert release.series is not None
+    Series.objects.filter(pk=series.pk).update(drawn=1, state_name="series/other")
+    name = new_blob_name(release)
+    private_storage().save(series_state.state_name(release), ContentFile(b"state"))
+    assert not commit_blob(release, name, b"blob")
+    release.refresh_from_db()
+    assert release.blob_name == ""
+
+
+def test_other_protections_pay_for_each_map(dataset: Dataset) -> None:
+    for number in (1, 2, 3):
+        add(dataset, week(number, range(10), places=3))
+    series = declare(dataset, protection="any", most=4, epsilon="10")
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 0
+    complete(series, 3)
+    releases = draw_all(series)
+    assert [release.cost_units for release in releases] == [2_500_000] * 3
+    assert {release.bound for release in releases} == {2}
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 7_500_000
+    one = declare(dataset, protection="one", most="", epsilon="300")
+    complete(one, 3)
+    releases = draw_all(one)
+    assert [counted(release) for release in releases] == [20, 20, 20]  # nobody fades
+
+
+def test_a_series_ends_when_its_budget_is_spent(dataset: Dataset) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, protection="one", epsilon="400")
+    complete(series, 4)
+    assert len(draw_all(series)) == 2
+    series.refresh_from_db()
+    assert (series.drawn, series.ending) == (2, "budget")
+    with pytest.raises(BudgetExceeded):
+        declare(dataset, epsilon="300")
+
+
+def test_the_epsilons_of_periods_in_a_row_are_rounded_down(dataset: Dataset) -> None:
+    terms = read_terms(dataset, period="week", protection="any", each=1, most=3, epsilon="1")
+    assert terms.epsilon_of_map * 3 <= 1
+    assert terms.epsilon_of_map * 10**6 == 333_333
+
+
+def test_an_unused_series_is_refunded_and_a_used_one_is_not(dataset: Dataset) -> None:
+    add(dataset, week(1, range(10)))
+    unused, drawn = declare(dataset, epsilon="2"), declare(dataset, epsilon="3")
+    complete(drawn, 1)
+    draw_all(drawn)
+    for series in (unused, drawn):
+        series_end(series=series, by=None)
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 3_000_000
+    assert series_draw_due() == 0
+    with pytest.raises(Conflict, match="has ended"):
+        series_end(series=drawn, by=None)
+
+
+def test_a_restore_that_does_not_know_ends_all_series(dataset: Dataset) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    assert series_end_all("restored") == 1
+    complete_day = series.window(1).last.isoformat()
+    with pytest.raises(Conflict):
+        series_complete(series=series, through=complete_day, by=None)
+
+
+def test_maps_of_a_series_are_not_cancelled_one_by_one(dataset: Dataset) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+    series_draw_due()
+    with pytest.raises(Conflict, match="end the series"):
+        release_cancel(release=Release.objects.get(series=series), by=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"period": "year"}, "period"),
+        ({"protection": "nobody"}, "protection"),
+        ({"each": 6}, "most"),
+        ({"each": "none"}, "each"),
+        ({"protection": "any", "most": 10**6}, "most"),
+        ({"protection": "any", "most": 1000, "epsilon": "0.0001"}, "epsilon"),
+        ({"mechanism": "quadtree", "parameters": {}}, "mechanism"),
+        ({"period": "month", "first_day": "2026-01-31"}, "first_day"),
+        ({"first_day": ""}, "first_day"),
+    ],
+)
+def test_what_a_series_cannot_be_is_refused_by_name(
+    dataset: Dataset, changes: dict[str, Any], field: str
+) -> None:
+    add(dataset, week(1, range(5)))
+    with pytest.raises(InvalidInput) as refusal:
+        declare(dataset, **changes)
+    assert refusal.value.field == field
+    assert not Series.objects.exists()
+
+
+def test_a_map_outside_a_series_says_nothing_of_one(dataset: Dataset) -> None:
+    add(dataset, week(1, range(5)))
+    assert "series" not in statement(released_of(make_release(dataset)))
+
+
+def test_the_command_declares_completes_lists_and_ends(dataset: Dataset, capsys: Any) -> None:
+    add(dataset, week(1, range(10)))
+    terms = ["--first-day", str(FIRST), "--most", "20", "--epsilon", "1"]
+    asked = ["series", "declare", dataset.slug, "--title", "Weeks", *terms]
+    call_command(*asked, "--dry-run")
+    told = capsys.readouterr().out
+    assert "paid once" in told
+    assert "at most 20 times in all maps" in told
+    assert "95 %" in told
+    assert not Series.objects.exists()
+    call_command(*asked)
+    series = Series.objects.get()
+    call_command("series", "complete", str(series.pk), "--through", "2026-01-18")
+    assert "0 drawn, 2 due" in capsys.readouterr().out
+    call_command("reap", "--once")
+    assert Release.objects.filter(series=series).count() == 1
+    call_command("series", "list", dataset.slug)
+    assert "complete through: 2026-01-18" in capsys.readouterr().out
+    call_command("series", "end", str(series.pk))
+    assert "ended by its owner" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="ID: There is no series"):
+        call_command("series", "end", "nothing")
+
+
+@pytest.mark.parametrize("protection", ["person", "any", "one"])
+def test_each_map_states_its_series(dataset: Dataset, protection: str) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, protection=protection, most=5, epsilon="1", each=2)
+    complete(series, 1)
+    [release] = draw_all(series)
+    document: Any = statement(released_of(release))
+    stated = document["series"]
+    assert (stated["number"], stated["protection"]) == (1, protection)
+    year = {"person": "1", "any": "10.4", "one": "52"}[protection]
+    assert stated["epsilon_of_year"] == year
+    assert year in stated["meaning"]
+    assert stated["paid_once"] == (protection == "person")
+    assert document["contribution_bound"]["bound"] == (5 if protection == "person" else 2)
+    bound = document["contribution_bound"]["meaning"]
+    assert ("of all maps of the series" in bound) == (protection == "person")
+    epsilon = {"person": "1", "any": "0.2", "one": "1"}[protection]
+    assert document["guarantee"]["epsilon"] == epsilon
+    release_publish(release=release, by=None)
+    page = Client().get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "Map 1 of the series “Weekly visits”" in page
+
+
+def test_a_series_of_zones(dataset: Dataset) -> None:
+    layer = add_wards(dataset)
+    add(dataset, week(1, range(10), places=3))
+    series = declare(dataset, mechanism="zones", parameters={}, each=1, most=1)
+    add(dataset, week(2, range(12), places=3))
+    complete(series, 2)
+    releases = draw_all(series)
+    counts = [released_of(each).content.counts.sum() for each in releases]  # type: ignore[attr-defined]
+    assert counts == [10, 2]
+    for each in releases:
+        each.layers.clear()  # the declaration alone keeps it
+    with pytest.raises(Conflict, match="has to stay"):
+        public_layer_remove(layer=layer, by=None)
