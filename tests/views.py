@@ -179,7 +179,9 @@ class ArrayView:
             key = _hash(self.salt, persons, cells)
         else:
             x, y = (side[place].view(np.int64) for side in (lon, lat))
-            key = _hash(self.salt, who, x, y, cells)
+            hours = np.asarray(self.hours, dtype=np.int64)
+            times = [hours[counted][place]] if hours.size else []
+            key = _hash(self.salt, who, x, y, *times, cells)
         order = np.lexsort((steps, key, persons))
         persons, cells, steps = persons[order], cells[order], steps[order]
         chosen = _ranks(persons, np.arange(persons.size)) < self.bound

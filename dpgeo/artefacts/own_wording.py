@@ -16,6 +16,7 @@ from dpgeo.core.released import (
     AveragesRelease,
     Content,
     FlowsRelease,
+    PhasedSlicesRelease,
     PlacesRelease,
     PointsRelease,
     QuartilesRelease,
@@ -206,14 +207,18 @@ def _quartile_steps(content: QuartilesRelease, released: Released) -> list[str]:
     ]
 
 
-@steps.register
-def _slice_steps(content: SlicesRelease, released: Released) -> list[str]:
+@steps.register(SlicesRelease)
+@steps.register(PhasedSlicesRelease)
+def _slice_steps(content: SlicesRelease | PhasedSlicesRelease, released: Released) -> list[str]:
     return _about_category(content.names, DIVIDED)
 
 
 @not_protected.register(SlicesRelease)
+@not_protected.register(PhasedSlicesRelease)
 @not_protected.register(FlowsRelease)
-def _slices_not_protected(content: SlicesRelease | FlowsRelease, facts: list[str]) -> list[str]:
+def _slices_not_protected(
+    content: SlicesRelease | PhasedSlicesRelease | FlowsRelease, facts: list[str]
+) -> list[str]:
     """Return the sentences `facts`, and one on the values that the publisher listed."""
     return [*facts, *_about_category(content.names, LISTED)]
 

@@ -154,12 +154,13 @@ class PhasedRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PhasedSlicesRelease(Content):
-    """Noisy counts for boxes in every slice of local time, in phases, and a surface for each slice.
+    """Noisy counts for boxes in every slice, in phases, and a surface for each slice.
 
     Within each of s slices, `boxes`, `phase` and `counts` (n,) are as in `PhasedRelease`.
     `slice_number`, int32 (n,), is the index of each box's slice, ascending within a phase. `keys`,
-    `titles` and `time_zone` are as in `SlicesRelease`. `noises` holds the noise for each phase,
-    which is the same in all slices. `surfaces` is float64 (s, rows, columns).
+    `titles`, `time_zone`, `values`, `times` and `category` are as in `SlicesRelease`. `noises`
+    holds the noise for each phase, which is the same in all slices. `surfaces` is float64 (s, rows,
+    columns).
     """
 
     grid: Grid
@@ -172,6 +173,15 @@ class PhasedSlicesRelease(Content):
     counts: NDArray[np.int64]
     noises: tuple[DiscreteLaplace, ...]
     surfaces: NDArray[np.float64]
+    values: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    category: str = ""
+
+    @property
+    def names(self) -> SliceNames:
+        """The keys and titles of the slices."""
+        times = self.times if self.values else self.titles
+        return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

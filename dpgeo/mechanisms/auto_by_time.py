@@ -9,19 +9,19 @@ give a surface of cells for each slice.
 
 Privacy argument. Every phase, the pilot included, counts pairs of a public slice and a public
 square. Within a slice the squares are disjoint, so every pair of a slice and a cell is in at most
-one counted pair (`PrivateCounts.regroup`). The slice of a record depends on its own time alone, and
-a record without a time is in no slice. A privacy unit adds at most l to the counts of all slices
-together, since the contribution bound holds over all of them. So the vector of a phase, over all
-slices, has L1 sensitivity l, and measuring it with a share f of epsilon is (f
-epsilon)-differentially private. (A bound of l for each of s slices would make the sensitivity s l.)
-One division of epsilon serves all slices. The squares, the shares of epsilon and the labels of a
-phase depend only on public inputs and the noisy counts of earlier phases, of whichever slice.
-Shares are chosen after the pilot measurement, but always add up exactly to the declared unallocated
-epsilon (`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same
-on any two neighbouring datasets, and the probability of the sequence changes by at most the product
-of the factors e^(f epsilon) of its phases, which is e^epsilon. The surfaces, the choice of squares
-and everything else are post-processing. Squares outside the study area are known to be empty and
-are not counted.
+one counted pair (`PrivateCounts.regroup`). The slice of a record depends on its own time, and on
+its own value of the category if there is one; a record without a time is in no slice. A privacy
+unit adds at most l to the counts of all slices together, since the contribution bound holds over
+all of them. So the vector of a phase, over all slices, has L1 sensitivity l, and measuring it with
+a share f of epsilon is (f epsilon)-differentially private. (A bound of l for each of s slices would
+make the sensitivity s l.) One division of epsilon serves all slices. The squares, the shares of
+epsilon and the labels of a phase depend only on public inputs and the noisy counts of earlier
+phases, of whichever slice. Shares are chosen after the pilot measurement, but always add up exactly
+to the declared unallocated epsilon (`Meter.divide`). Fix a whole sequence of outputs: the form of
+every phase is then the same on any two neighbouring datasets, and the probability of the sequence
+changes by at most the product of the factors e^(f epsilon) of its phases, which is e^epsilon. The
+surfaces, the choice of squares and everything else are post-processing. Squares outside the study
+area are known to be empty and are not counted.
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
 LAST_SHARE; its noisy count is released beside the surface. On the errors compared with
@@ -40,6 +40,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core import subjects
+from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
@@ -78,6 +79,12 @@ class Params:
         beyond="For finer cells choose auto, which counts all times together.",
     )
     slices: str = slices_param()
+    category: str = param(
+        "",
+        "The declared category by which the map is divided, too; empty for none.",
+        category=True,
+        optional=True,
+    )
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -127,15 +134,18 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def counted(params: Params, domain: Domain) -> SlicedGrid:
-    """Return the cells of all slices. Raises InvalidInput for data without times."""
-    return cells_by_time(domain, params.cells, params.slices)
+    """Return the cells of all slices. Raises InvalidInput for data without times, or without the
+    category.
+    """
+    category = find_category(domain.categories, params.category) if params.category else None
+    return cells_by_time(domain, params.cells, params.slices, category)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise in the count of a square of the last phase.
 
     The number of squares depends on the data, so only its maximum is forecast: the number of cells
-    of all slices. Raises InvalidInput for data without times.
+    of all slices. Raises InvalidInput as `counted` does.
     """
     sliced = counted(params, domain)
     return Forecast(

@@ -13,12 +13,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedSlicesRelease
-from dpgeo.core.slices import SlicedGrid, Slicing
-from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.core.slices import SlicedGrid, Slicing, slicing
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
@@ -85,28 +85,36 @@ class SlicedSurvey:
             counts=np.concatenate([each for phase in self._counts for each in phase]),
             noises=tuple(self.noise),
             surfaces=np.ascontiguousarray(surfaces[:, : grid.rows, : grid.columns]),
+            values=slices.values,
+            times=slices.times,
+            category=slices.category,
         )
 
 
-def cells_by_time(domain: Domain, cells: int, slices: str) -> SlicedGrid:
-    """Return the cells of all time slices, `cells` along each side of a slice.
+def cells_by_time(
+    domain: Domain, cells: int, slices: str, category: Category | None = None
+) -> SlicedGrid:
+    """Return the cells of all slices of time, `cells` along each side of a slice.
 
-    Raises InvalidInput for data without times.
+    With a category, there is a slice for each of its values and each time. Raises InvalidInput for
+    data without times, or too many slices.
     """
-    slicing = Slicing(TIME_SLICES[slices], _local_time_zone(domain))
-    return SlicedGrid(Grid.over(domain.area, cells), slicing)
+    divided = slicing(slices, category, _local_time_zone(domain))
+    if divided is None:
+        raise ValueError(f"{slices} does not divide time.")
+    return SlicedGrid(Grid.over(domain.area, cells), divided)
 
 
-def slices_fact(slicing: Slicing) -> Phrase:
+def slices_fact(slices: Slicing) -> Phrase:
     """Return a sentence for the quote that says which maps there are and what bounds them."""
-    titles = slicing.names.titles
+    titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "
         "bound on what one person adds holds for all of them together.",
         count=len(titles),
         first=Phrase(titles[0]),
         last=Phrase(titles[-1]),
-        zone=slicing.time_zone,
+        zone=slices.time_zone,
     )
 
 

@@ -10,6 +10,7 @@ from dpgeo.phrases import listed
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.layers.layer import Layer
 from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
+from dpgeo.postprocess.layers.slices import slice_note
 from dpgeo.postprocess.sliced_areas import SlicedAreas
 from dpgeo.postprocess.surface_areas import SurfaceAreas
 from dpgeo.spatial.area import StudyArea
@@ -35,10 +36,16 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
     The boxes are those of the last phase, with their counts as drawn.
     """
     measured, inferred = [], []
+    names = content.names
+    # Releases by time alone keep their own words, which are in statements that were published.
     note = (
-        f"Local time ({content.time_zone}); whoever was there in several slices is in each of them."
+        slice_note(names)
+        if names.values
+        else f"Local time ({names.time_zone}); whoever was there in several slices is in each of "
+        "them."
     )
-    for number, (key, title) in enumerate(zip(content.keys, content.titles, strict=True)):
+    slices = zip(names.keys, names.titles, names.parts, strict=True)
+    for number, (key, title, parts) in enumerate(slices):
         boxes, surface = make_layers(one_slice(content, number), area)
         measured.append(
             dataclasses.replace(
@@ -54,7 +61,7 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
                 name=f"{surface.name}-{key}",
                 title=title,
                 sliced=True,
-                of=("", title),
+                of=parts,
                 note=f"{surface.note} {note}",
             )
         )

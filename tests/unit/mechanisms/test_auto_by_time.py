@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedSlicesRelease, Released
@@ -152,3 +153,26 @@ def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
                     part = np.s_[:, start : start + size, start : start + size]
                     errors[name] += float(np.abs((counts - truth)[part].sum(axis=(1, 2))).sum())
     assert errors["inferred"] < 0.5 * errors["raw"]
+
+
+def test_values_of_a_category_and_times_divide_together() -> None:
+    """Walkers and riders swap their places at noon, and no slice shows the other's."""
+    mode = Category("mode", "Mode of transport", ("walk", "bike"))
+    view = dataclasses.replace(
+        commuters(), categories=(mode,), codes=np.repeat(np.arange(4000) % 2, 2)
+    )
+    params = dataclasses.replace(PARAMS, category="mode")
+    released = run(auto_by_time.MECHANISM, view, params, Fraction(4), SeededEntropy(3), {})
+    content = content_of(released)
+    assert content.names.values == ("walk", "bike", "Other")
+    assert len(content.keys) == 3 * 2
+    sliced = auto_by_time.counted(params, view.domain)
+    truth = view.sliced_histogram(sliced)._read_by_meter()
+    assert content.surfaces.sum(axis=(1, 2)) == pytest.approx(truth.sum(axis=(1, 2)), abs=150)
+    assert truth[4:].sum() == 0
+    shown = [layer.of for layer in layers(released) if layer.sliced]
+    assert shown == list(content.names.parts)
+    for line in released.trace:
+        assert line.noise is None or line.noise.sensitivity == view.bound
+    with pytest.raises(InvalidInput):
+        run(auto_by_time.MECHANISM, commuters(9), params, Fraction(1), ZeroNoise(), {})
