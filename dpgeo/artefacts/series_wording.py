@@ -34,7 +34,7 @@ ANY_ONE = {
 PLACE = translatable("Map {number} of the series “{title}”, which has one {period}.")
 
 ONCE = translatable(
-    "Epsilon {epsilon} was paid once for all maps of the series together, however many follow: for "
+    "Epsilon {epsilon} is paid once for all maps of the series together, however many follow: for "
     "a year of them it is {epsilon}, too."
 )
 

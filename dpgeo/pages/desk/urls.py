@@ -24,6 +24,7 @@ from dpgeo.pages.desk import (
     rehearsal,
     release,
     requesting,
+    series,
     uploads,
     where,
 )
@@ -75,6 +76,7 @@ urlpatterns = [
     path(f"{DATASET}/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"),
     path(f"{DATASET}/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
     path(f"{DATASET}/people/", people.people, name="desk-people"),
+    path(f"{DATASET}/series/", series.series, name="desk-series"),
     path(f"{DATASET}/layers/", layers.layers, name="desk-layers"),
     path(f"{DATASET}/ready-layers/", layers.layer_ready, name="desk-layer-ready"),
     path(f"{DATASET}/layers/<slug:name>/remove/", layers.layer_remove, name="desk-layer-remove"),

@@ -1,0 +1,268 @@
+"""Page of a dataset's series: declare one, see what is due, say what is complete, end one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.series_wording import promised
+from dpgeo.core.domain import LayerKind
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.parameters import parameters
+from dpgeo.core.series import Terms
+from dpgeo.core.window import Window
+from dpgeo.datasets.form_fields import day_field
+from dpgeo.datasets.layers import layer_kinds
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.number_fields import WholeField
+from dpgeo.pages.desk.request_form import COUNTING_WORDS
+from dpgeo.pages.rendering import say
+from dpgeo.phrases import Phrase
+from dpgeo.releases.models import PeriodChoice, ProtectionChoice, Series
+from dpgeo.releases.requests import ReleaseRequest, has_times
+from dpgeo.releases.series import (
+    ENDINGS,
+    due_periods,
+    read_first_day,
+    read_map,
+    read_terms,
+    series_complete,
+    series_declare,
+    series_end,
+    series_forecast,
+    series_mechanisms,
+)
+
+NUMBERS = {"invalid": _("Must be a whole number, such as 10.")}
+
+
+class SeriesForm(DeskForm):
+    """The form that declares a series."""
+
+    title = forms.CharField(
+        max_length=150,
+        label=_("Title"),
+        help_text=_("Public. Each map adds its days, such as Weekly visits, 2026-01-05 to …"),
+    )
+    mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
+    cells = WholeField(
+        required=False,
+        initial=64,
+        min_value=1,
+        label=_("Cells along each side"),
+        help_text=_("For the uniform grid."),
+        error_messages=NUMBERS,
+    )
+    zones = forms.ChoiceField(required=False, label=_("Zones"))
+    counting = forms.ChoiceField(
+        label=_("A cell counts"), widget=forms.RadioSelect, choices=COUNTING_WORDS, initial="people"
+    )
+    period = forms.ChoiceField(label=_("A map for each"), choices=[], initial="week")
+    first_day = day_field(_("First day"), _("The first day of the first map."))
+    protection = forms.ChoiceField(
+        label=_("Whom epsilon hides"),
+        widget=forms.RadioSelect,
+        initial="person",
+        help_text=_("The first is paid once, however many maps follow; the others map by map."),
+    )
+    each = WholeField(
+        initial=1,
+        min_value=1,
+        label=_("The most that one person adds to a map"),
+        error_messages=NUMBERS,
+    )
+    most = WholeField(
+        required=False,
+        initial=20,
+        min_value=1,
+        label=_("The most that one person adds to all maps"),
+        help_text=_(
+            "For periods in a row: how many. After that a person is not counted any more, so a "
+            "series of the same people fades."
+        ),
+        error_messages=NUMBERS,
+    )
+    epsilon = forms.CharField(
+        label=_("Privacy to spend, epsilon (ε)"),
+        initial="1",
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+    )
+    publish_when_done = forms.BooleanField(required=False, label=_("Publish each map when done"))
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
+        super().__init__(data)
+        self.dataset = dataset
+        layers = [name for name, kind in layer_kinds(dataset).items() if kind is LayerKind.ZONES]
+        offered = [find_mechanism(key) for key in series_mechanisms()]
+        self._choose(
+            "mechanism",
+            [
+                (one.key, gettext(one.title))
+                for one in offered
+                if layers or not _needs_layer(one.params)
+            ],
+        )
+        self.fields["mechanism"].initial = offered[0].key
+        if layers:
+            self._choose("zones", [(name, name) for name in layers])
+        else:
+            del self.fields["zones"]
+        self._choose("period", [(key, gettext(label)) for key, label in PeriodChoice.choices])
+        self._choose(
+            "protection", [(key, gettext(label)) for key, label in ProtectionChoice.choices]
+        )
+
+    def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = choices
+
+    def read(self) -> tuple[Terms, ReleaseRequest]:
+        """Return the terms and the request of one map. Raises InvalidInput."""
+        sent = self.cleaned_data
+        names = ("period", "protection", "each", "most", "epsilon")
+        terms = read_terms(self.dataset, **{name: sent[name] for name in names})
+        read_first_day(sent["first_day"], terms.period)
+        definition = find_mechanism(sent["mechanism"])
+        known = {one.name for one in parameters(definition.params)}
+        chosen = {name: sent.get(name) for name in known & {"cells", "zones"}}
+        request = read_map(
+            self.dataset,
+            terms,
+            mechanism=definition.key,
+            parameters={name: one for name, one in chosen.items() if one not in (None, "")},
+            counting=sent["counting"],
+        )
+        return terms, request
+
+
+def _needs_layer(params: type[Any]) -> bool:
+    return any(one.layer for one in parameters(params))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a declaration would promise and cost, and the noise of each map."""
+
+    sentences: list[str]
+    epsilon: str
+    margin: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A series as the page lists it."""
+
+    series: Series
+    due: int
+    next: Window
+    ending: str
+    """Why it ended, or ""."""
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def series(request: HttpRequest, slug: str) -> HttpResponse:
+    """List a dataset's series, and declare, complete or end one."""
+    dataset = dataset_for(request, slug)
+    user = person(request)
+    form, offer = SeriesForm(dataset=dataset), None
+    if request.method == "POST":
+        action = request.POST.get("action", "")
+        if action in ACTIONS:
+            try:
+                messages.success(request, ACTIONS[action](request, user, dataset))
+            except DpgeoError as refusal:
+                messages.error(request, say(refusal))
+            return redirect("desk-series", slug=slug)
+        form = SeriesForm(request.POST, dataset=dataset)
+        if form.is_valid():
+            try:
+                offer = _offer(form)
+                if action == "declare":
+                    _declare(form, user)
+                    messages.success(request, gettext("The series is declared."))
+                    return redirect("desk-series", slug=slug)
+            except DpgeoError as refusal:
+                offer = None
+                form.add_refusal(refusal)
+    context = {
+        "dataset": dataset,
+        "lines": [_line(each) for each in dataset.series.select_related("dataset")],
+        "form": form,
+        "offer": offer,
+        "possible": dataset.unit == Unit.PERSON.value and has_times(dataset),
+        "may_request": may(user, dataset, "request"),
+    }
+    status = 422 if form.errors else 200
+    return render(request, "desk/series.html", context, status=status)
+
+
+def _line(series: Series) -> Line:
+    ending = say(Phrase(ENDINGS[series.ending])) if series.ending else ""
+    return Line(series, len(due_periods(series)), series.window(series.drawn + 1), ending)
+
+
+def _offer(form: SeriesForm) -> Offer:
+    terms, request = form.read()
+    return Offer(
+        sentences=[say(each) for each in promised(terms)],
+        epsilon=format_epsilon(terms.epsilon),
+        margin=series_forecast(form.dataset, request).margin,
+    )
+
+
+def _declare(form: SeriesForm, user: User) -> Series:
+    terms, request = form.read()
+    sent = form.cleaned_data
+    return series_declare(
+        dataset=form.dataset,
+        title=sent["title"],
+        terms=terms,
+        first_day=sent["first_day"],
+        request=request,
+        publish_when_done=sent["publish_when_done"],
+        by=user,
+    )
+
+
+def _named(request: HttpRequest, dataset: Dataset) -> Series:
+    try:
+        return dataset.series.get(pk=request.POST.get("series", ""))
+    except (Series.DoesNotExist, ValidationError):
+        raise InvalidInput("Choose one of the series on this page.", field="series") from None
+
+
+def _complete(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    through = request.POST.get("through", "")
+    series_complete(series=_named(request, dataset), through=through, by=user)
+    return gettext("Recorded. Maps that are due are drawn one after another.")
+
+
+def _end(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    series_end(series=_named(request, dataset), by=user)
+    return gettext("The series has ended.")
+
+
+ACTIONS: dict[str, Callable[[HttpRequest, User, Dataset], str]] = {
+    "complete": _complete,
+    "end": _end,
+}

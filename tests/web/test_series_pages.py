@@ -1,0 +1,114 @@
+"""The desk's page of series, and the public page of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Series
+from dpgeo.releases.services import release_publish
+from tests.makers import make_dataset
+from tests.storages import use_empty_storages
+from tests.web.desk import Desk, make_desk
+from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
+
+pytestmark = pytest.mark.django_db
+
+FORM = {
+    "title": "Weekly visits",
+    "mechanism": "uniform-grid",
+    "cells": "16",
+    "counting": "people",
+    "period": "week",
+    "first_day": FIRST.isoformat(),
+    "protection": "person",
+    "each": "2",
+    "most": "20",
+    "epsilon": "1",
+}
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    use_empty_storages(settings, tmp_path)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+@pytest.fixture
+def dataset(desk: Desk) -> Dataset:
+    dataset = make_dataset(desk.organisation, budget=1000, new_files="append")
+    add(dataset, week(1, range(10)))
+    return dataset
+
+
+def test_the_desk_shows_what_a_series_promises_before_it_is_paid(
+    desk: Desk, dataset: Dataset
+) -> None:
+    address = reverse("desk-series", args=[dataset.slug])
+    assert "None yet." in desk.page(address)
+    shown = desk.client.post(address, FORM | {"action": "check"}).content.decode()
+    assert "at most 20 times in all maps" in shown
+    assert "Declare it for ε 1" in shown
+    assert not Series.objects.exists()
+    answer = desk.client.post(address, FORM | {"action": "declare"})
+    assert answer.status_code == 302
+    series = Series.objects.get()
+    assert series.created_by == desk.user
+    assert "Nobody has said yet" in desk.page(address)
+    desk.client.post(
+        address, {"action": "complete", "series": str(series.pk), "through": "2026-01-18"}
+    )
+    assert "2 maps are due." in desk.page(address)
+    assert series.title in desk.page(reverse("desk-dataset", args=[dataset.slug]))
+    desk.client.post(address, {"action": "end", "series": str(series.pk)})
+    assert "It was ended by its owner." in desk.page(address)
+
+
+def test_the_desk_refuses_at_the_field_at_fault(desk: Desk, dataset: Dataset) -> None:
+    address = reverse("desk-series", args=[dataset.slug])
+    answer = desk.client.post(address, FORM | {"action": "declare", "each": "30"})
+    assert answer.status_code == 422
+    assert "Must be at least 30" in answer.content.decode()
+    answer = desk.client.post(
+        address, {"action": "complete", "series": "none", "through": "2026-01-18"}, follow=True
+    )
+    assert "Choose one of the series" in answer.content.decode()
+    assert not Series.objects.exists()
+
+
+def test_strangers_neither_see_nor_declare_series(desk: Desk, dataset: Dataset) -> None:
+    address = reverse("desk-series", args=[dataset.slug])
+    stranger = desk.signed_in("stranger", role=None)
+    assert stranger.get(address).status_code == 404
+    assert stranger.post(address, FORM | {"action": "declare"}).status_code == 404
+    assert Client().post(address, FORM | {"action": "declare"}).status_code == 302  # to sign in
+    assert not Series.objects.exists()
+
+
+def test_a_series_has_a_public_page_once_a_map_is_published(desk: Desk, dataset: Dataset) -> None:
+    add(dataset, week(2, range(10)))
+    series = declare(dataset)
+    complete(series, 2)
+    first, second = draw_all(series)
+    address = reverse("series", args=[series.pk])
+    visitor = Client()
+    assert visitor.get(address).status_code == 404
+    assert "No map of it is published yet." in desk.page(address)
+    release_publish(release=first, by=None)
+    page = visitor.get(address).content.decode()
+    assert reverse("release", args=[first.pk]) in page
+    assert reverse("release", args=[second.pk]) not in page
+    assert "is paid once" in page
+    release_publish(release=second, by=None)
+    page = visitor.get(address).content.decode()
+    assert page.index("12 January 2026") < page.index("5 January 2026")
+    assert address in visitor.get(reverse("release", args=[second.pk])).content.decode()
