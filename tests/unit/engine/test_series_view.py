@@ -205,3 +205,60 @@ def test_records_have_no_allowance(tmp_path: Path) -> None:
             bound=1,
             salt=SALT,
         )
+
+
+def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes: Any) -> int:
+    """Return how much the counts of three equal periods change without one person.
+
+    `states` names, for each period, the file of what was used before it; "" starts anew.
+    """
+    [rows] = weeks(1)
+    moved = 0
+    salts = changes.get("salts", [SALT] * len(states))
+    for number, (state, salt) in enumerate(zip(states, salts, strict=True)):
+        counts = []
+        for kept in (rows, [row for row in rows if row[0] != gone]):
+            label = f"{name}{number}-{len(kept)}"
+            before = folder / f"{state}-{len(kept)}.used" if state else None
+            view = view_of(folder, kept, label, each=3, bound=5, before=before, salt=salt)
+            counts.append(view.histogram(GRID)._read_by_meter())
+        moved += int(np.abs(counts[0] - counts[1]).sum())
+    return moved
+
+
+def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: Path) -> None:
+    """Sequences are within the bound as built, and beyond it with any fault in the state."""
+    built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
+    assert built == 5
+    lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])
+    at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])  # both read the same state
+    never = used_by(3, "never", tmp_path, ["", "", ""])
+    assert (lost, at_once, never) == (8, 7, 9)
+
+
+def test_a_salt_of_each_period_cannot_exceed_a_stored_allowance(tmp_path: Path) -> None:
+    salts = [bytes([number] * 16) for number in range(3)]
+    assert used_by(3, "salt", tmp_path, ["", "salt0", "salt1"], salts=salts) == 5
+
+
+def test_a_readmitted_person_whose_use_was_forgotten_exceeds_the_allowance(tmp_path: Path) -> None:
+    """Erasing the row of a person's use with the person is the fault; the view keeps it."""
+    [rows] = weeks(1)
+    digest = (3).to_bytes(8) + (3).to_bytes(8)
+
+    def total(forgotten: bool) -> int:
+        name, added, before = ("f" if forgotten else "k"), 0, None
+        for number in range(4):
+            erased = [digest] if number == 2 else []
+            kept = [row for row in rows if row[0] == 3 and number != 2]
+            view = view_of(
+                tmp_path, kept, f"{name}{number}", each=3, bound=5, before=before, erased=erased
+            )
+            added += int(view.histogram(GRID)._read_by_meter().sum())
+            before = tmp_path / f"{name}{number}.used"
+            if forgotten and number == 2:
+                before = None
+        return added
+
+    assert total(forgotten=False) == 5
+    assert total(forgotten=True) == 8
