@@ -108,11 +108,12 @@ def counts_of(options: argparse.Namespace) -> NDArray[np.int64]:
     """Return counts of the requested number of records, drawn from an array or a generated map."""
     scale = _whole(options.scale)
     if options.array:
-        return drawn(coarsened(_load(options.array), options.cells), scale)
+        return drawn(coarsened(loaded(options.array), options.cells), scale)
     return drawn(generated(options.generated, options.cells, options.map_seed), scale)
 
 
-def _load(path: Path) -> NDArray[np.int64]:
+def loaded(path: Path) -> NDArray[np.int64]:
+    """Return the array of counts in an .npy file."""
     return np.asarray(np.load(path, allow_pickle=False), dtype=np.int64)
 
 

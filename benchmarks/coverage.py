@@ -1,15 +1,16 @@
-"""Share of true counts within the margin of error, on empty, even and clustered maps."""
+"""Share of true counts within the margin of error, on generated maps or arrays of counts."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy import HEATMAPS
-from benchmarks.evaluation.arrays import CountsView, drawn
+from benchmarks.accuracy import HEATMAPS, loaded
+from benchmarks.evaluation.arrays import CountsView, coarsened, drawn
 from benchmarks.evaluation.ranges import range_counts
 from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
@@ -35,6 +36,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the first map and its noise")
     parser.add_argument("--map", action="append", choices=[NOBODY, *KINDS], help="may be repeated")
+    parser.add_argument("--array", action="append", type=Path, help="counts as .npy; repeatable")
     parser.add_argument("--mechanism", action="append", help="only this one; may be repeated")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -44,26 +46,40 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for every mechanism, map and layer.
 
-    "covered" is the share of boxes with a true count within the margin, "least" the lowest such
-    share among boxes of similar value, and "margin" the mean margin.
+    "covered" is the share of boxes with a true count within the margin, and "margin" the mean
+    margin. "least" is the lowest such share among boxes of similar value. "worst_of_shown" and
+    "worst_of_true" are the lowest among the tenths of all boxes by value and by true count, and
+    "busiest" and "held" the shares of the hundredth of boxes with the greatest true counts, and of
+    all boxes with any record.
     """
     for key in options.mechanism or HEATMAPS:
-        for kind in options.map or (NOBODY, "even", "clusters"):
+        maps = options.map or (() if options.array else (NOBODY, "even", "clusters"))
+        for kind in (*maps, *(options.array or ())):
             for name, rates in _covered(key, kind, options).items():
-                line: dict[str, str | float] = {"mechanism": key, "map": kind, "layer": name}
+                named = kind.stem if isinstance(kind, Path) else kind
+                line: dict[str, str | float] = {"mechanism": key, "map": named, "layer": name}
                 report({**line, **rates}, options.json)
 
 
-def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict[str, str | float]]:
-    """Return the figures for each layer of a mechanism, over all trials on one kind of map."""
+def _counts(kind: str | Path, options: argparse.Namespace, seed: int) -> NDArray[np.int64]:
+    """Return counts (cells, cells) of `scale` records, drawn from a kind of map or an array."""
+    if kind == NOBODY:
+        return np.zeros((options.cells, options.cells), dtype=np.int64)
+    if isinstance(kind, Path):
+        return drawn(coarsened(loaded(kind), options.cells), int(options.scale))
+    return drawn(generated(kind, options.cells, seed), int(options.scale))
+
+
+def _covered(
+    key: str, kind: str | Path, options: argparse.Namespace
+) -> dict[str, dict[str, str | float]]:
+    """Return the figures for each layer of a mechanism, over all trials on one map."""
     mechanism = find_mechanism(key)
     given = dict(pair.split("=", 1) for pair in options.param)
     params = parse_parameters(mechanism.params, {"cells": options.cells} | given)
-    seen: dict[str, list[tuple[BoxLayer, NDArray[np.bool_]]]] = {}
+    seen: dict[str, list[_Drawn]] = {}
     for seed in range(options.seed, options.seed + options.trials):
-        counts = np.zeros((options.cells, options.cells), dtype=np.int64)
-        if kind != NOBODY:
-            counts = drawn(generated(kind, options.cells, seed), int(options.scale))
+        counts = _counts(kind, options, seed)
         released = run(
             mechanism,
             CountsView(counts=counts),
@@ -73,18 +89,35 @@ def _covered(key: str, kind: str, options: argparse.Namespace) -> dict[str, dict
             {},
         )
         for layer in box_layers(released):
-            error = np.abs(layer.value - range_counts(counts, layer.boxes.astype(np.int64)))
+            true = range_counts(counts, layer.boxes.astype(np.int64))
             # The tolerance allows for rounding errors in counts that are spread evenly.
-            seen.setdefault(layer.name, []).append((layer, error <= layer.margin + 1e-9))
+            covered = np.abs(layer.value - true) <= layer.margin + 1e-9
+            seen.setdefault(layer.name, []).append(_Drawn(layer, true, covered))
     return {name: _summary(layers) for name, layers in seen.items()}
 
 
-def _summary(layers: list[tuple[BoxLayer, NDArray[np.bool_]]]) -> dict[str, str | float]:
-    covered = np.concatenate([hits for _, hits in layers])
-    value = np.concatenate([np.asarray(layer.value, dtype=np.float64) for layer, _ in layers])
-    margin = np.concatenate([layer.margin for layer, _ in layers])
+class _Drawn(NamedTuple):
+    """A layer of one release, the true counts (n,) of its boxes, and which are in the margin."""
+
+    layer: BoxLayer
+    true: NDArray[np.float64]
+    covered: NDArray[np.bool_]
+
+
+def _tenths(covered: NDArray[np.bool_], by: NDArray[Any]) -> float:
+    """Return the lowest covered share among the tenths of the boxes, in the order of `by`."""
+    order = np.argsort(by, kind="stable")
+    return min(float(covered[each].mean()) for each in np.array_split(order, 10) if each.size)
+
+
+def _summary(draws: list[_Drawn]) -> dict[str, str | float]:
+    covered = np.concatenate([each.covered for each in draws])
+    true = np.concatenate([each.true for each in draws])
+    value = np.concatenate([np.asarray(each.layer.value, dtype=np.float64) for each in draws])
+    margin = np.concatenate([each.layer.margin for each in draws])
+    label = draws[0].layer.margin_label
     if not covered.size:
-        return {"label": layers[0][0].margin_label, "boxes": 0}
+        return {"label": label, "boxes": 0}
     # Similar values differ by at most a factor of four. The unit is the median margin; all values
     # below one unit form one group.
     size = np.maximum(np.abs(value) / max(float(np.median(margin)), 1e-9), 1.0)
@@ -92,9 +125,15 @@ def _summary(layers: list[tuple[BoxLayer, NDArray[np.bool_]]]) -> dict[str, str 
     of_each = np.bincount(alike)
     rates = np.bincount(alike, weights=covered)[of_each >= FEW] / of_each[of_each >= FEW]
     return {
-        "label": layers[0][0].margin_label,
+        "label": label,
         "boxes": covered.size,
         "covered": float(covered.mean()),
+        "worst_of_shown": _tenths(covered, value),
+        "worst_of_true": _tenths(covered, true),
+        "busiest": float(
+            covered[np.argsort(true, kind="stable")[-max(1, true.size // 100) :]].mean()
+        ),
+        "held": float(covered[true > 0].mean()) if (true > 0).any() else 1.0,
         "least": float(rates.min(initial=1.0)),
         "margin": float(margin.mean()),
     }

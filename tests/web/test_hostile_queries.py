@@ -113,8 +113,11 @@ def quoted(text: str) -> str:
 
 
 def failed(answer: HttpResponseBase) -> str:
-    """Return a description of the failure, or "" if the response is not a server error."""
-    if answer.status_code < 500:
+    """Return a description of the failure, or "" if the response is not a server error.
+
+    oEmbed asks for 501 where a format is wanted that is not offered.
+    """
+    if answer.status_code < 500 or answer.status_code == 501:
         return ""
     caught = getattr(answer, "exc_info", None)
     if caught is None:
