@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,8 @@ def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
 def draw(scheme: Scheme, weeks: Weeks, cells: int, folder: Path, seed: int) -> Floats:
     """Return the noisy counts (weeks, cells, cells) of one series."""
     salt = np.random.default_rng(seed).bytes(16)
-    params, before, drawn = uniform_grid.Params(cells=cells), None, []
+    params, drawn = uniform_grid.Params(cells=cells), list[Floats]()
+    before: Path | None = None
     entropy = SeededEntropy(seed)
     for path in weeks.paths:
         settings: dict[str, Any] = {
@@ -168,7 +170,7 @@ def draw(scheme: Scheme, weeks: Weeks, cells: int, folder: Path, seed: int) -> F
                 each=scheme.each,
                 before=before,
                 erased=(),
-                keep=lambda used, to=after: shutil.copy(used, to),  # type: ignore[misc]
+                keep=partial(_copy, after),
             )
             view, before = SeriesView(path, allowances=allowances, **settings), after
         released = run(uniform_grid.MECHANISM, view, params, scheme.epsilon, entropy, {})
@@ -177,6 +179,10 @@ def draw(scheme: Scheme, weeks: Weeks, cells: int, folder: Path, seed: int) -> F
             raise TypeError(type(content))
         drawn.append(content.counts.astype(np.float64))
     return np.array(drawn)
+
+
+def _copy(target: Path, used: Path) -> None:
+    shutil.copy(used, target)
 
 
 def errors(drawn: Floats, scheme: Scheme, truth: Floats) -> dict[str, float]:
@@ -207,14 +213,15 @@ def busiest(drawn: Floats, truth: Floats) -> float:
 
 def smoothed(drawn: Floats, variance: float) -> Floats:
     """Return each week's level given that week's map and those before (local-level filter)."""
-    level, doubt, total = np.zeros(drawn.shape[1:]), np.inf, np.zeros(drawn.shape[1:])
+    level, total = np.zeros(drawn.shape[1:]), np.zeros(drawn.shape[1:])
+    doubt = np.full(drawn.shape[1:], variance)
     result = np.empty_like(drawn)
     for week, counts in enumerate(drawn):
         total += counts
         moved = doubt + np.maximum(DRIFT * np.maximum(total / (week + 1), 0), 0.01)
         gain = np.ones_like(level) if week == 0 else moved / (moved + variance)
         level = level + gain * (counts - level)
-        doubt = np.full_like(level, variance) if week == 0 else (1 - gain) * moved
+        doubt = gain * variance
         result[week] = np.maximum(level, 0)
     return result
 

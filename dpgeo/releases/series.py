@@ -335,6 +335,8 @@ def _draw_next(series: Series) -> bool:
         if started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name:
             _end(series, "failed")
         return False
+    if not _is_shown(series, series.drawn):
+        return False
     if not due_periods(series) or ready_upload(series.dataset) is None:
         return False
     try:
@@ -344,6 +346,16 @@ def _draw_next(series: Series) -> bool:
     except Conflict as problem:  # An approver has to answer first, or another process was faster.
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False
+
+
+def _is_shown(series: Series, number: int) -> bool:
+    """Return whether API keys may know that period `number` is drawn.
+
+    The next period is requested then. Sooner, the new request would tell keys when the job before
+    it ended.
+    """
+    before = Release.objects.filter(series=series, number=number).select_related("job").first()
+    return before is None or before.job.is_end_shown
 
 
 def series_request_period(series: Series, number: int) -> Release | None:

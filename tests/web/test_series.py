@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
@@ -531,3 +532,21 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
         each.layers.clear()  # the declaration alone keeps it
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
+
+
+def test_the_next_period_waits_until_keys_may_know_of_the_one_before(
+    dataset: Dataset, settings: Any
+) -> None:
+    settings.DPGEO_JOB_SLOTS = [1, 5]
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 2)
+    assert series_draw_due() == 1
+    [release] = Release.objects.filter(series=series)
+    release_run(release_id=release.pk)
+    assert series_draw_due() == 0  # its job ended within a minute
+    Job.objects.filter(pk=release.job_id).update(
+        submitted_at=F("submitted_at") - timedelta(seconds=70),
+        finished_at=F("finished_at") - timedelta(seconds=70),
+    )
+    assert series_draw_due() == 1
