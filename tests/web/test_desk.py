@@ -69,7 +69,7 @@ def test_it_declares_a_dataset_and_continues_to_the_upload(desk: Desk) -> None:
     page = desk.page("/desk/")
     assert "Invented trips" in page
     assert "the whole budget" in page
-    assert "No release yet" in page
+    assert "No map yet" in page
 
 
 def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:

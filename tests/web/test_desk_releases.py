@@ -145,7 +145,7 @@ def test_its_quote_shows_errors(desk: Desk, dataset: Dataset, field: str, value:
 
 def test_it_asks_for_confirmation_before_spending(desk: Desk, dataset: Dataset) -> None:
     page = desk.client.post(address(dataset), asked()).content.decode()
-    assert "Spend 0.500 and run" in page
+    assert "Spend 0.500 and make the map" in page
     assert "Left after" in page
     assert "1.500" in page
     assert spent(dataset) == 0

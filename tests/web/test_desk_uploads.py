@@ -227,7 +227,7 @@ def test_it_shows_the_columns_fixed_by_releases(desk: Desk) -> None:
     other = csv(invented_rows().replace("device", "who"))
     answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
     page = desk.page(answer["Location"])
-    assert "Releases use these columns" in page
+    assert "Maps use these columns" in page
     answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
     assert answer.status_code == 422
     assert "device" in str(answer.context["form"].errors)

@@ -167,7 +167,7 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
     dataset = desk.declare(title="Wege", ready=True)
     address = f"/de/desk/datasets/{dataset.slug}/release/"
     receipt = desk.client.post(address, asked()).content.decode()
-    assert "0,500 ausgeben und starten" in receipt
+    assert "0,500 ausgeben und Karte machen" in receipt
     assert english_in(readable(receipt)) == []
     wrong = desk.client.post(address, asked(bound="x", title="")).content.decode()
     assert "2 Angaben sind zu verbessern." in wrong

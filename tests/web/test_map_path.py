@@ -405,6 +405,27 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     assert stranger.get(picture).status_code == 404
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_other_method_is_named_under_its_picture(desk: Desk, language: str) -> None:
+    speed = {"column": "speed", "unit": "km/h", "low": 0, "high": 50}
+    dataset = desk.declare(measures=[speed])
+    dataset.columns = {"time": "seen"}
+    dataset.save()
+    pictured = {kind for kind, each in SUBJECTS.items() if len(mechanisms_about(each)) > 1}
+    assert {"heat", "time", "averages"} <= pictured
+    prefix = "" if language == "en" else "/de"
+    for kind in ("heat", "time", "averages"):
+        page = desk.page(f"{prefix}/desk/datasets/{dataset.slug}/map/cost/?kind={kind}&total=1")
+        methods = page[page.index('class="methods"') :].split("</ul>")[0]
+        captions = re.findall(
+            r'aria-label="([^"]+)"></canvas><span class="xs">([^<]+)</span>', methods
+        )
+        assert len(captions) == methods.count("<canvas") == len(mechanisms_about(SUBJECTS[kind]))
+        for label, caption in captions:
+            assert caption.strip()
+            assert caption in label
+
+
 def test_flows_to_destinations_are_rehearsed(desk: Desk) -> None:
     dataset = desk.declare()
     columns = {"time": "t", "destination_longitude": "to_lon", "destination_latitude": "to_lat"}

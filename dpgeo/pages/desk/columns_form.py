@@ -43,12 +43,12 @@ class ColumnsForm(DeskForm):
     longitude = forms.ChoiceField(
         required=False,
         label=_("Longitude"),
-        help_text=_("East-west: degrees from -180 to 180, or as declared below."),
+        help_text=_("East-west: degrees from -180 to 180, or in the projection chosen below."),
     )
     latitude = forms.ChoiceField(
         required=False,
         label=_("Latitude"),
-        help_text=_("North-south: degrees from -90 to 90, or as declared below."),
+        help_text=_("North-south: degrees from -90 to 90, or in the projection chosen below."),
     )
     geometry = forms.ChoiceField(
         required=False,

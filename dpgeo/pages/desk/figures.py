@@ -40,11 +40,7 @@ class Budget:
         if not self.total:
             return gettext("no budget yet")
         if self.more is None:
-            return (
-                gettext("the whole budget")
-                if self.left == self.total
-                else gettext("no release yet")
-            )
+            return gettext("the whole budget") if self.left == self.total else gettext("no map yet")
         if self.more == 0:
             return gettext("too little for one like the last")
         return gettext("about {number} more like the last").format(number=self.more)

@@ -221,7 +221,7 @@ class DatasetForm(AreaForm):
         ],
         coerce=lambda value: value == "yes",
         help_text=_(
-            "Releases don't need them. Once a person was erased, none is kept. Files kept so far "
+            "Maps don't need them. Once a person was erased, none is kept. Files kept so far "
             "stay for as long as whoever runs this site has set."
         ),
     )

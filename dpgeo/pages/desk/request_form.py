@@ -31,7 +31,7 @@ from dpgeo.pages.templatetags.figures import figure
 from dpgeo.releases.requests import ReleaseRequest, has_times, read_request
 
 COUNTING_WORDS = [
-    (Counting.PEOPLE.value, _("People: each person once per cell")),
+    (Counting.PEOPLE.value, _("People: each person once per place")),
     (Counting.VISITS.value, _("Visits: every row")),
 ]
 
@@ -71,7 +71,7 @@ class ReleaseForm(DeskForm):
         help_text=_("Smaller is more private and noisier."),
     )
     counting = forms.ChoiceField(
-        label=_("A cell counts"),
+        label=_("What is counted"),
         widget=forms.RadioSelect,
         choices=COUNTING_WORDS,
         initial=Counting.PEOPLE.value,
@@ -165,8 +165,8 @@ class ReleaseForm(DeskForm):
             return
         bound.label = gettext("Each person adds to at most")
         bound.help_text = gettext(
-            "cells (or rows, when visits are counted). Of people who have more, only this many "
-            "are kept. A larger number keeps more of busy people and makes every cell noisier "
+            "places (or rows, when visits are counted). Of people who have more, only this many "
+            "are kept. A larger number keeps more of busy people and makes every count noisier "
             "in proportion."
         )
 
@@ -264,17 +264,17 @@ def parameter_field(
             '{} <a href="{}">{}</a>',
             options["help_text"],
             reverse("desk-layers", args=[dataset.slug]),
-            gettext("See or declare public layers"),
+            gettext("See or add public layers"),
         )
         return forms.ChoiceField(choices=layer_choices(parameter, declared), **options)
     if parameter.measure:
         named = [(each.column, each.heading) for each in dataset.measured]
         return forms.ChoiceField(
-            choices=named or [("", gettext("None declared yet"))], **{**options, "initial": None}
+            choices=named or [("", gettext("None added yet"))], **{**options, "initial": None}
         )
     if parameter.category:
         values = [(each.column, each.title) for each in dataset.categorised]
-        none = [("", gettext("None") if parameter.optional else gettext("None declared yet"))]
+        none = [("", gettext("None") if parameter.optional else gettext("None added yet"))]
         offered = none + values if parameter.optional else values or none
         return forms.ChoiceField(choices=offered, **{**options, "initial": None})
     if parameter.choices:
@@ -299,4 +299,4 @@ def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> li
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
         return [("", gettext("None")), *names]
-    return names or [("", gettext("None declared yet"))]
+    return names or [("", gettext("None added yet"))]

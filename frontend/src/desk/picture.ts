@@ -8,6 +8,7 @@ import { type Bounds, type Pixel, pixelOf, type Place } from "../geometry/place"
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
 import { openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
+import { t } from "../ui/translate";
 
 type Points = [longitude: number, latitude: number][];
 type Loaded = { scene: Ground; layer: Drawable & { restyle(palette: Palette): void } };
@@ -36,6 +37,9 @@ async function show(canvas: HTMLCanvasElement): Promise<void> {
     canvas.dataset.state = "drawn";
   } catch (error) {
     canvas.dataset.state = "failed";
+    const words = Object.assign(document.createElement("p"), { className: "xs quiet" });
+    words.textContent = t("This picture could not be drawn; reload the page.");
+    canvas.after(words);
     console.warn("A picture could not be drawn", error);
   }
 }
