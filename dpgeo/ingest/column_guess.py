@@ -20,6 +20,7 @@ from dpgeo.core.number_text import number_text
 from dpgeo.ingest.column_words import (
     COLUMN_WORDS,
     DESTINATION_WORDS,
+    KIND_WORDS,
     LINKS,
     NUMBER_WORDS,
     words_of,
@@ -48,7 +49,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     ends = suggest_destination(names)
     names = [name for name in names if name not in ends.values()]
     columns = {role: _likeliest(names, words.split()) for role, words in COLUMN_WORDS.items()}
-    columns["person"] = columns["person"] or _compound(names, set(COLUMN_WORDS["person"].split()))
+    columns["person"] = _person([name for name in names if not words_of(name) & KIND_WORDS])
     columns["geometry"] = geometry or columns["geometry"]
     if columns["longitude"] and columns["latitude"]:
         columns["geometry"] = ""
@@ -88,6 +89,11 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
             if word in own and (len(word) > 1 or name.lower() == word):
                 return name
     return ""
+
+
+def _person(names: Sequence[str]) -> str:
+    words = COLUMN_WORDS["person"].split()
+    return _likeliest(names, words) or _compound(names, set(words))
 
 
 def _compound(names: Sequence[str], persons: set[str]) -> str:

@@ -52,7 +52,8 @@ COLUMN_WORDS = {
         "\u4f1a\u54e1 kennung kennzeichen"
     ),
     "time": (
-        "timestamp time datetime date when utc zeitstempel zeitpunkt uhrzeit zeit datum "
+        "timestamp time datetime date when utc started began created recorded observed "
+        "zeitstempel zeitpunkt uhrzeit zeit datum "
         "horodatage heure fecha hora ora dataora tijdstip tijd tidspunkt tidpunkt tid czas "
         "cas idopont ido data aika paivamaara zaman tarih "
         "\u0432\u0440\u0435\u043c\u044f \u0434\u0430\u0442\u0430 "
@@ -67,6 +68,16 @@ COLUMN_WORDS = {
         "\u5ea7\u6a19 \u4f4d\u7f6e"
     ),
 }
+
+
+KIND_WORDS = frozenset(
+    {
+        *("type", "kind", "class", "category", "casual", "group", "status", "role", "age", "birth"),
+        *("gender", "sex", "typ", "art", "klasse", "gruppe", "alter", "geschlecht", "tipo"),
+        *("categorie", "categoria", "clase", "classe", "sexe", "sexo", "sesso", "genre", "genero"),
+    }
+)
+"""Words by which a name such as member_casual or user_type says what sort of person it was."""
 
 
 DESTINATION_WORDS = frozenset(

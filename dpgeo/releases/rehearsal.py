@@ -43,10 +43,14 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A rehearsed map: the contents of its files by file name, and its opening view."""
+    """A rehearsed map: the contents of its files by file name, and its opening view.
+
+    `looks` names the renderer of each layer, see `postprocess.layers.features`.
+    """
 
     files: Mapping[str, bytes]
     opening: Opening
+    looks: Mapping[str, str]
 
 
 def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearsed:
@@ -97,7 +101,8 @@ def _drawn(released: Released, folder: Path) -> Rehearsed:
             names.append(f"{layer.name}{geojson.FORMAT.suffix}")
             geojson.FORMAT.write(released, layer, folder / names[-1])
     files = {name: (folder / name).read_bytes() for name in names}
-    return Rehearsed(files, opening_of(shown))
+    looks = {layer.name: layer.features.look for layer in shown}
+    return Rehearsed(files, opening_of(shown), looks)
 
 
 def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -400,6 +401,7 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     drawn = desk.client.get(picture)
     assert drawn.content.startswith(b"DPGM")
     assert drawn["Cache-Control"] == "private, max-age=600"
+    assert json.loads(drawn["Dpgeo-Looks"])
     assert desk.client.get(picture.replace("map.bin", "none.bin")).status_code == 404
     stranger = desk.signed_in("nobody", role=None)
     assert stranger.get(picture).status_code == 404
@@ -431,7 +433,10 @@ def test_flows_to_destinations_are_rehearsed(desk: Desk) -> None:
     columns = {"time": "t", "destination_longitude": "to_lon", "destination_latitude": "to_lat"}
     Dataset.objects.filter(pk=dataset.pk).update(columns=columns)
     page = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", {"kind": "flows"})
-    assert desk.client.get(page.context["picture"]).status_code == 200
+    drawn = desk.client.get(page.context["picture"])
+    looks = {name: name for name in ("departures", "arrivals", "flows")}
+    assert json.loads(drawn["Dpgeo-Looks"]) == looks, "and drawn as arcs"
+    assert "from one square of" in page.content.decode()
 
 
 def test_sample_data_can_be_practised_with(desk: Desk) -> None:

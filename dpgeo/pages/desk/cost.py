@@ -60,6 +60,9 @@ FEW_SHOWN = 10
 OPENS = "Dpgeo-Opens"
 """Response header with the first layer, unit and colour classes to show, as on public pages."""
 
+LOOKS = "Dpgeo-Looks"
+"""Response header with the renderer of each layer, by its name, as on public pages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Method:
@@ -246,6 +249,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
         raise Http404("No such file.")
     answer = HttpResponse(drawn.files[name], content_type="application/octet-stream")
     answer[OPENS] = json.dumps(asdict(drawn.opening))
+    answer[LOOKS] = json.dumps(dict(drawn.looks))
     answer["Cache-Control"] = f"private, max-age={REHEARSED_SECONDS}"
     return answer
 

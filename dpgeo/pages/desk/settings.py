@@ -73,7 +73,8 @@ better, or worse (docs/decisions/2026-11-24-told-together.md).
 class Card:
     """A level of detail to choose from, with its cost and the expected noise.
 
-    `shows_from` is the smallest count that can be told from none.
+    `shows_from` is the smallest count that can be told from none, and `region` the noun for what is
+    counted in.
     """
 
     key: str
@@ -84,6 +85,7 @@ class Card:
     metres: float | None
     problem: str
     shows_from: int | None = None
+    region: str = ""
 
 
 class MapSettings:
@@ -314,7 +316,8 @@ class MapSettings:
         amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon)
         margin = None if forecast.moves else forecast.margin
         shows = forecast.stands_out_from
-        return Card(key, title, chosen, amount, margin, forecast.ground_metres, "", shows)
+        metres, region = forecast.ground_metres, forecast.region
+        return Card(key, title, chosen, amount, margin, metres, "", shows, region)
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""

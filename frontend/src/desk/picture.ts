@@ -56,13 +56,15 @@ async function load({ dataset }: HTMLCanvasElement): Promise<Loaded> {
 /** A map that the server drew of invented people by the very mechanism. */
 async function rehearsed(map: string, ground: string): Promise<Loaded> {
   // The browser keeps the answer, so that what follows shows the same draw.
-  const opening = readOpening((await fetch(map)).headers.get("Dpgeo-Opens") ?? undefined);
+  const { headers } = await fetch(map);
+  const opening = readOpening(headers.get("Dpgeo-Opens") ?? undefined);
+  const looks = readLooks(headers.get("Dpgeo-Looks") ?? undefined);
   const [{ release, scene }, { basemap }] = await Promise.all([
     openRelease(map, ground),
     fetchBasemap(ground) as unknown as Promise<Ground>,
   ]);
   const whole = { ...scene, basemap };
-  const layer: MapLayer = await loadLayer(openingLayer(release, opening), release, whole, readLooks(undefined));
+  const layer: MapLayer = await loadLayer(openingLayer(release, opening), release, whole, looks);
   const style = openingStyle(PLAIN_STYLE, opening, layer.name);
   return {
     scene: whole,

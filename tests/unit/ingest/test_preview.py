@@ -127,6 +127,11 @@ def test_it_reads_only_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("id venue_lat venueLng time_seen", Columns("venueLng", "venue_lat", "", "time_seen")),
         ("uid lng lat max", Columns("lng", "lat", "uid", "")),
         ("a b c platform xenon lonely", Columns()),
+        (
+            "ride_id rideable_type started_at ended_at lat lng member_casual",
+            Columns("lng", "lat", "", "started_at"),
+        ),
+        ("user_type lat lon rider age_group", Columns("lon", "lat", "rider")),
         ("user geometry", Columns(person="user", geometry="geometry")),
         ("user geometry lat lon", Columns("lon", "lat", "user")),
     ],

@@ -372,6 +372,7 @@ def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:
     assert {each["id"] for each in document["locations"]} == set(rows[0][1:])
     for flow in document["flows"]:
         assert set(flow) == {"origin", "dest", "count"}
+        assert {flow["origin"], flow["dest"]} <= {each["id"] for each in document["locations"]}
         assert isinstance(flow["count"], int)
 
 

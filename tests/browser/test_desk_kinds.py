@@ -1,0 +1,140 @@
+"""Owners' paths to maps of flows and of places: unprepared files, every setting as it stands."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.browser.opening import DRAWN
+from tests.browser.pixels import screenshot, share
+from tests.browser.test_accessibility import violations
+from tests.browser.test_desk_journey import (
+    PATIENCE,
+    declare,
+    press,
+    sign_in,
+    site,  # noqa: F401 - a fixture
+)
+
+pytestmark = pytest.mark.browser
+
+SIZES = [(1440, 900), (390, 844)]
+CROWDS = itertools.count(70)
+"""Numbers that keep crowds distinct, as in `test_desk_journey`."""
+
+
+def rides(path: Path) -> Path:
+    """Write rides as bike share publishes them: from station to station, a few bikes are lost."""
+    crowd, random = next(CROWDS), np.random.default_rng(6)
+    lines = ["ride_id,rider,started_at,ended_at,start_lat,start_lng,end_lat,end_lng,member_casual"]
+    for ride, start in enumerate(random.integers(0, 16, 6_000).tolist()):
+        ends = divmod(start, 4), divmod(5 if ride % 3 else int(random.integers(16)), 4)
+        spots = [(50.0875 - 0.025 * row, 10.0125 + 0.025 * column) for row, column in ends]
+        at = np.array(spots).ravel() + random.uniform(-0.001, 0.001, 4)
+        texts = [f"{each:.5f}" for each in at] if ride % 500 else [*map(str, at[:2]), "", ""]
+        day = f"2026-05-{ride % 28 + 1:02d}"
+        times = f"{day} 07:10:00,{day} 07:30:00"
+        lines.append(f"R{ride},c{crowd}-{ride},{times},{','.join(texts)},member")
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def boardings(path: Path, stops: Path) -> Path:
+    """Write a list of thirty stops, and boardings near them: stop 1 is the busiest."""
+    crowd, random = next(CROWDS), np.random.default_rng(4)
+    at = np.column_stack([random.uniform(10.005, 10.095, 30), random.uniform(50.005, 50.095, 30)])
+    listed = [f"s{n},Stop {n},{lon:.6f},{lat:.6f}" for n, (lon, lat) in enumerate(at, 1)]
+    stops.write_text("\n".join(["key,name,lon,lat", *listed, ""]))
+    weight = 1 / np.arange(1, 31)
+    lines = ["card;zeit;lat;lon"]
+    for card, stop in enumerate(random.choice(30, 6_000, p=weight / weight.sum()).tolist()):
+        lon, lat = at[stop] + random.normal(0, 2e-4, 2)
+        lines.append(f"c{crowd}-{card};2026-05-{card % 28 + 1:02d} 12:10;{lat:.6f};{lon:.6f}")
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def publish(page: Any, file: Path, kind: str, detail: str) -> None:
+    """Take the path from the upload to the published map, and end on its page."""
+    page.set_input_files("[name=file]", file)
+    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
+    fits(page)
+    press(page, "Looks right")
+    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
+    page.locator("main a.primary").first.click()
+    page.get_by_text(kind, exact=True).click()
+    press(page, "Continue")
+    page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
+    assert share(screenshot(page, ".path-map canvas"), "ink", "light") > 0.002, "a rehearsal"
+    assert detail in page.inner_text(".cards")
+    fits(page)
+    press(page, "Continue")
+    fits(page)
+    page.locator("main button.primary").last.click()
+    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
+    address = page.get_attribute("text=Look at the draft map", "href")
+    press(page, "Publish")
+    page.wait_for_selector(".state:has-text('Published')", timeout=PATIENCE)
+    page.goto(page.url.split("/desk/")[0] + address)
+    page.wait_for_selector(DRAWN, timeout=PATIENCE)
+    fits(page)
+
+
+def fits(page: Any) -> None:
+    assert violations(page) == [], page.url
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_of_bike_share_becomes_a_map_of_flows(
+    site: str,  # noqa: F811
+    browser: Any,
+    tmp_path: Path,
+    size: tuple[int, int],
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_default_timeout(PATIENCE)
+    sign_in(page, site)
+    declare(page, site, f"Rides {size[0]}")
+    publish(page, rides(tmp_path / "rides.csv"), "Where people go", "from one square of")
+    assert "From where to where" in page.inner_text("h1")
+    assert page.locator("#flows .told tbody tr").count() > 5
+    assert page.locator(".flow-table tbody tr").count() > 5
+    page.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_list_of_stops_and_a_file_become_a_ranking(
+    site: str,  # noqa: F811
+    browser: Any,
+    tmp_path: Path,
+    size: tuple[int, int],
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_default_timeout(PATIENCE)
+    sign_in(page, site)
+    declare(page, site, f"Stops {size[0]}")
+    home = page.url.removesuffix("upload/")
+    page.goto(f"{home}layers/")
+    file = boardings(tmp_path / "boardings.csv", tmp_path / "stops.csv")
+    for name, text in {
+        "name": "stops", "title": "Bus stops", "source_name": "Bus company",
+        "source_url": "https://bus.example/stops", "source_date": "2026-01-01",
+    }.items():  # fmt: skip
+        page.fill(f"[name={name}]", text)
+    page.select_option("[name=kind]", "places")
+    page.set_input_files("[name=file]", tmp_path / "stops.csv")
+    press(page, "Declare it")
+    page.wait_for_selector("td:has-text('Bus stops')")
+    fits(page)
+    page.goto(f"{home}upload/")
+    publish(page, file, "The busiest places", "at each place")
+    assert "The busiest places" in page.inner_text("h1")
+    assert "among the 10 busiest" in page.inner_text("[data-places] h2")
+    assert page.inner_text("[data-places] .ranked tbody th >> nth=0") == "Stop 1"
+    page.close()

@@ -1,0 +1,158 @@
+"""From each form of input to a published map of flows: MDS trips, and a person's visits."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from dpgeo.core.released import FlowsRelease
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+MIDDLES = [(10.0125 + 0.025 * (n % 4), 0.0875 - 0.025 * (n // 4)) for n in range(16)]
+"""Longitudes and latitudes of sixteen squares, named A1 to D4 by row from the north.
+
+On the equator a degree is as long to the east as to the north, so that four squares are a side."""
+
+NAMES = [f"{'ABCD'[n % 4]}{n // 4 + 1}" for n in range(16)]
+MORNING = 1_777_900_000
+"""A moment on a Monday in May 2026, in seconds since 1970."""
+
+WAYS = {(0, 5): 400, (5, 0): 250, (3, 12): 300, (15, 5): 150}
+
+
+def near(square: int, random: np.random.Generator) -> tuple[float, float]:
+    longitude, latitude = np.array(MIDDLES[square]) + random.uniform(-0.008, 0.008, 2)
+    return round(float(longitude), 6), round(float(latitude), 6)
+
+
+def mds_file(path: Path) -> None:
+    """Write trips as MDS 2 has them, and some by their route, as before; a few did not end."""
+    random = np.random.default_rng(3)
+    trips: list[dict[str, Any]] = []
+    for (start, end), number in WAYS.items():
+        for _ in range(number):
+            trip = len(trips)
+            (x, y), (to_x, to_y) = near(start, random), near(end, random)
+            began = 1000 * (MORNING + 60 * trip)
+            about = {"trip_id": f"t{trip}", "device_id": f"scooter-{trip}"}
+            if trip % 4:
+                ends = {
+                    "start_location": {"lat": y, "lng": x},
+                    "end_location": {"lat": to_y, "lng": to_x},
+                    "start_time": began,
+                    "end_time": began + 900_000,
+                }
+                trips.append(about | ends)
+            else:
+                features = [
+                    {
+                        "type": "Feature",
+                        "geometry": {"type": "Point", "coordinates": list(at)},
+                        "properties": {"timestamp": began + 1000 * late},
+                    }
+                    for at, late in (((x, y), 0), ((to_x, to_y), 900))
+                ]
+                trips.append(about | {"route": {"type": "FeatureCollection", "features": features}})
+    for trip in range(20):
+        lost = {"start_location": {"lat": 0.05, "lng": 10.05}, "start_time": 1000 * MORNING}
+        trips.append({"trip_id": f"lost{trip}", "device_id": f"lost-{trip}"} | lost)
+    path.write_text(json.dumps({"version": "2.0.0", "data": {"trips": trips}}))
+
+
+def visits_file(path: Path) -> None:
+    """Write visits of people: a way within two hours, and others a day apart, in mixed order."""
+    random, rows, person = np.random.default_rng(4), [], 0
+    for (start, end), number in WAYS.items():
+        for _ in range(number):
+            hours = (0, 2, 30) if person % 2 else (0, 2)
+            for square, hour in zip((start, end, 10), hours, strict=False):
+                x, y = near(square, random)
+                rows.append(f"v{person},{x},{y},{MORNING + 3600 * hour}")
+            person += 1
+    random.shuffle(rows)
+    path.write_text("\n".join(["visitor,lon,lat,time", *rows, ""]))
+
+
+def published(path: Path, *columns: str, params: tuple[str, ...] = ()) -> FlowsRelease:
+    """Publish a map of flows of a file, with little noise."""
+    call_command(
+        "ingest", str(path), "--create", "--dataset=ways", "--title=Ways", "--organisation=City",
+        "--area=10,0,10.1,0.1", "--budget=50", "--row-noun=trip", *columns, stdout=io.StringIO(),
+    )  # fmt: skip
+    call_command(
+        "release", "ways", "--mechanism=flows", "--epsilon=40", "--bound=1", "--param=cells=4",
+        *(f"--param={each}" for each in params), "--publish", "--wait", stdout=io.StringIO(),
+    )  # fmt: skip
+    content = released_of(Release.objects.get()).content
+    assert isinstance(content, FlowsRelease)
+    return content
+
+
+def listed() -> dict[tuple[str, str], int]:
+    """Return the flows of the map's file, as the public gets it."""
+    client, release = Client(), Release.objects.get()
+    document = json.loads(client.get(f"/api/v1/releases/{release.pk}").content)
+    addresses = {file["name"]: file["url"] for file in document["files"]}
+    flows: dict[str, Any] = json.loads(b"".join(client.get(addresses["flows.flowmap.json"])))
+    return {(each["origin"], each["dest"]): each["count"] for each in flows["flows"]}
+
+
+def planted() -> dict[tuple[str, str], int]:
+    return {(NAMES[start], NAMES[end]): number for (start, end), number in WAYS.items()}
+
+
+def agrees(found: dict[tuple[str, str], int]) -> bool:
+    """Return whether flows are those planted, within the noise of epsilon 24."""
+    return found.keys() == planted().keys() and all(
+        abs(number - found[way]) <= 2 for way, number in planted().items()
+    )
+
+
+def test_trips_of_mds_become_flows(tmp_path: Path) -> None:
+    path = tmp_path / "trips.json"
+    mds_file(path)
+    content = published(
+        path, "--person=device_id", "--time=time", "--longitude=longitude", "--latitude=latitude",
+        "--destination_longitude=destination_longitude",
+        "--destination_latitude=destination_latitude",
+    )  # fmt: skip
+    assert Dataset.objects.get().columns["file_format"] == "mds"
+    assert content.gap_hours == 0, "ways from a row to its destination"
+    assert agrees(listed())
+    arriving = Counter({NAMES[end]: 0 for _, end in WAYS})
+    for (_, end), number in WAYS.items():
+        arriving[NAMES[end]] += number
+    told = dict(zip(content.zones.keys, content.arriving[0].tolist(), strict=True))
+    assert all(abs(told[name] - number) <= 3 for name, number in arriving.items())
+
+
+@pytest.mark.parametrize(("gap", "way_on"), [(6, False), (48, True)])
+def test_visits_of_a_person_within_a_gap_become_flows(
+    tmp_path: Path, gap: int, way_on: bool
+) -> None:
+    path = tmp_path / "visits.csv"
+    visits_file(path)
+    content = published(
+        path, "--person=visitor", "--time=time", "--longitude=lon", "--latitude=lat",
+        params=(f"gap_hours={gap}",),
+    )  # fmt: skip
+    assert content.gap_hours == gap
+    found = listed()
+    if not way_on:
+        assert agrees(found)
+    else:  # a person with two ways counts on one of them
+        on = {way: number for way, number in found.items() if way[1] == NAMES[10]}
+        assert {way[0] for way in on} == {NAMES[end] for _, end in WAYS}
+        assert abs(sum(found.values()) - sum(WAYS.values())) <= 10
