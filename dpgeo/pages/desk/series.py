@@ -73,7 +73,10 @@ class SeriesForm(DeskForm):
     )
     zones = forms.ChoiceField(required=False, label=_("Zones"))
     counting = forms.ChoiceField(
-        label=_("What is counted"), widget=forms.RadioSelect, choices=COUNTING_WORDS, initial="people"
+        label=_("What is counted"),
+        widget=forms.RadioSelect,
+        choices=COUNTING_WORDS,
+        initial="people",
     )
     period = forms.ChoiceField(label=_("A map for each"), choices=[], initial="week")
     first_day = day_field(_("First day"), _("The first day of the first map."))
