@@ -32,6 +32,7 @@ from dpgeo.datasets import category_declaration, declaration, dry_land, measure_
 from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset, NewFiles
+from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.shown_files import seen_before
@@ -120,6 +121,7 @@ def dataset_create(
         )
     if leave_out_water:
         study_area, area_choice = dry_land.leave_out_water(study_area, area_choice)
+        attribution = credited(attribution, area_choice[dry_land.WITHOUT_WATER])
     facts = _clean(
         {
             "title": title,
@@ -270,6 +272,8 @@ def _left_out(
             field=dry_land.SWITCH,
         )
     rest["study_area"], choice = dry_land.leave_out_water(rest["study_area"])
+    attribution = rest.get("attribution", dataset.attribution)
+    rest["attribution"] = credited(attribution, choice[dry_land.WITHOUT_WATER])
     return rest, choice
 
 

@@ -19,9 +19,11 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets import dry_land
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_update
+from dpgeo.ground.regions import region_save
 from dpgeo.ground.water import NATURAL_EARTH
 from dpgeo.spatial.area import StudyArea
 from tests.maps import grid_release
+from tests.unit.ground.test_water import LAKE, region
 from tests.web.api import DECLARATION, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -85,6 +87,22 @@ def test_the_area_without_water_is_stored_once_and_never_follows_the_ground(
     dataset.refresh_from_db()
     dataset_update(dataset=dataset, changes={"title": "Another title", "study_area": before})
     assert dataset.study_area == before
+
+
+@pytest.mark.usefixtures("coast")
+def test_water_of_openstreetmap_is_credited_with_its_licence(desk: Desk, tmp_path: Path) -> None:
+    declare(desk, **TICKED)
+    assert Dataset.objects.get().attribution == ""
+    region_save(tmp_path, region(tmp_path, "water_polygons", {"water": LAKE}))
+    credit = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
+    declare(desk, **TICKED)
+    dataset = Dataset.objects.latest("pk")
+    assert not dataset.area.covers([10.07], [50.03]).any()
+    assert dataset.attribution == credit
+    other = desk.declare(attribution="© The owner")
+    changes = {"study_area": StudyArea.from_bounds(10, 50, 10.5, 50.2).to_geojson()}
+    dataset_update(dataset=other, changes=changes | {"leave_out_water": True})
+    assert other.attribution == f"© The owner; {credit}"
 
 
 @pytest.mark.usefixtures("coast")

@@ -19,13 +19,13 @@ from dpgeo.core.domain import LAYER_TYPES
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.layers import may_follow_data, public_layer_remove
 from dpgeo.datasets.models import Dataset, LayerKindChoice, PublicLayer
+from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.provenance import PARTS
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.forms import source_address_field, source_date_field
-from dpgeo.pages.desk.places import OPEN_STREET_MAP_CREDIT
 from dpgeo.pages.desk.ready_layers import offered, ready_layer
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
@@ -207,8 +207,8 @@ def layer_ready(request: HttpRequest, slug: str) -> HttpResponse:
 
 def credit(dataset: Dataset, source: str) -> None:
     """Add OpenStreetMap's credit to the dataset's attribution if `source` is OpenStreetMap."""
-    if "OpenStreetMap" in source and "OpenStreetMap" not in dataset.attribution:
-        words = "; ".join(filter(None, [dataset.attribution, OPEN_STREET_MAP_CREDIT]))
+    words = credited(dataset.attribution, [source])
+    if words != dataset.attribution:
         dataset_update(dataset=dataset, changes={"attribution": words})
 
 

@@ -45,7 +45,6 @@ WIDEST_TOWN = 10_000
 """Area in square kilometres above which a drawn area is named after its country, not a town."""
 
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
-OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
 
 class SitePlaces:

@@ -24,18 +24,14 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.services import dataset_create
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import (
-    MOST_SUGGESTED,
-    OPEN_STREET_MAP_CREDIT,
-    name_of,
-    place_search,
-)
+from dpgeo.pages.desk.places import MOST_SUGGESTED, name_of, place_search
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import NamedPlace
 
@@ -155,8 +151,7 @@ class WhereForm(AreaForm, PlaceForm):
     @property
     def attribution(self) -> str:
         """The credit that the licence of the outline requires; "" if it requires none."""
-        source = self.named.source.name if self.named else ""
-        return OPEN_STREET_MAP_CREDIT if "OpenStreetMap" in source else ""
+        return credited("", [self.named.source.name] if self.named else [])
 
     @property
     def default_title(self) -> str:
