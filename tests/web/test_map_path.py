@@ -543,9 +543,13 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
             "OpenStreetMap, as added to this site",
             "Europe/Vaduz",
         )
-    elsewhere = search.find("Vaduz, Liechtenstein")
-    assert elsewhere is not None
-    assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
+    for typed in ("Vaduz, Liechtenstein", "vadodara"):
+        elsewhere = search.find(typed)
+        assert elsewhere is not None
+        assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
+    # Alone, "vad" clearly means Vadodara in India, but not below a list that begins with Vaduz.
+    assert place_search().find("vad") is not None
+    assert search.find("vad") is None
 
 
 def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:

@@ -66,13 +66,18 @@ class SitePlaces:
         """Return the place with this full or short name, or None if no place matches.
 
         Places in this site's basemap come first. In the world list, the match must be unambiguous.
+        The beginning of a name that the basemap suggests means no place that it does not have.
         """
         wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):
             for place, region in matches:
                 if fold(of_place(place)) == wanted:
                     return self._place(place, region)
-        return self._world.find(name)
+        meant = self._world.find(name)
+        if not matches or meant is None or _head(meant.name) == _head(name):
+            return meant
+        same = (each for each in matches if fold(each[0].name) == _head(meant.name))
+        return next((self._place(*each) for each in same), None)
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the nearest known city."""
@@ -100,6 +105,11 @@ class SitePlaces:
             source=ground_source(region, file),
             time_zone=self.time_zone_at(place.longitude, place.latitude),
         )
+
+
+def _head(name: str) -> str:
+    """Return a name without what it lies in, folded."""
+    return fold(name.partition(",")[0])
 
 
 def ground_source(region: Region, file: Path) -> Source:
