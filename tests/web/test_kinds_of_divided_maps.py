@@ -10,6 +10,7 @@ import pytest
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.provenance import PublicSource
+from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk
 
@@ -54,7 +55,36 @@ def test_each_kind_is_rehearsed_with_invented_values(desk: Desk, kind: str) -> N
     dataset = declared(desk)
     page = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/?kind={kind}&total=2")
     assert page.status_code == 200
-    assert desk.client.get(page.context["picture"]).status_code == 200
+    picture = desk.client.get(page.context["picture"])
+    assert picture.status_code == 200
+    looks = json.loads(picture["Dpgeo-Looks"])
+    wanted = {"averages": "averages", "averages-districts": "averages", "category": "heatmap"}
+    assert wanted.get(kind, "zones") in looks.values()
+
+
+def test_the_column_of_a_map_is_chosen_and_named_before_it_is_paid(desk: Desk) -> None:
+    dataset = declared(desk)
+    dataset.measures = [
+        *dataset.measures,
+        {"column": "rent", "title": "Rent", "unit": "EUR", "low": 0, "high": 3, "steps": 1000},
+    ]
+    dataset.save()
+    at = f"/desk/datasets/{dataset.slug}/map"
+    asked = desk.page(f"{at}/cost/?kind=averages&total=2&column=rent")
+    assert '<option value="rent" selected>Rent, EUR</option>' in asked
+    assert "Which column" not in desk.page(f"{at}/cost/?kind=category&total=2")
+    first, second = (
+        desk.client.get(f"{at}/publish/?kind=averages&total=2&column={column}")
+        for column in ("speed", "rent")
+    )
+    assert "<dd>Rent, EUR</dd>" in second.content.decode()
+    sent = {"title": "Rents", "licence": "CC BY 4.0", "token": first.context["token"]}
+    changed = desk.client.post(f"{at}/publish/?kind=averages&total=2&column=rent", sent)
+    assert changed.status_code == 422
+    assert not Release.objects.exists()
+    sent["token"] = second.context["token"]
+    desk.client.post(f"{at}/publish/?kind=averages&total=2&column=rent", sent)
+    assert Release.objects.get().parameters["measure"] == "rent"
 
 
 def test_a_kind_says_what_the_dataset_lacks(desk: Desk) -> None:

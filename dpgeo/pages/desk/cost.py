@@ -44,7 +44,7 @@ from dpgeo.releases.rehearsal import Rehearsed, rehearse
 
 REHEARSED_SECONDS = 600
 
-ADDRESSED = ("kind", "method", "detail", "total", "ledger", "people", "places")
+ADDRESSED = ("kind", "method", "detail", "total", "ledger", "people", "places", "column")
 """Settings that the address of a rehearsed map contains, in this order."""
 
 TOTAL = translatable(
@@ -193,6 +193,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
                 "kind": settings.kind.key,
                 "total": SUGGESTED_TOTALS[1],
                 "places": str(settings.bound),
+                "column": settings.column,
             },
         )
     methods = [
@@ -222,6 +223,7 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
         "ledger": settings.shared_text,
         "people": str(settings.people),
         "places": str(settings.bound),
+        "column": settings.column,
     }
     values |= changes
     text = json.dumps([values[name] for name in ADDRESSED])

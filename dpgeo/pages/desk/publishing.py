@@ -147,12 +147,12 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 
 
 def shown(settings: MapSettings) -> list[str]:
-    """Return the total, the ledger and the amount to spend as shown on the page.
+    """Return the total, the ledger, the amount to spend and the column as shown on the page.
 
-    The signed token contains them, so that only the amounts that the user has seen are spent.
+    The signed token contains them, so that only what the user has seen is spent and published.
     """
     amount = next(card.amount for card in settings.cards() if card.chosen)
-    return [amount, str(settings.total), str(settings.dataset.ledger_id)]
+    return [amount, str(settings.total), str(settings.dataset.ledger_id), settings.column]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:

@@ -105,9 +105,31 @@ class MapSettings:
         self.shared_text: str = str(given.get("ledger") or "")
         places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
         self.places_text: str = str(places).strip()
+        self.column_text: str = str(given.get("column") or "")
         self.from_day: str = str(given.get("from_day") or "").strip()
         self.to_day: str = str(given.get("to_day") or "").strip()
         self.other_places: str = "" if self.places_text in SUGGESTED_PLACES else self.places_text
+
+    @cached_property
+    def columns(self) -> list[tuple[str, str]]:
+        """Name and title of each declared column that the map can be about; [] for most maps."""
+        for each in parameters(MECHANISMS[self.method].params):
+            if each.measure:
+                return [(measure.column, measure.heading) for measure in self.dataset.measured]
+            if each.category and not each.optional:
+                return [(given.column, given.title) for given in self.dataset.categorised]
+        return []
+
+    @property
+    def column(self) -> str:
+        """The name of the column that the map is about, the first if none is chosen, or ""."""
+        names = [name for name, _ in self.columns]
+        return self.column_text if self.column_text in names else next(iter(names), "")
+
+    @property
+    def column_title(self) -> str:
+        """The title of the column that the map is about, or ""."""
+        return dict(self.columns).get(self.column, "")
 
     @property
     def asks_places(self) -> bool:
@@ -287,6 +309,8 @@ class MapSettings:
             if each.name == "cells":
                 cells = int(int(each.default) * CELLS[detail])
                 values["cells"] = min(max(cells, each.low or 1), each.high or cells)
+            if self.column and (each.measure or (each.category and not each.optional)):
+                values[each.name] = self.column
             if each.layer is LayerKind.ZONES and each.optional and self.kind.by_district:
                 values[each.name] = self._districts
         points = points_ledger(self.dataset.ledger) if self.is_points else None
@@ -328,6 +352,7 @@ class MapSettings:
             "total": self.total_text,
             "ledger": self.shared_text,
             "people": self.people_text,
+            "column": self.column_text,
             "from_day": self.from_day,
             "to_day": self.to_day,
             "places": self.places_text if self.bound > 1 or self.places_problem else "",
