@@ -8,7 +8,7 @@ from the noise, are grey.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,8 +166,7 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
     """Write the title above the map, and the legend and privacy sentence below it."""
     about = released.about
     pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=font(36))
-    source = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
-    pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=font(20))
+    pen.text((EDGE, 72), _short(source_words(about), 110), fill=QUIET, font=font(20))
     top = HEAD + MAP_HEIGHT + 18
     left = _draw_key(pen, view, top)
     if view.grey_words:
@@ -176,6 +175,12 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
     unit = released.guarantee.unit.value
     promise = f"{unit_words(released, view)}, {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + margin_words(view), fill=QUIET, font=font(18))
+
+
+def source_words(about: Mapping[str, str]) -> str:
+    """Return the publisher, the licence, and whom else the licences of the geometry name."""
+    parts = (about.get(each, "") for each in ("publisher", "licence", "attribution"))
+    return " · ".join(filter(None, parts))
 
 
 def _draw_key(pen: Any, view: View, top: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpgeo.artefacts.preview import margin_words
+from dpgeo.artefacts.preview import margin_words, source_words
 from dpgeo.artefacts.view import views
 from dpgeo.postprocess.layers import layers
 from tests.unit.artefacts.releases import grid_release, partition_release
@@ -22,3 +22,10 @@ def test_a_map_of_boxes_states_the_margin_of_a_count() -> None:
     shown = [each for each in views(layers(partition_release())) if each.divisor]
     assert all(margin_words(view).startswith(", each count ± ") for view in shown)
     assert shown
+
+
+def test_the_picture_names_its_publisher_licence_and_credits() -> None:
+    about = {"publisher": "A city", "licence": "CC BY 4.0"}
+    assert source_words(about) == "A city · CC BY 4.0"
+    credit = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
+    assert source_words({**about, "attribution": credit}) == f"A city · CC BY 4.0 · {credit}"
