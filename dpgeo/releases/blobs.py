@@ -68,6 +68,18 @@ def is_from_replaced_data(release: Release, name: str) -> bool:
     return "erased" in (release.upload.report or {})
 
 
+def has_other_draw(release: Release) -> bool:
+    """Return whether a draw is stored that was made from other data or another state of a series.
+
+    A release that has just been requested has such a draw only if a restored database has forgotten
+    it. That draw may have been published.
+    """
+    return any(
+        name.startswith(blob_prefix(release.job_id)) and is_from_replaced_data(release, name)
+        for name in stored_names(private_storage(), FOLDER)
+    )
+
+
 def has_stored_blob(job_id: UUID) -> bool:
     """Return whether a job has stored a blob, complete or not."""
     prefix = blob_prefix(job_id)

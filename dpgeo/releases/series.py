@@ -39,7 +39,7 @@ from dpgeo.jobs.models import JobState
 from dpgeo.mechanisms.registry import MECHANISMS, current_parameters
 from dpgeo.phrases import translatable
 from dpgeo.privacy.mechanism import Forecast
-from dpgeo.releases.blobs import has_stored_blob
+from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import MAX_BOUND, ReleaseRequest, has_times, read_request
@@ -358,6 +358,14 @@ def _is_shown(series: Series, number: int) -> bool:
     return before is None or before.job.is_end_shown
 
 
+class _DrawnBefore(Exception):
+    """Raised if a period was drawn, but from other data, and a restore has forgotten that.
+
+    The forgotten map may be published. A second one would not be paid for by the series, and the
+    budget may have nothing left for it.
+    """
+
+
 def series_request_period(series: Series, number: int) -> Release | None:
     """Request period `number` of a series; return None if it was requested or the series ended.
 
@@ -380,7 +388,13 @@ def series_request_period(series: Series, number: int) -> Release | None:
                 return None
             if not stored.is_paid_once:
                 check_answered(dataset, None)
-            return period_request(series=stored, number=number, request=request)
+            release = period_request(series=stored, number=number, request=request)
+            if has_other_draw(release):
+                raise _DrawnBefore
+            return release
+    except _DrawnBefore:
+        _end(series, "restored")
+        return None
     except IntegrityError:  # Another process requested it at the same time.
         return None
 

@@ -15,7 +15,7 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.audit.models import EventKind
 from dpgeo.budgets.merging import ledger_lock
-from dpgeo.budgets.selectors import ledger_for, points_ledger
+from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id, points_ledger
 from dpgeo.budgets.services import budget_debit, check_decided, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit, whole_units
@@ -146,7 +146,8 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
     if not series.is_paid_once and series.by_key:
         check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=series.job_id(number))
-    if not series.is_paid_once:
+    # A draw that a restored database has forgotten is debited already.
+    if not series.is_paid_once and not is_debited(paying_id(job.pk)):
         budget_debit(
             ledger=ledger,
             job=job.pk,

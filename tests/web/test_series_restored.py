@@ -1,0 +1,74 @@
+"""Series whose database was restored, while draws made since the backup stay stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.jobs.models import Job
+from dpgeo.releases.models import Series
+from dpgeo.releases.reconciliation import draws_settle, releases_sweep
+from dpgeo.releases.series import series_draw_due
+from tests.makers import make_dataset
+from tests.storages import use_empty_storages
+from tests.web.test_series import add, complete, declare, draw_all, week
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    use_empty_storages(settings, tmp_path)
+
+
+def forget(series: Series) -> None:
+    """Remove the rows of a series' only map, as if the database were from before it."""
+    for release in series.releases.all():
+        release.files.all().delete()
+        release.delete()
+    Job.objects.filter(pk=series.job_id(1)).delete()
+    Series.objects.filter(pk=series.pk).update(drawn=0, state_name="")
+    series.refresh_from_db()
+
+
+def forget_debits() -> None:
+    Entry.objects.all()._raw_delete("default")
+    Ledger.objects.update(spent_units=0)
+
+
+@pytest.mark.parametrize("protection", ["person", "one"])
+def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection: str) -> None:
+    """The old map may be published, so a second draw would exceed the dataset's total."""
+    dataset = make_dataset(budget=1, new_files="append")
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, protection=protection, epsilon="1")
+    complete(series, 1)
+    [release] = draw_all(series)
+    old = release.blob_name
+    forget(series)
+    if protection == "one":
+        forget_debits()
+    draws_settle()
+    add(dataset, week(2, range(10)))  # the data of the draw were uploaded after the backup
+    again = draw_all(series)
+    assert not [each for each in again if each.blob_name not in ("", old)]
+    assert series.ending == "restored"
+    assert not series_draw_due()
+
+
+def test_a_map_that_was_debited_again_is_found_and_not_paid_twice() -> None:
+    dataset = make_dataset(budget=10, new_files="append")
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, protection="one", epsilon="1")
+    complete(series, 1)
+    [release] = draw_all(series)
+    forget(series)
+    forget_debits()
+    releases_sweep()
+    [again] = draw_all(series)
+    assert again.blob_name == release.blob_name
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 1_000_000
