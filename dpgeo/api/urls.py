@@ -23,6 +23,12 @@ from dpgeo.api.release_actions import (
     RefuseView,
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
+from dpgeo.api.series import (
+    DatasetSeriesView,
+    OneSeriesView,
+    SeriesCompleteView,
+    SeriesEndView,
+)
 from dpgeo.api.spreadsheets import SpreadsheetView
 from dpgeo.api.tiles import StyleView, TileJsonView, TileView
 from dpgeo.api.top import TopView
@@ -41,6 +47,7 @@ app_name = "api"
 
 DATASET = "v1/datasets/<slug:slug>"
 UPLOAD = "v1/uploads/<uuid:upload_id>"
+SERIES = "v1/series/<uuid:series_id>"
 RELEASE = "v1/releases/<slug:release_id>"
 TILES = f"{RELEASE}/tiles/<slug:layer>"
 STATEMENT_SCHEMA = "schemas/privacy-statement-<str:version>.json"
@@ -54,6 +61,10 @@ urlpatterns = [
     path(f"{DATASET}/layers", LayersView.as_view(), name="layers"),
     path(f"{DATASET}/layers/<slug:name>", LayerView.as_view(), name="layer"),
     path(f"{DATASET}/quote", QuoteView.as_view(), name="quote"),
+    path(f"{DATASET}/series", DatasetSeriesView.as_view(), name="series"),
+    path(SERIES, OneSeriesView.as_view(), name="series-one"),
+    path(f"{SERIES}/complete", SeriesCompleteView.as_view(), name="series-complete"),
+    path(f"{SERIES}/end", SeriesEndView.as_view(), name="series-end"),
     path(UPLOAD, UploadView.as_view(), name="upload"),
     path(f"{UPLOAD}/complete", UploadCompleteView.as_view(), name="upload-complete"),
     path(f"{UPLOAD}/preview", UploadPreviewView.as_view(), name="upload-preview"),

@@ -7,9 +7,11 @@ calendar and by what the owner said.
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -319,6 +321,35 @@ def due_periods(series: Series) -> Sequence[Window]:
         due.append(window)
         number += 1
     return due
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far a series is, as somebody may know it."""
+
+    drawn: int
+    due: int
+    ended: bool
+
+
+def series_seen(series: Series, *, public: bool) -> Seen:
+    """Return how far a series is; with `public`, as API keys may know it.
+
+    Keys learn that a map is drawn, or that none will be, when its job's end is shown to them.
+    """
+    ended = series.ended_at is not None
+    if not public:
+        return Seen(series.drawn, len(due_periods(series)), ended)
+    releases = series.releases.select_related("job")
+    hidden = [each for each in releases if not each.job.is_end_shown]
+    drawn = series.drawn - sum(1 for each in hidden if (each.number or 0) <= series.drawn)
+    if hidden and series.ending == "failed":
+        ended = False
+    shown = copy.copy(series)
+    shown.drawn = drawn
+    if not ended:
+        shown.ended_at = None
+    return Seen(drawn, len(due_periods(shown)), ended)
 
 
 def series_draw_due() -> int:

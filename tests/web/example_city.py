@@ -11,6 +11,7 @@ from django.test import Client
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
+from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import Note, checksum
@@ -115,6 +116,18 @@ BODIES: dict[str, Any] = {
         },
     },
     "quote": {**REQUEST, "guess": {"people": 10000, "records": 20, "share": 0.0001}},
+    "series_declare": {
+        "title": "Walks of each week",
+        "mechanism": "uniform-grid",
+        "parameters": {"cells": 16},
+        "period": "week",
+        "first_day": "2026-01-05",
+        "protection": "person",
+        "each": 2,
+        "most": 20,
+        "epsilon": "0.25",
+    },
+    "series_complete": {"through": "2026-01-11"},
     "release_request": {
         "dataset": "walks",
         "title": "Evening walks",
@@ -334,3 +347,15 @@ def _request(city: City) -> None:
         city.ask(f"release_{action}", "POST", f"/api/v1/releases/{noisy.pk}/{action}")
     city.ask("release_cancel", "POST", f"/api/v1/releases/{city.request().pk}/cancel")
     city.ask("budgets", "GET", "/api/v1/budgets")
+    _declare_series(city)
+
+
+def _declare_series(city: City) -> None:
+    """Declare a series, say that its first week is complete, and end it."""
+    Ledger.objects.update(total_units=2_250_000)  # the releases have spent the budget
+    address = "/api/v1/datasets/walks/series"
+    series = city.ask("series_declare", "POST", address, 201)["url"]
+    city.ask("series_complete", "POST", f"{series}/complete")
+    city.ask("series", "GET", series)
+    city.ask("series_list", "GET", address)
+    city.ask("series_end", "POST", f"{series}/end")

@@ -56,6 +56,10 @@ def test_every_address_is_described() -> None:
         "/api/v1/datasets/{slug}",
         "/api/v1/datasets/{slug}/layers",
         "/api/v1/datasets/{slug}/layers/{name}",
+        "/api/v1/datasets/{slug}/series",
+        "/api/v1/series/{series_id}",
+        "/api/v1/series/{series_id}/complete",
+        "/api/v1/series/{series_id}/end",
         "/api/v1/datasets/{slug}/quote",
         "/api/v1/datasets/{slug}/uploads",
         "/api/v1/datasets/{slug}/uploads/tus",
@@ -114,7 +118,7 @@ def test_every_body_has_an_example_that_fits_it() -> None:
             for example in body["examples"].values():
                 jsonschema.Draft202012Validator(body["schema"]).validate(example["value"])
                 checked += 1
-    assert checked == 15
+    assert checked == 17
 
 
 def test_writes_are_described_as_needing_a_key() -> None:
@@ -182,7 +186,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 31
+    assert text.count("with a key</span>") == 36
     assert "Example of a body" in text
 
 

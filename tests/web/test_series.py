@@ -42,6 +42,7 @@ from dpgeo.releases.series import (
     series_end,
     series_end_all,
     series_request_period,
+    series_seen,
 )
 from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release
@@ -550,3 +551,22 @@ def test_the_next_period_waits_until_keys_may_know_of_the_one_before(
         finished_at=F("finished_at") - timedelta(seconds=70),
     )
     assert series_draw_due() == 1
+
+
+def test_keys_learn_at_public_times_alone_how_far_a_series_is(
+    dataset: Dataset, settings: Any
+) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 2)
+    draw_all(series)
+    Job.objects.filter(pk=series.job_id(2)).update(state=JobState.FAILED)
+    series_end_all("failed")
+    series.refresh_from_db()
+    settings.DPGEO_JOB_SLOTS = [60]
+    seen = series_seen(series, public=True)
+    assert (seen.drawn, seen.due, seen.ended) == (0, 2, False)
+    seen = series_seen(series, public=False)
+    assert (seen.drawn, seen.due, seen.ended) == (2, 0, True)
+    settings.DPGEO_JOB_SLOTS = []
+    assert series_seen(series, public=True).ended

@@ -1,4 +1,4 @@
-"""The desk's page of series, and the public page of one."""
+"""Series on the desk and in the API, and the public page of one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpgeo.releases.models import Series
 from dpgeo.releases.services import release_publish
 from tests.makers import make_dataset
 from tests.storages import use_empty_storages
+from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
 from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
 
@@ -112,3 +113,37 @@ def test_a_series_has_a_public_page_once_a_map_is_published(desk: Desk, dataset:
     page = visitor.get(address).content.decode()
     assert page.index("12 January 2026") < page.index("5 January 2026")
     assert address in visitor.get(reverse("release", args=[second.pk])).content.decode()
+
+
+def read(answer: Any) -> Any:
+    return answer.json()
+
+
+def test_programs_declare_complete_and_end_series(desk: Desk, dataset: Dataset) -> None:
+    program = program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/series"
+    asked = {
+        "title": "Weeks",
+        "mechanism": "uniform-grid",
+        "period": "week",
+        "first_day": str(FIRST),
+        "each": 1,
+        "most": 20,
+        "epsilon": "1",
+    }
+    answer = program.send("POST", address, asked)
+    assert answer.status_code == 201
+    declared = read(answer)
+    assert (declared["paid_once"], declared["epsilon_of_year"]) == (True, "1")
+    assert read(program.send("GET", address))["results"] == [declared]
+    through = {"through": "2026-01-11"}
+    said = read(program.send("POST", declared["url"] + "/complete", through))
+    assert (said["complete_through"], said["due"]) == ("2026-01-11", 1)
+    assert read(program.send("POST", declared["url"] + "/end", {}))["ended"]
+    refused = program.send("POST", address, {**asked, "most": 0})
+    assert (refused.status_code, read(refused)["field"]) == (400, "most")
+    stranger = program_of(make_desk("Another house", "another"))
+    assert stranger.send("GET", declared["url"]).status_code == 404
+    assert stranger.send("POST", declared["url"] + "/end", {}).status_code == 404
+    assert stranger.send("POST", address, asked).status_code == 404
+    assert Client().get(declared["url"]).status_code == 401
