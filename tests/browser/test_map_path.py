@@ -170,6 +170,7 @@ def test_no_usable_row_stops_with_its_cause_and_another_place_hides_the_points(
     assert page.locator("canvas[data-points]").count() == 0
     assert not COUNTS.search(page.inner_text("main"))
     page.fill("[name=place]", "Chicago")
+    page.press("[name=place]", "Escape")  # closes the list of suggestions, which covers the button
     page.click("main button[type=submit]")
     sync_api.expect(page.locator("h1")).to_have_text("We read your file like this")
     sync_api.expect(page.locator(".lead")).to_contain_text("points and counts are hidden")
