@@ -1,6 +1,6 @@
 """Sentences about the series that a release is a map of, for statements and pages.
 
-The year in them has 365 days, 52 weeks or 12 months.
+The year in them has 366 days, 53 weeks or 12 months, the most that begin in one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ A_PERIOD = {
 }
 
 IN_A_ROW = {
-    Period.DAY: translatable("any {count} days in a row"),
-    Period.WEEK: translatable("any {count} weeks in a row"),
-    Period.MONTH: translatable("any {count} months in a row"),
+    Period.DAY: translatable("any {count} days of the series in a row"),
+    Period.WEEK: translatable("any {count} weeks of the series in a row"),
+    Period.MONTH: translatable("any {count} months of the series in a row"),
 }
 
 ANY_ONE = {
-    Period.DAY: translatable("any one day"),
-    Period.WEEK: translatable("any one week"),
-    Period.MONTH: translatable("any one month"),
+    Period.DAY: translatable("any one day of the series"),
+    Period.WEEK: translatable("any one week of the series"),
+    Period.MONTH: translatable("any one month of the series"),
 }
 
 PLACE = translatable("Map {number} of the series “{title}”, which has one {period}.")
@@ -40,7 +40,12 @@ ONCE = translatable(
 
 SHARED = translatable(
     "What one person did in {span} is hidden by epsilon {epsilon}. Each map spends {of_map}; the "
-    "maps of a year together spend {of_year}, with which a guess is right {guess}."
+    "maps of a year together spend at most {of_year}, with which a guess is right {guess}."
+)
+
+BETWEEN = translatable(
+    "The periods of the maps are meant: as long a time that begins in the middle of one is in one "
+    "map more, which adds {of_map}."
 )
 
 FADES = translatable(
@@ -98,7 +103,8 @@ def promised(terms: Terms) -> Sequence[Phrase]:
         of_year=Figure(format_epsilon(terms.epsilon_of_year)),
         guess=bound_of(terms.epsilon_of_year).words,
     )
-    return shared, Phrase(NEVER_FADES, each=terms.each), Phrase(IDENTIFIER)
+    between = Phrase(BETWEEN, of_map=Figure(format_epsilon(terms.epsilon_of_map)))
+    return shared, between, Phrase(NEVER_FADES, each=terms.each), Phrase(IDENTIFIER)
 
 
 def bound_words(part: Part | None, counting: Counting, regions: str) -> str:

@@ -30,8 +30,8 @@ class Period(StrEnum):
 
     @property
     def in_a_year(self) -> int:
-        """Number of periods that begin within a year of 365 days, rounded up to whole periods."""
-        return {Period.DAY: 365, Period.WEEK: 52, Period.MONTH: 12}[self]
+        """Largest number of periods that begin within a year, which may have 366 days."""
+        return {Period.DAY: 366, Period.WEEK: 53, Period.MONTH: 12}[self]
 
 
 class Protection(StrEnum):
@@ -74,7 +74,7 @@ class Terms:
 
     @property
     def epsilon_of_year(self) -> Fraction:
-        """What all maps of a year spend on one person together."""
+        """The most that all maps of a year spend on one person together."""
         if self.protection is Protection.PERSON:
             return self.epsilon
         return self.epsilon_of_map * self.period.in_a_year

@@ -506,7 +506,7 @@ def test_each_map_states_its_series(dataset: Dataset, protection: str) -> None:
     document: Any = statement(released_of(release))
     stated = document["series"]
     assert (stated["number"], stated["protection"]) == (1, protection)
-    year = {"person": "1", "any": "10.4", "one": "52"}[protection]
+    year = {"person": "1", "any": "10.6", "one": "53"}[protection]
     assert stated["epsilon_of_year"] == year
     assert year in stated["meaning"]
     assert stated["paid_once"] == (protection == "person")
