@@ -6,7 +6,7 @@ API keys learn that a map is drawn, or that none will be, only when the end of i
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from django.http import Http404
@@ -37,6 +37,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.series import Period, Protection
 from dpgeo.releases.models import Series
 from dpgeo.releases.series import (
+    Seen,
     read_map,
     read_terms,
     series_complete,
@@ -159,7 +160,7 @@ class SeriesSerializer(Document):
         """Return whether the series has ended, as far as the requester may know."""
         return self._seen(series).ended
 
-    def _seen(self, series: Series) -> Any:
+    def _seen(self, series: Series) -> Seen:
         return series_seen(series, public=is_key(self.context["request"].user))
 
 
@@ -205,8 +206,8 @@ class DatasetSeriesView(DocumentView):
         fields = read_body(request, SeriesDeclaration)
         names = ("period", "protection", "each", "most", "epsilon")
         terms = read_terms(dataset, **{name: fields.pop(name) for name in names})
-        names = ("mechanism", "parameters", "counting")
-        one = read_map(dataset, terms, **{name: fields.pop(name) for name in names})
+        of_map = ("mechanism", "parameters", "counting")
+        one = read_map(dataset, terms, **{name: fields.pop(name) for name in of_map})
         series = series_declare(dataset=dataset, terms=terms, request=one, by=self.actor, **fields)
         document = self.write(SeriesSerializer, series)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
