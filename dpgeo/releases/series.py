@@ -335,7 +335,8 @@ class Seen:
 def series_seen(series: Series, *, public: bool) -> Seen:
     """Return how far a series is; with `public`, as API keys may know it.
 
-    Keys learn that a map is drawn, or that none will be, when its job's end is shown to them.
+    Keys learn that a map is drawn when its job's end is shown to them; if the job fails, the series
+    ends then, too.
     """
     ended = series.ended_at is not None
     if not public:
@@ -343,12 +344,8 @@ def series_seen(series: Series, *, public: bool) -> Seen:
     releases = series.releases.select_related("job")
     hidden = [each for each in releases if not each.job.is_end_shown]
     drawn = series.drawn - sum(1 for each in hidden if (each.number or 0) <= series.drawn)
-    if hidden and series.ending == "failed":
-        ended = False
     shown = copy.copy(series)
     shown.drawn = drawn
-    if not ended:
-        shown.ended_at = None
     return Seen(drawn, len(due_periods(shown)), ended)
 
 
@@ -363,7 +360,8 @@ def _draw_next(series: Series) -> bool:
     number = series.drawn + 1
     started = Release.objects.filter(series=series, number=number).select_related("job").first()
     if started is not None:
-        if started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name:
+        lost = started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name
+        if lost and started.job.is_end_shown:  # Keys are refused what an ended series is asked.
             _end(series, "failed")
         return False
     if not _is_shown(series, series.drawn):

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from dpgeo.artefacts.statement import statement
 from dpgeo.budgets.models import Entry, EntryKind
@@ -560,13 +561,28 @@ def test_keys_learn_at_public_times_alone_how_far_a_series_is(
     series = declare(dataset)
     complete(series, 2)
     draw_all(series)
-    Job.objects.filter(pk=series.job_id(2)).update(state=JobState.FAILED)
-    series_end_all("failed")
-    series.refresh_from_db()
     settings.DPGEO_JOB_SLOTS = [60]
     seen = series_seen(series, public=True)
     assert (seen.drawn, seen.due, seen.ended) == (0, 2, False)
     seen = series_seen(series, public=False)
-    assert (seen.drawn, seen.due, seen.ended) == (2, 0, True)
+    assert (seen.drawn, seen.due, seen.ended) == (2, 0, False)
     settings.DPGEO_JOB_SLOTS = []
-    assert series_seen(series, public=True).ended
+    assert series_seen(series, public=True).drawn == 2
+
+
+def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, settings: Any) -> None:
+    """Sooner, a key that says what is complete would be refused, and learn when the job failed."""
+    settings.DPGEO_JOB_SLOTS = [1, 5]
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+    series_draw_due()
+    job = Job.objects.filter(release__series=series)
+    job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
+    series_draw_due()
+    complete(series, 2)  # is not refused
+    hour = timedelta(hours=1)
+    job.update(submitted_at=F("submitted_at") - hour, finished_at=F("finished_at") - hour)
+    series_draw_due()
+    with pytest.raises(Conflict, match="has ended"):
+        complete(series, 2)
