@@ -20,6 +20,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, remove, store
 from dpgeo.engine.series_view import Allowances
+from dpgeo.jobs.models import UNFINISHED
 from dpgeo.releases.models import Release, Series
 
 FOLDER = "series"
@@ -124,6 +125,11 @@ def states_sweep(waiting: Collection[UUID]) -> int:
 
     `waiting` are the jobs with a stored draw that is not committed, which needs its state.
     """
+    for series in Series.objects.exclude(ended_at=None).exclude(state_name=""):
+        undrawn = series.releases.filter(blob_name="", job__state__in=UNFINISHED)
+        if series.job_id(series.drawn + 1) not in waiting and not undrawn.exists():
+            # No map follows, so nobody needs the list of the people any more.
+            Series.objects.filter(pk=series.pk, drawn=series.drawn).update(state_name="")
     stored = [
         name
         for name in stored_names(private_storage(), FOLDER)

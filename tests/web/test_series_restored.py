@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Series
 from dpgeo.releases.reconciliation import draws_settle, releases_sweep
-from dpgeo.releases.series import series_draw_due
+from dpgeo.releases.series import series_draw_due, series_end
 from tests.makers import make_dataset
 from tests.storages import use_empty_storages
 from tests.web.test_series import add, complete, declare, draw_all, week
@@ -72,3 +75,20 @@ def test_a_map_that_was_debited_again_is_found_and_not_paid_twice() -> None:
     assert again.blob_name == release.blob_name
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_000_000
+
+
+def test_the_state_of_an_ended_series_is_deleted() -> None:
+    """It names, by their hashes, all people of the data."""
+    dataset = make_dataset(budget=10, new_files="append")
+    add(dataset, week(1, range(10)))
+    ended, going_on = declare(dataset, epsilon="1"), declare(dataset, epsilon="1")
+    for series in (ended, going_on):
+        complete(series, 1)
+        draw_all(series)
+        os.utime(private_storage().path(series.state_name), (0, 0))
+    series_end(series=ended, by=None)
+    releases_sweep()
+    assert list(stored_names(private_storage(), "series")) == [going_on.state_name]
+    releases_sweep()
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 2_000_000
