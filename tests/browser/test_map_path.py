@@ -170,6 +170,7 @@ def test_no_usable_row_stops_with_its_cause_and_another_place_hides_the_points(
     assert page.locator("canvas[data-points]").count() == 0
     assert not COUNTS.search(page.inner_text("main"))
     page.fill("[name=place]", "Chicago")
+    page.wait_for_selector("[role=option]")
     page.press("[name=place]", "Escape")  # closes the list of suggestions, which covers the button
     page.click("main button[type=submit]")
     sync_api.expect(page.locator("h1")).to_have_text("We read your file like this")
@@ -177,6 +178,8 @@ def test_no_usable_row_stops_with_its_cause_and_another_place_hides_the_points(
     assert page.locator("canvas[data-points]").count() == 0
     assert not COUNTS.search(page.inner_text("main"))
     page.click("text=Looks right")
+    page.wait_for_selector("p.go a.primary", timeout=PATIENCE)
+    page.click("p.go a.primary")
     page.wait_for_url("**/map/", timeout=PATIENCE)
     page.context.close()
 
@@ -194,6 +197,8 @@ def test_the_six_steps_need_no_mouse(site: str, browser: Any) -> None:
     keys.to("form[action$='practice/'] button").press("Enter")
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     keys.to("form.mapping .go button.primary").press("Enter")
+    page.wait_for_selector("p.go a.primary", timeout=PATIENCE)
+    keys.to("p.go a.primary").press("Enter")
     page.wait_for_url("**/map/", timeout=PATIENCE)
     keys.to("#kind-heat").to("main button.primary").press("Enter")
     page.wait_for_url("**/map/cost/**")
