@@ -172,6 +172,10 @@ def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
     return release_forecast(dataset=dataset, request=request)
 
 
+EARLIEST = date(1970, 1, 1)
+"""Earliest first day of a series: each period since then is drawn, whether it has rows or not."""
+
+
 def read_first_day(value: object, period: Period) -> date:
     """Parse the first day of a series. Raises InvalidInput."""
     parsed = Window.parse(value, value)
@@ -182,6 +186,8 @@ def read_first_day(value: object, period: Period) -> date:
             "Months begin on a day that every month has: give one from the 1st to the 28th.",
             field="first_day",
         )
+    if parsed.first < EARLIEST:
+        raise InvalidInput("A series begins in 1970 or later.", field="first_day")
     return parsed.first
 
 

@@ -457,6 +457,7 @@ def test_maps_of_a_series_are_not_cancelled_one_by_one(dataset: Dataset) -> None
         ({"mechanism": "quadtree", "parameters": {}}, "mechanism"),
         ({"period": "month", "first_day": "2026-01-31"}, "first_day"),
         ({"first_day": ""}, "first_day"),
+        ({"first_day": "1969-12-31"}, "first_day"),
     ],
 )
 def test_what_a_series_cannot_be_is_refused_by_name(
