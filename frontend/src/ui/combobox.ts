@@ -13,6 +13,8 @@ export class Combobox {
   private readonly status = document.createElement("p");
   private values: readonly string[] = [];
   private active = -1;
+  /** Whether the list may open: an answer that comes after it was closed does not open it again. */
+  private wanted = true;
 
   /** `chosen` is called with the number of an option once the text box has its value. */
   constructor(
@@ -35,6 +37,7 @@ export class Combobox {
       input.setAttribute(name, value);
     }
     input.addEventListener("keydown", (event) => this.onKey(event));
+    input.addEventListener("input", () => (this.wanted = true));
     input.addEventListener("blur", () => this.close());
     // The box keeps the focus, so that a click on an option is not a way out of it.
     list.addEventListener("pointerdown", (event) => event.preventDefault());
@@ -55,10 +58,11 @@ export class Combobox {
       }),
     );
     this.say(values.length ? t("Places found: {count}", { count: values.length }) : "");
-    this.open(document.activeElement === this.input);
+    this.open(this.wanted && document.activeElement === this.input);
   }
 
   close(): void {
+    this.wanted = false;
     this.open(false);
   }
 
@@ -97,8 +101,8 @@ export class Combobox {
     } else if (event.key === "Enter" && shown && this.active >= 0) {
       event.preventDefault();
       this.choose(this.active);
-    } else if (event.key === "Escape" && shown) {
-      event.preventDefault();
+    } else if (event.key === "Escape") {
+      if (shown) event.preventDefault();
       this.close();
     }
   }
