@@ -261,9 +261,9 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
     assert least > answer.context["chosen"].margin
     assert most == int(people or 50_000) // least
     page = answer.content.decode()
-    assert f"shows clearly from about {least} people" in page
+    assert f"stands out from about {least} people" in page
     assert ("Expect an almost empty map." in page) == (people in {"179", "20"})
-    assert "shows clearly from" not in desk.page(address)  # nobody has chosen a total yet
+    assert "stands out from" not in desk.page(address)  # nobody has chosen a total yet
 
 
 def test_an_owner_hears_in_time_that_columns_to_average_are_named_first(desk: Desk) -> None:
