@@ -109,6 +109,10 @@ def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> No
     assert not pyshacl.validate(read, shacl_graph=shapes, inference="rdfs")[0]
 
 
+CKAN = {"ckan", "ckanext", "ckantoolkit"}
+"""Packages that are forgotten after a test: without CKAN, ckantoolkit fails whoever looks at it."""
+
+
 @pytest.fixture
 def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Yield ckanext-dcat's parser, with stand-ins for the few functions that it imports from CKAN.
@@ -160,7 +164,7 @@ def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from ckanext.dcat.processors import RDFParser
 
     yield RDFParser
-    for name in [name for name in sys.modules if name.partition(".")[0] in {"ckanext", "ckan"}]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in CKAN]:
         del sys.modules[name]
 
 

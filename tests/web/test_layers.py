@@ -265,7 +265,7 @@ def test_the_request_form_links_to_the_declaration_of_layers(desk: Desk) -> None
     page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
     zones = page[page.index("zones.zones") :]
     address = f"/desk/datasets/{dataset.slug}/layers/"
-    assert f'<a href="{address}">See or declare public layers</a>' in zones[:1000]
+    assert f'<a href="{address}">See or add public layers</a>' in zones[:1000]
 
 
 def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
