@@ -2,9 +2,8 @@
 
 Bounding. As in `engine.duckdb_view`, a person's items are put in a salted order. Of these, the
 first `each` count, and no more than are left of the person's allowance of `bound` for the whole
-series.
-What each person has used before is read from one Parquet file with the columns person_high,
-person_low (uint64) and used (int64); what has been used afterwards is written to another one, which
+series. What each person has used before is read from one Parquet file with the columns person_high,
+person_low (uint64) and used (int64). What has been used afterwards is written to another one, which
 `keep` stores before any noise is drawn.
 
 Privacy argument. For a fixed salt, a person's contributions in a period are a function of that

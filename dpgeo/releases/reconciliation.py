@@ -269,9 +269,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete stored draws of releases that committed another draw, and states of series that
-    none needs; return how many.
-    """
+    """Delete second draws of releases, and states that no series needs; return how many."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]

@@ -166,7 +166,7 @@ class Pairs(ValuedAreas):
         self._sums = [_each_slice(sums, axes) for sums in (content.above, content.below)]
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield each query region's cover by its first sums, and its mean."""
+        """Yield each query region's cover with the upper sums, and its mean."""
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
         wholes, squares_of = squared_shares(covers)
