@@ -83,7 +83,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     path = tmp_path / "trips.csv"
     speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
     rows = [
-        f"p{n}-{mode},50.05,10.05,{mode},{speed},{'yes' if mode == 'bike' else 'no'}"
+        # No share is at an end of the range: noise withholds one in 40 of those.
+        f"p{n}-{mode},50.05,10.05,{mode},{speed},{('no', 'yes')[(mode == 'bike') ^ (n % 10 == 0)]}"
         for mode, speed in speeds.items()
         for n in range(3000)
     ]
@@ -109,7 +110,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
         )
     wanted: dict[str, list[float | None]] = {
         "speed": [5, 18, None, 30],
-        "by_bike": [0, 100, None, 0],  # per cent
+        "by_bike": [10, 90, None, 10],  # per cent
     }
     keys = ("1-walk", "2-bike", "3-car", "4-other")
     for release in Release.objects.all():
@@ -118,8 +119,11 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
             name = release.files.get(name=f"averages-{key}.csv").stored_name
             with public_storage().open(name) as file:
                 (row,) = csv.DictReader(file.read().decode().splitlines())
-            assert row["told"] == ("false" if mean is None else "true")
-            assert mean is None or float(row["mean"]) == pytest.approx(mean, abs=0.5)
+            if mean is None:  # noise may tell of an empty region, but not of a large one
+                assert float(row["records"]) < 100
+            else:
+                assert row["told"] == "true"
+                assert float(row["mean"]) == pytest.approx(mean, abs=0.5)
 
 
 def test_a_time_is_not_guessed(tmp_path: Path) -> None:
