@@ -1,12 +1,14 @@
-"""Option `--one-in N`, which runs a fixed sample of the tests in each file.
+"""Options with which a fixed sample of the tests in each file is run.
 
-It is meant for suites that are run in full elsewhere.
+`--one-in N` is meant for suites that are run in full elsewhere, and `--recorded-one-in N` for those
+of `tests.record`: it samples a suite only while its recorded pass is fresh.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from tests.record import ROOT, SUITES, is_fresh
 from tests.sampling import sample
 
 
@@ -14,14 +16,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-in", type=int, default=1, help="run the first and every Nth further test of a file"
     )
+    parser.addoption(
+        "--recorded-one-in",
+        type=int,
+        default=1,
+        help="the same, for suites that have passed whole with the current code",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    every = config.getoption("--one-in")
-    if every == 1:
-        return
-    chosen = sample((item.nodeid for item in items), every)
-    config.hook.pytest_deselected(
-        items=[item for item, chosen_item in zip(items, chosen, strict=True) if not chosen_item]
-    )
-    items[:] = [item for item, chosen_item in zip(items, chosen, strict=True) if chosen_item]
+    keep_one_in(config.getoption("--one-in"), config, items, items)
+    every = config.getoption("--recorded-one-in")
+    for suite in SUITES.values() if every > 1 else ():
+        folder = ROOT / suite.folder
+        own = [item for item in items if folder in item.path.parents]
+        if own and is_fresh(suite):
+            keep_one_in(every, config, items, own)
+
+
+def keep_one_in(
+    every: int, config: pytest.Config, items: list[pytest.Item], own: list[pytest.Item]
+) -> None:
+    """Take those of `own` from `items` that are not in a sample of one in `every`."""
+    chosen = sample((item.nodeid for item in own), every)
+    left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]

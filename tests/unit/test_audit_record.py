@@ -1,4 +1,4 @@
-"""The statistical suite's record, which any change that could affect the results makes stale."""
+"""Record of full passes, which any change that could affect a suite's results makes stale."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from tests.statistical.record import (
+from tests import conftest
+from tests.record import (
     RECORD,
     ROOT,
-    SUITE,
+    SUITES,
+    Suite,
     audited_files,
     file_hashes,
     fingerprint,
@@ -31,65 +36,102 @@ print(*[file for file in ours if not file.startswith(".venv")], sep="\\n")
 """Script that prints which of the project's files are loaded when modules are imported."""
 
 
+STATISTICAL = SUITES["statistical"]
+
+every_suite = pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+
+
+def copied(suite: Suite, folder: Path) -> Path:
+    """Return a folder with a copy of the files on which a suite depends, and a fresh record."""
+    for path in audited_files(suite):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / path)
+    (folder / RECORD).write_text(json.dumps({suite.name: fingerprint(suite, folder)}))
+    assert is_fresh(suite, folder)
+    return folder
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """Return a copy of the files on which the statistical suite depends, with a fresh record."""
-    for path in audited_files():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / path, tmp_path / path)
-    (tmp_path / RECORD).write_text(json.dumps(fingerprint(tmp_path)))
-    assert is_fresh(tmp_path)
-    return tmp_path
+    return copied(STATISTICAL, tmp_path)
 
 
-def test_a_change_of_any_file_makes_the_record_stale(copy: Path) -> None:
-    before = file_hashes(copy)
-    for path in audited_files():
+@every_suite
+def test_a_change_of_any_file_makes_the_record_stale(suite: Suite, tmp_path: Path) -> None:
+    copy = copied(suite, tmp_path)
+    before = file_hashes(suite, copy)
+    for path in audited_files(suite):
         with (copy / path).open("a") as file:
             file.write("\nCHANGED = 1\n" if path.suffix == ".py" else "\n# changed\n")
-    after = file_hashes(copy)
+    after = file_hashes(suite, copy)
     assert before.keys() == after.keys()
     assert not [path for path in before if before[path] == after[path]]
-    assert not is_fresh(copy)
+    assert not is_fresh(suite, copy)
 
 
 @pytest.mark.parametrize("path", ["dpgeo/privacy/sampler.py", "locks/run.txt", "tests/views.py"])
 def test_one_changed_file_is_enough(copy: Path, path: str) -> None:
     with (copy / path).open("a") as file:
         file.write("\nCHANGED = 1\n")
-    assert not is_fresh(copy)
+    assert not is_fresh(STATISTICAL, copy)
 
 
 def test_a_new_or_a_lost_test_file_makes_the_record_stale(copy: Path) -> None:
-    new = copy / SUITE / "test_new.py"
+    new = copy / STATISTICAL.folder / "test_new.py"
     new.write_text("")
-    assert not is_fresh(copy)
+    assert not is_fresh(STATISTICAL, copy)
     new.unlink()
-    assert is_fresh(copy)
-    (copy / SUITE / "test_noise.py").unlink()
-    assert not is_fresh(copy)
+    assert is_fresh(STATISTICAL, copy)
+    (copy / STATISTICAL.folder / "test_noise.py").unlink()
+    assert not is_fresh(STATISTICAL, copy)
 
 
 def test_comments_and_docstrings_leave_the_record_as_it_is(copy: Path) -> None:
     sampler = copy / "dpgeo" / "privacy" / "sampler.py"
     sampler.write_text(f'"""Reworded."""\n# Why.\n{sampler.read_text()}')
-    assert is_fresh(copy)
+    assert is_fresh(STATISTICAL, copy)
 
 
-def test_a_missing_record_and_one_of_another_python_are_stale(copy: Path) -> None:
+def test_a_missing_record_is_stale_and_for_statistics_one_of_another_python(copy: Path) -> None:
     record = json.loads((copy / RECORD).read_text())
-    (copy / RECORD).write_text(json.dumps({**record, "python": "3.0"}))
-    assert not is_fresh(copy)
+    record[STATISTICAL.name]["python"] = "3.0"
+    (copy / RECORD).write_text(json.dumps(record))
+    assert not is_fresh(STATISTICAL, copy)
+    (copy / RECORD).write_text("{}")
+    assert not is_fresh(STATISTICAL, copy)
     (copy / RECORD).unlink()
-    assert not is_fresh(copy)
+    assert not is_fresh(STATISTICAL, copy)
 
 
-def test_everything_that_the_suite_imports_is_hashed() -> None:
-    names = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / SUITE).glob("*.py")]
+@every_suite
+def test_everything_that_the_suite_imports_is_hashed(suite: Suite) -> None:
+    names = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / suite.folder).glob("*.py")]
     modules = [".".join(name.parts) for name in names if name.name != "__init__"]
     printed = subprocess.run(
         [sys.executable, "-c", LOADED, *modules], cwd=ROOT, capture_output=True, check=True
     )
     loaded = set(printed.stdout.decode().split())
-    assert "dpgeo/privacy/sampler.py" in loaded
-    assert loaded <= file_hashes().keys()
+    assert f"{suite.folder.as_posix()}/__init__.py" in loaded
+    assert loaded <= file_hashes(suite).keys()
+
+
+class Item:
+    """A collected test, as far as the options look at it."""
+
+    def __init__(self, suite: Suite, number: int) -> None:
+        self.path = ROOT / suite.folder / "test_any.py"
+        self.nodeid = f"{suite.folder}/test_any.py::test[{number}]"
+
+
+def test_only_suites_with_a_fresh_record_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "is_fresh", lambda suite: suite.name != "reading")
+    items = [Item(suite, number) for suite in SUITES.values() for number in range(20)]
+    config = SimpleNamespace(
+        getoption={"--one-in": 1, "--recorded-one-in": 10}.__getitem__,
+        hook=SimpleNamespace(pytest_deselected=lambda items: None),
+    )
+    conftest.pytest_collection_modifyitems(cast("Any", config), cast("Any", items))
+    assert Counter(item.path.parent.relative_to(ROOT) for item in items) == {
+        suite.folder: 20 if suite.name == "reading" else 2 for suite in SUITES.values()
+    }

@@ -1,0 +1,191 @@
+"""Record of the last full passes of suites with fixed seeds, with a fingerprint of their inputs.
+
+The results of such a suite depend only on the code that it runs, its own files, the packages and
+Python. `tests/audited.json` contains the hash of all these at each suite's last full pass. As long
+as they have not changed, `pytest --recorded-one-in 10` runs only a tenth of the suite. Comments and
+docstrings are left out of the hash, because they do not change results.
+
+`python -m tests.record pass` runs all suites whole and writes the record of those that pass;
+`python -m tests.record pass conformance` runs the suites that are named.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = Path("tests/audited.json")
+PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite whose passes are recorded: the tests in a folder.
+
+    Beside what they import, their outcome depends on the modules in `programs`, which they start as
+    programs of their own, and on `files`, such as the packages' locks. `on_one_python` says that a
+    pass on one version of Python is no pass on another.
+    """
+
+    name: str
+    folder: Path
+    files: tuple[str, ...]
+    programs: tuple[Path, ...] = ()
+    options: tuple[str, ...] = ()
+    on_one_python: bool = False
+
+
+QUICK_LOCKS = ("locks/run.txt", "locks/test.txt")
+
+READ = ("docs/statement.md",)
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            name="statistical",
+            folder=Path("tests/statistical"),
+            files=(*QUICK_LOCKS, "locks/full.txt"),
+            options=("-m", "statistical"),
+            on_one_python=True,
+        ),
+        Suite(name="conformance", folder=Path("tests/conformance"), files=(*QUICK_LOCKS, *READ)),
+        Suite(
+            name="reading",
+            folder=Path("tests/unit/ingest"),
+            files=QUICK_LOCKS,
+            programs=(Path("dpgeo/ingest"),),
+        ),
+    )
+}
+"""The suites whose passes are recorded, by name."""
+
+
+def audited_files(suite: Suite, root: Path = ROOT) -> list[Path]:
+    """Return all files that can change a suite's outcome, relative to `root`, sorted by name."""
+    files = {
+        path.relative_to(root)
+        for folder in (suite.folder, *suite.programs)
+        for path in (root / folder).rglob("*.py")
+    }
+    open_ends = list(files)
+    while open_ends:
+        for path in _imported(root, open_ends.pop()):
+            if path not in files:
+                files.add(path)
+                open_ends.append(path)
+    return sorted(files | {Path(name) for name in suite.files})
+
+
+def _imported(root: Path, path: Path) -> Iterator[Path]:
+    """Yield the project's files that are imported anywhere in a file, and their packages' files."""
+    for name in _imported_names((root / path).read_bytes()):
+        yield from _files_of(root, name)
+
+
+@cache
+def _imported_names(source: bytes) -> tuple[str, ...]:
+    """Return the dotted names that a file's source imports: modules, or names in modules."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "Relative imports are not followed."
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(names)
+
+
+def _files_of(root: Path, name: str) -> Iterator[Path]:
+    """Yield the files that run when a dotted name is imported."""
+    words = name.split(".")
+    if words[0] not in PACKAGES:
+        return
+    for length in range(1, len(words) + 1):
+        place = Path(*words[:length])
+        for path in (place / "__init__.py", place.with_suffix(".py")):
+            if (root / path).is_file():
+                yield path
+
+
+def fingerprint(suite: Suite, root: Path = ROOT) -> dict[str, str]:
+    """Return the values to record for a suite: Python's version, and one hash of all files.
+
+    The hash covers the names and contents of the files.
+    """
+    digest = hashlib.sha256(json.dumps(file_hashes(suite, root)).encode())
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return {"python": version, "sha256": digest.hexdigest()}
+
+
+def file_hashes(suite: Suite, root: Path = ROOT) -> dict[str, str]:
+    """Return, for each file, a hash of the part of its content that can change results."""
+    files = audited_files(suite, root)
+    return {
+        path.as_posix(): _hash((root / path).read_bytes(), is_python=path.suffix == ".py")
+        for path in files
+    }
+
+
+@cache
+def _hash(content: bytes, *, is_python: bool) -> str:
+    """Return a hash of the content or, for Python, of the syntax tree without docstrings."""
+    if is_python:
+        tree = ast.parse(content)
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list):
+                setattr(node, "body", [each for each in body if not _is_docstring(each)])  # noqa: B010
+        content = ast.dump(tree).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    """Return whether a statement is only a string, which has no effect when tests run."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def read_record(root: Path = ROOT) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the recorded passes, by the suites' names."""
+    record = root / RECORD
+    return json.loads(record.read_text()) if record.exists() else {}
+
+
+def is_fresh(suite: Suite, root: Path = ROOT) -> bool:
+    """Return whether the whole suite has passed with the current files."""
+    recorded, now = read_record(root).get(suite.name, {}), fingerprint(suite, root)
+    return recorded.get("sha256") == now["sha256"] and (
+        not suite.on_one_python or recorded.get("python") == now["python"]
+    )
+
+
+def record_pass(suite: Suite, options: list[str]) -> int:
+    """Run the whole suite, record it if it passes, and return its exit code."""
+    before = fingerprint(suite)
+    outer = {name: text for name, text in os.environ.items() if name != "DPGEO_AUDIT"}
+    command = [sys.executable, "-m", "pytest", str(suite.folder), *suite.options, *options]
+    code = subprocess.run(command, cwd=ROOT, env=outer, check=False).returncode
+    if code == 0:
+        assert fingerprint(suite) == before, "Files were changed meanwhile: nothing is recorded."
+        record = {**read_record(), suite.name: before}
+        (ROOT / RECORD).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    workers = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
+    chosen = sys.argv[2:] or list(SUITES)
+    sys.exit(max(record_pass(SUITES[name], workers) for name in chosen))
