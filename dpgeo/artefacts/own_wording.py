@@ -15,6 +15,7 @@ from dpgeo.core.nouns import TRIP, Noun
 from dpgeo.core.released import (
     AveragesRelease,
     Content,
+    DividedRelease,
     FlowsRelease,
     PhasedSlicesRelease,
     PlacesRelease,
@@ -213,12 +214,8 @@ def _slice_steps(content: SlicesRelease | PhasedSlicesRelease, released: Release
     return _about_category(content.names, DIVIDED)
 
 
-@not_protected.register(SlicesRelease)
-@not_protected.register(PhasedSlicesRelease)
-@not_protected.register(FlowsRelease)
-def _slices_not_protected(
-    content: SlicesRelease | PhasedSlicesRelease | FlowsRelease, facts: list[str]
-) -> list[str]:
+@not_protected.register
+def _slices_not_protected(content: DividedRelease, facts: list[str]) -> list[str]:
     """Return the sentences `facts`, and one on the values that the publisher listed."""
     return [*facts, *_about_category(content.names, LISTED)]
 
@@ -255,6 +252,11 @@ TRIPS_BETWEEN_ROWS = (
     "left out."
 )
 
+TRIPS_IN_DAYS = (
+    "Only rows of the days of this map are joined, so a trip that begins in them and ends later is "
+    "not counted."
+)
+
 FLOWS_LISTED = (
     "A flow is listed where its noisy count reaches {least:,}, which one flow in all would be "
     "expected to reach if nobody travelled. Pairs of regions, departures and arrivals were "
@@ -268,6 +270,7 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
     words = TRIPS_BETWEEN_ROWS if content.gap_hours else TRIPS_OF_ROWS
     return [
         words.format(within=within, hours=content.gap_hours),
+        *([TRIPS_IN_DAYS] if content.gap_hours and released.window else []),
         FLOWS_LISTED.format(least=content.threshold),
         *_about_category(content.names, DIVIDED),
     ]

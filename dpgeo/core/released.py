@@ -63,21 +63,17 @@ class GridRelease(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SlicesRelease(Content):
-    """A noisy count for every cell in every slice of local time or of a category.
+class DividedRelease(Content):
+    """Base class of content that is divided into s slices of local time or of a category.
 
-    `counts` is int64 (s, rows, columns): for each of s slices, counts as in `GridRelease`. `keys`
-    (s,) are the names of the slices in files, `titles` (s,) are their titles on pages, and
+    `keys` (s,) are the names of the slices in files, `titles` (s,) are their titles on pages, and
     `time_zone` is the time zone in which the slices are defined. `values`, `times` and `category`
     are as in `SliceNames`; all are empty in releases by time alone.
     """
 
-    grid: Grid
     keys: tuple[str, ...]
     titles: tuple[str, ...]
     time_zone: str
-    counts: NDArray[np.int64]
-    noise: DiscreteLaplace
     values: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     category: str = ""
@@ -87,6 +83,18 @@ class SlicesRelease(Content):
         """The keys and titles of the slices."""
         times = self.times if self.values else self.titles
         return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SlicesRelease(DividedRelease):
+    """A noisy count for every cell in every slice.
+
+    `counts` is int64 (s, rows, columns): for each of s slices, counts as in `GridRelease`.
+    """
+
+    grid: Grid
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,35 +161,22 @@ class PhasedRelease(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PhasedSlicesRelease(Content):
+class PhasedSlicesRelease(DividedRelease):
     """Noisy counts for boxes in every slice, in phases, and a surface for each slice.
 
     Within each of s slices, `boxes`, `phase` and `counts` (n,) are as in `PhasedRelease`.
-    `slice_number`, int32 (n,), is the index of each box's slice, ascending within a phase. `keys`,
-    `titles`, `time_zone`, `values`, `times` and `category` are as in `SlicesRelease`. `noises`
+    `slice_number`, int32 (n,), is the index of each box's slice, ascending within a phase. `noises`
     holds the noise for each phase, which is the same in all slices. `surfaces` is float64 (s, rows,
     columns).
     """
 
     grid: Grid
-    keys: tuple[str, ...]
-    titles: tuple[str, ...]
-    time_zone: str
     boxes: NDArray[np.int32]
     phase: NDArray[np.int32]
     slice_number: NDArray[np.int32]
     counts: NDArray[np.int64]
     noises: tuple[DiscreteLaplace, ...]
     surfaces: NDArray[np.float64]
-    values: tuple[str, ...] = ()
-    times: tuple[str, ...] = ()
-    category: str = ""
-
-    @property
-    def names(self) -> SliceNames:
-        """The keys and titles of the slices."""
-        times = self.times if self.values else self.titles
-        return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -330,26 +325,22 @@ class GridQuartiles(QuartilesRelease):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FlowsRelease(Content):
+class FlowsRelease(DividedRelease):
     """Noisy counts of trips between regions, and of departures and arrivals of each region.
 
-    The n regions are disjoint `zones`: declared ones, or the squares of a grid. There are s slices
-    of local time or of a category, named as in `SlicesRelease`; an undivided release has one slice
-    without a name.
-    `pairs`, int64 (m,), are the noisy counts of pairs of regions, numbered slice by slice, then by
-    origin, then by destination. If `listed` is empty and `sparse` is false, they cover all s * n *
-    n pairs. Otherwise `listed`, int64 (m,), ascending, holds the numbers of the pairs whose noisy
-    counts reached `threshold`. Unless `within` is true, trips inside a region were left out, and
-    their pairs are 0 or not listed. `leaving` and `arriving`, int64 (s, n), are noisy numbers of
-    trips that begin and end in each region. If `gap_hours` is above 0, two rows of a person made a
-    trip if they followed each other by at most that many hours.
+    The n regions are disjoint `zones`: declared ones, or the squares of a grid. An undivided
+    release has one slice without a name. `pairs`, int64 (m,), are the noisy counts of pairs of
+    regions, numbered slice by slice, then by origin, then by destination. If `listed` is empty and
+    `sparse` is false, they cover all s * n * n pairs. Otherwise `listed`, int64 (m,), ascending,
+    holds the numbers of the pairs whose noisy counts reached `threshold`. Unless `within` is true,
+    trips inside a region were left out, and their pairs are 0 or not listed. `leaving` and
+    `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in each region. If
+    `gap_hours` is above 0, two rows of a person made a trip if they followed each other by at most
+    that many hours.
     """
 
     zones: Zones
     squares: bool
-    keys: tuple[str, ...]
-    titles: tuple[str, ...]
-    time_zone: str
     gap_hours: int
     within: bool
     sparse: bool
@@ -360,15 +351,6 @@ class FlowsRelease(Content):
     arriving: NDArray[np.int64]
     noise: DiscreteLaplace
     sum_noise: DiscreteLaplace
-    values: tuple[str, ...] = ()
-    times: tuple[str, ...] = ()
-    category: str = ""
-
-    @property
-    def names(self) -> SliceNames:
-        """The keys and titles of the slices."""
-        times = self.times if self.values else self.titles
-        return SliceNames(self.keys, self.values, times, self.category, self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -319,8 +319,7 @@ class DuckDBView:
                 query = located + valued + query
                 for number in range(passes):
                     parameters |= {"passes": passes, "number": number}
-                    used = {name: parameters[name] for name in _named(query)}
-                    found = connection.execute(query, used).fetchnumpy()
+                    found = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
                     yield [np.asarray(found[name]).astype(np.int64) for name in names]
                     if self._progress:
                         self._progress(number + 1, passes)
@@ -371,29 +370,19 @@ class DuckDBView:
                 category = category_column(index)
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
             rows, parameters = located(pairs, self._file.path, folder, category=category)
-            query, passes = self._trip_query(connection, pairs, parameters)
-            found = []
-            for number in range(passes):
-                parameters |= {"passes": passes, "number": number}
-                used = {name: parameters[name] for name in _named(rows + query)}
-                found.append(connection.execute(rows + query, used).fetchnumpy())
-                if self._progress:
-                    self._progress(number + 1, passes)
-        cells, amounts = (
-            np.concatenate([np.asarray(each[name]).astype(np.int64) for each in found])
-            for name in ("cell", "amount")
-        )
+            keyed = self._trip_keys(pairs, parameters)
+            names = ("cell", "amount")
+            found = list(self._passes(connection, rows, keyed, parameters, names))
+        cells, amounts = (np.concatenate(each) for each in zip(*found, strict=True))
         return summed(cells, amounts, size=pairs.size, sensitivity=self._bound)
 
-    def _trip_query(
-        self, connection: duckdb.DuckDBPyConnection, pairs: TripPairs, parameters: Parameters
-    ) -> tuple[str, int]:
-        """Return the SQL to append to that of `located` for counts of trips, and the number of
-        passes.
+    def _trip_keys(self, pairs: TripPairs, parameters: Parameters) -> str:
+        """Return SQL that computes the keys of trips; add its inputs to `parameters`.
+
+        It is empty if records are the privacy unit: a record is one trip, which is counted.
         """
         if self._unit == Unit.RECORD:
-            return sql.COUNT_ROWS, 1
-        sampling = self._sampling or self._choose(connection, parameters["path"])
+            return ""
         bits = (pairs.size - 1).bit_length()
         parameters |= {
             "bound": self._bound,
@@ -402,8 +391,7 @@ class DuckDBView:
             "hash_bits": (1 << 64) - (1 << bits),
         }
         items = sql.PEOPLE if self._counting == Counting.PEOPLE else TRIPS
-        sampled = sql.HEAP if sampling.heap else sql.LIST
-        return items + sql.RANDOM + sampled + sql.COUNT_SAMPLED, sampling.passes
+        return items + sql.RANDOM
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
@@ -475,7 +463,8 @@ class DuckDBView:
         with self._file.scratch() as folder:
             located, parameters = self._located(regions, folder)
             with self._file.connected(folder) as connection:
-                yield from self._passes(connection, regions, located, parameters, names)
+                keyed = self._keyed(connection, regions, parameters)
+                yield from self._passes(connection, located, keyed, parameters, names)
 
     def _located(self, regions: ValuedRegions, folder: Path) -> tuple[str, Parameters]:
         """Return SQL for the rows inside regions, and its parameters without those for a pass."""
@@ -514,43 +503,30 @@ class DuckDBView:
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: ValuedRegions,
-        located: str,
+        rows: str,
+        keyed: str,
         parameters: Parameters,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield, pass by pass, the named columns (n,) of the counts of each person's sample.
+
+        `rows` is SQL for the rows inside regions, and `keyed` SQL that computes the keys of the
+        items among which to choose. If `keyed` is empty, all rows are counted.
+        """
         by_person = "person" in columns
-        query, passes = self._query(connection, regions, parameters, by_person=by_person)
-        query = located + query
+        if keyed:
+            sampling = self._sampling or self._choose(connection, parameters["path"])
+            sampled = sql.HEAP if sampling.heap else sql.LIST
+            counted = sql.PERSON_SAMPLED if by_person else sql.COUNT_SAMPLED
+            query, passes = rows + keyed + sampled + counted, sampling.passes
+        else:
+            query, passes = rows + (sql.PERSON_ROWS if by_person else sql.COUNT_ROWS), 1
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
-            result = connection.execute(query, parameters).fetchnumpy()
+            result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
             yield [np.asarray(result[name]).astype(np.int64) for name in columns]
             if self._progress:
                 self._progress(number + 1, passes)
-
-    def _query(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        regions: ValuedRegions,
-        parameters: Parameters,
-        *,
-        by_person: bool,
-    ) -> tuple[str, int]:
-        """Return the SQL to append to that of `_located`, and the number of passes.
-
-        Adds the query's own inputs to `parameters`.
-        """
-        if self._unit == Unit.RECORD and not _may_overlap(regions):
-            return sql.PERSON_ROWS if by_person else sql.COUNT_ROWS, 1
-        sampling = self._sampling or self._choose(connection, parameters["path"])
-        items = sql.PEOPLE if self._counting == Counting.PEOPLE else sql.VISITS
-        if self._unit == Unit.RECORD:
-            items = sql.RECORDS
-        keyed = self._keyed(connection, regions, parameters)
-        sampled = sql.HEAP if sampling.heap else sql.LIST
-        counted = sql.PERSON_SAMPLED if by_person else sql.COUNT_SAMPLED
-        return items + keyed + sampled + counted, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
         (sizes,) = connection.execute(sql.SIZES, {"path": path}).fetchall()
@@ -569,9 +545,15 @@ class DuckDBView:
     ) -> str:
         """Return SQL that computes the items' keys; add its inputs to `parameters`.
 
-        From its high bits to its low bits, a key consists of the popularity rank of the item's
-        place (only with popular bounding), the hash, and the index of the cell or zone.
+        It is empty if a record is the privacy unit and in at most one region, so that all rows are
+        counted. From its high bits to its low bits, a key consists of the popularity rank of the
+        item's place (only with popular bounding), the hash, and the index of the cell or zone.
         """
+        if self._unit == Unit.RECORD and not _may_overlap(regions):
+            return ""
+        items = sql.PEOPLE if self._counting == Counting.PEOPLE else sql.VISITS
+        if self._unit == Unit.RECORD:
+            items = sql.RECORDS
         size = _size(regions)
         cell_bits = (size - 1).bit_length()
         parameters |= {
@@ -581,7 +563,7 @@ class DuckDBView:
             "hash_bits": (1 << 64) - (1 << cell_bits),
         }
         if self._popularity is None:
-            return sql.RANDOM
+            return items + sql.RANDOM
         table = self._popularity.table(regions)
         rank_shift = 64 - int(table.ranks.max()).bit_length()
         if isinstance(regions, Listed | SlicedZones):
@@ -597,12 +579,12 @@ class DuckDBView:
             "rank_columns": table.columns,
         }
         _put_ranks(connection, table, rank_shift)
-        return sql.POPULAR
+        return items + sql.POPULAR
 
 
-def _named(query: str) -> set[str]:
-    """Return the names of a query's parameters; DuckDB rejects values for any other name."""
-    return set(re.findall(r"\$([a-z_]+)", query))
+def inputs_of(query: str, parameters: Parameters) -> Parameters:
+    """Return the parameters that a query names; DuckDB rejects values for any other name."""
+    return {name: parameters[name] for name in set(re.findall(r"\$([a-z_]+)", query))}
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:

@@ -9,9 +9,10 @@ person_low (uint64) and used (int64). What has been used afterwards is written t
 Privacy argument. For a fixed salt, a person's contributions in a period are a function of that
 person's own rows and of what the same person has used before, which by induction follows from that
 person's earlier rows alone. Removing a person changes nobody else's contributions. Over all periods
-together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). A period is counted
-once: a second count of the same rows would add as much again and not be in the file, so the view
-refuses it, and every kind of measurement that is not one vector of counts.
+together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). Trips are items like
+any others: they join rows of the period alone, since the file holds no other rows. A period is
+counted once: a second count of the same rows would add as much again and not be in the file, so the
+view refuses it, and every kind of measurement that is not one vector of counts.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Unit
 from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import Parameters, as_pattern
-from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.privacy.bounding import ValuedRegions
+from dpgeo.engine.duckdb_view import DuckDBView, inputs_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -68,8 +68,8 @@ class SeriesView(DuckDBView):
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: ValuedRegions,
-        located: str,
+        rows: str,
+        keyed: str,
         parameters: Parameters,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
@@ -77,18 +77,16 @@ class SeriesView(DuckDBView):
             self._refuse()
         self._is_counted = True
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        items = sql.PEOPLE if self.counting == Counting.PEOPLE else sql.VISITS
-        keyed = self._keyed(connection, regions, parameters)
         sampled = sql.HEAP if sampling.heap else sql.LIST
-        query = located + items + keyed + sampled + sql.ALLOWED
+        query = rows + keyed + sampled + sql.ALLOWED
         parameters |= {"bound": self._allowances.each, "allowance": self.bound}
-        cell_bits = parameters.pop("cell_bits")
+        cell_bits = {"cell_bits": parameters["cell_bits"]}
         self._prepare(connection)
         for number in range(sampling.passes):
             parameters |= {"passes": sampling.passes, "number": number}
-            connection.execute(sql.KEEP_ALLOWED + query, parameters)
+            connection.execute(sql.KEEP_ALLOWED + query, inputs_of(query, parameters))
             connection.execute(sql.KEEP_USED)
-            result = connection.execute(sql.COUNT_ALLOWED, {"cell_bits": cell_bits}).fetchnumpy()
+            result = connection.execute(sql.COUNT_ALLOWED, cell_bits).fetchnumpy()
             yield [np.asarray(result[name]).astype(np.int64) for name in columns]
             if self._progress:
                 self._progress(number + 1, sampling.passes)
@@ -117,5 +115,5 @@ class SeriesView(DuckDBView):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise PrivacyError("A period of a series is counted once, as one vector of counts.")
 
-    sliced_histogram = visits = value_shares = value_histogram = _refuse
-    trips = totals = popularity = preferring = positions = _refuse
+    visits = value_shares = value_histogram = _refuse
+    totals = popularity = preferring = positions = _refuse

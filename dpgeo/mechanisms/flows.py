@@ -49,7 +49,7 @@ from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.flow_regions import square_zones
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.view import PrivateView
@@ -328,4 +328,5 @@ MECHANISM = Mechanism(
     forecast=forecast,
     kind=FLOWS,
     subjects=(subjects.TRIPS,),
+    serial=single_sample,
 )

@@ -209,6 +209,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     )
 
 
+def serial(params: Params, counting: Counting) -> bool:
+    """Return whether places and pairs are counted from a single sample.
+
+    People in places and people in contexts are bounded apart, so these are two samples.
+    """
+    return counting is Counting.VISITS or not params.by_context
+
+
 MECHANISM = Mechanism(
     key="places",
     title="Busiest places",
@@ -222,4 +230,5 @@ MECHANISM = Mechanism(
     regions=regions,
     counted=regions,
     subjects=(subjects.PLACES,),
+    serial=serial,
 )

@@ -35,7 +35,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import SparseRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
 from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.sparse_threshold import passing_chance
 from dpgeo.privacy.view import PrivateView
@@ -132,4 +132,5 @@ MECHANISM = Mechanism(
     forecast=forecast,
     regions=usual_regions,
     counted=counted_cells,
+    serial=single_sample,
 )

@@ -31,7 +31,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells, single_sample
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -98,5 +98,5 @@ MECHANISM = Mechanism(
     subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,
-    serial=True,
+    serial=single_sample,
 )

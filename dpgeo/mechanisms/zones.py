@@ -27,7 +27,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
@@ -91,5 +91,5 @@ MECHANISM = Mechanism(
     subjects=(subjects.DISTRICTS,),
     regions=regions,
     counted=regions,
-    serial=True,
+    serial=single_sample,
 )

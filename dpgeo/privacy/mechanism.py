@@ -153,9 +153,13 @@ class Mechanism:
     `regions(params, domain)` is the public list of regions for which popularity can be measured; if
     it is None, contribution bounding is always random. `counted(params, domain)` returns the public
     regions in which the map counts, and for which totals can be bought; it is None if there are
-    none. `sharded` is set if large files can be perturbed in shards, and None otherwise. `serial`
-    says that `release` asks the view for one vector of counts and for nothing else, so that it can
-    draw the periods of a series.
+    none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
+
+    `serial` is set if the mechanism can draw the periods of a series. `serial(params, counting)`
+    then says whether `release` takes a single sample of each person's contributions from the view,
+    and nothing else. All that it measures is computed from that sample, and one contribution adds
+    at most 1 to each measurement, so that a person's allowance for the whole series bounds all of
+    them.
     """
 
     key: str
@@ -173,7 +177,12 @@ class Mechanism:
     regions: Callable[[Any, Domain], Regions] | None = None
     counted: Callable[[Any, Domain], CountedRegions] | None = None
     sharded: Sharded | None = None
-    serial: bool = False
+    serial: Callable[[Any, Counting], bool] | None = None
+
+
+def single_sample(params: Any, counting: Counting) -> bool:
+    """Return true, as `Mechanism.serial` of mechanisms that always take a single sample."""
+    return True
 
 
 def checked_plan(

@@ -65,7 +65,7 @@ MOST_PERIODS = 1000
 
 def series_mechanisms() -> list[str]:
     """Return the keys of the mechanisms that can draw the periods of a series."""
-    return [each.key for each in MECHANISMS.values() if each.serial]
+    return [each.key for each in MECHANISMS.values() if each.serial is not None]
 
 
 def read_terms(
@@ -157,12 +157,19 @@ def read_map(
         from_day=window.first if window else None,
         to_day=window.last if window else None,
     )
-    if not request.definition.serial:
+    serial = request.definition.serial
+    if serial is None:
         raise InvalidInput(
             "{key} cannot be drawn as a series; choose one of {keys}.",
             key=mechanism,
             keys=", ".join(series_mechanisms()),
             field="mechanism",
+        )
+    if terms.protection is Protection.PERSON and not serial(request.params, request.counting):
+        raise InvalidInput(
+            "People are counted apart from their contexts, and one allowance for the whole series "
+            "bounds one count. Count visits, leave out contexts, or choose another protection.",
+            field="counting",
         )
     return request
 

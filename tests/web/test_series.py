@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from django.utils import timezone
 from dpgeo.artefacts.statement import statement
 from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
-from dpgeo.core.released import GridRelease
+from dpgeo.core.released import FlowsRelease, GridRelease
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.layers import public_layer_remove
@@ -35,6 +36,7 @@ from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series import (
     due_periods,
+    local_today,
     read_map,
     read_terms,
     series_complete,
@@ -49,6 +51,7 @@ from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.hostile import THOROUGH
 from tests.makers import make_dataset, make_received, make_release
 from tests.storages import use_empty_storages
+from tests.web.test_layers import STOPS
 from tests.web.test_layers import add as add_wards
 
 pytestmark = pytest.mark.django_db
@@ -217,7 +220,7 @@ def test_the_calendar_and_the_owner_close_periods_and_rows_never(dataset: Datase
     series = declare(dataset)
     assert series_draw_due() == 0
     with pytest.raises(InvalidInput, match="not over yet"):
-        series_complete(series=series, through=date.today().isoformat(), by=None)
+        series_complete(series=series, through=local_today(dataset).isoformat(), by=None)
     series_complete(
         series=series, through=(series.window(3).last - timedelta(days=1)).isoformat(), by=None
     )
@@ -541,6 +544,73 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
         each.layers.clear()  # the declaration alone keeps it
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
+
+
+CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
+"""Contributions counted in each of four weeks, of ten people who make one a week."""
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "parameters"),
+    [
+        ("sparse-grid", {"cells": 64}),
+        ("places", {"reach": 20_000}),
+        ("flows", {"cells": 4, "gap_hours": 30}),
+    ],
+)
+@pytest.mark.parametrize("protection", CALENDAR)
+def test_a_series_of_each_kind(
+    dataset: Dataset, mechanism: str, parameters: dict[str, Any], protection: str
+) -> None:
+    if mechanism == "places":
+        add_wards(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
+    rows = way if mechanism == "flows" else week
+    for number in (1, 2, 3, 4):
+        add(dataset, rows(number, range(10)))
+    series = declare(
+        dataset,
+        mechanism=mechanism,
+        parameters=parameters,
+        protection=protection,
+        counting="visits",
+        epsilon="600",
+        each=2,
+        most=3,
+    )
+    complete(series, 4)
+    assert [_measured(each) for each in draw_all(series)] == CALENDAR[protection]
+
+
+def way(number: int, people: range) -> bytes:
+    """Return rows of each person on this week's Saturday and Sunday, and on the next Monday.
+
+    The way from Sunday to Monday leads out of the week and is in no map.
+    """
+    days = [FIRST + timedelta(weeks=number - 1, days=day) for day in (5, 6, 7)]
+    lines = [
+        f"p{who},{lat},10.005,{day}T12:00:00Z"
+        for who in people
+        for day, lat in zip(days, (50.005, 50.05, 50.09), strict=True)
+    ]
+    return "\n".join(["who,lat,lon,seen", *lines, ""]).encode()
+
+
+def _measured(release: Release) -> int:
+    """Return the sum of a release's counts, of which the sparse grid has only those listed."""
+    content: Any = released_of(release).content
+    counts = content.pairs if isinstance(content, FlowsRelease) else content.counts
+    return int(counts.sum())
+
+
+def test_people_by_context_need_a_protection_without_an_allowance(dataset: Dataset) -> None:
+    add_wards(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
+    add(dataset, week(1, range(10)))
+    by_time: dict[str, Any] = {"mechanism": "places", "parameters": {"slices": "days of the week"}}
+    with pytest.raises(InvalidInput, match="Count visits") as refusal:
+        declare(dataset, counting="people", **by_time)
+    assert refusal.value.field == "counting"
+    declare(dataset, counting="visits", **by_time)
+    declare(dataset, counting="people", protection="one", **by_time)
 
 
 def test_the_next_period_waits_until_keys_may_know_of_the_one_before(

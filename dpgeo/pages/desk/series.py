@@ -113,14 +113,15 @@ class SeriesForm(DeskForm):
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
         super().__init__(data)
         self.dataset = dataset
-        layers = [name for name, kind in layer_kinds(dataset).items() if kind is LayerKind.ZONES]
+        kinds = layer_kinds(dataset)
+        layers = [name for name, kind in kinds.items() if kind is LayerKind.ZONES]
         offered = [find_mechanism(key) for key in series_mechanisms()]
         self._choose(
             "mechanism",
             [
                 (one.key, gettext(one.title))
                 for one in offered
-                if layers or not _needs_layer(one.params)
+                if _needed_layers(one.params) <= set(kinds.values())
             ],
         )
         self.fields["mechanism"].initial = offered[0].key
@@ -157,8 +158,9 @@ class SeriesForm(DeskForm):
         return terms, request
 
 
-def _needs_layer(params: type[Any]) -> bool:
-    return any(one.layer for one in parameters(params))
+def _needed_layers(params: type[Any]) -> set[LayerKind]:
+    """Return the kinds of layers without which a mechanism cannot count."""
+    return {one.layer for one in parameters(params) if one.layer and not one.optional}
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,15 @@ def test_the_statement_limits_the_total_guarantee() -> None:
     assert "a person here is one identifier" in limits
 
 
+def test_trips_of_some_days_join_rows_of_these_days_alone() -> None:
+    flows = flows_release(sparse=True)
+    days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
+    released = dataclasses.replace(flows, about={**flows.about, **days})
+    sentence = "Only rows of the days of this map are joined"
+    assert sentence in " ".join(stated(released)["post_processing"])
+    assert sentence not in " ".join(stated(flows)["post_processing"])
+
+
 def test_nothing_is_claimed_of_the_limits_of_a_measure() -> None:
     released = zone_averages_release()
     assert isinstance(released.content, ZoneAverages)

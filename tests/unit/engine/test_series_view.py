@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,36 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.slices import SlicedZones, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.core.trips import TripPairs
 from dpgeo.engine.duckdb_view import DuckDBView, Sampling
 from dpgeo.engine.series_view import Allowances, SeriesView
+from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.places import Places
 from tests.unit.engine.canonical import AREA, Row, wanderers, write
 
 SALT = bytes(range(16))
 GRID = Grid.over(AREA, 16)
 BOTH = pytest.mark.parametrize("counting", list(Counting))
+STOPS = NearPlaces(Places.of_cells(AREA, 6), 20_000)
+
+Count = Callable[[SeriesView], PrivateCounts]
+
+KINDS: dict[str, Count] = {
+    "grid": lambda view: view.histogram(GRID),
+    "sparse grid": lambda view: view.sparse_histogram(GRID).dense(),
+    "places": lambda view: view.zone_counts(STOPS),
+    "places by time": lambda view: view.sliced_histogram(
+        SlicedZones(STOPS, Slicing(times=TIME_SLICES["6 hours"], time_zone="UTC"))
+    ),
+    "flows": lambda view: view.trips(TripPairs(Grid.over(AREA, 4), gap_hours=10**6)).dense(),
+}
+"""Ways to count a period once, by the kind of map."""
+
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
 
 def view_of(
@@ -72,6 +94,7 @@ def run(
     each: int,
     bound: int,
     name: str = "",
+    kind: str = "grid",
     **more: Any,
 ) -> tuple[list[NDArray[np.int64]], list[dict[tuple[int, int], int]]]:
     """Count the periods one after another; return counts and what each person has used."""
@@ -80,7 +103,7 @@ def run(
     for number, rows in enumerate(periods):
         label = f"{name}{number}"
         view = view_of(folder, rows, label, each=each, bound=bound, before=before, **more)
-        private = view.histogram(GRID)
+        private = KINDS[kind](view)
         assert private.sensitivity == bound
         counts.append(private._read_by_meter())
         before = folder / f"{label}.used"
@@ -110,15 +133,16 @@ def test_the_first_period_counts_as_a_map_of_its_own(tmp_path: Path, counting: C
 
 
 @BOTH
-@pytest.mark.parametrize("passes", [1, 3])
-@pytest.mark.parametrize("heap", [False, True])
+@EVERY_KIND
+@pytest.mark.parametrize(
+    "sampling", [Sampling(heap=False, passes=1), Sampling(heap=True, passes=3)]
+)
 def test_a_person_adds_at_most_each_to_a_period_and_bound_to_all(
-    tmp_path: Path, counting: Counting, passes: int, heap: bool
+    tmp_path: Path, counting: Counting, kind: str, sampling: Sampling
 ) -> None:
     periods, each, bound = weeks(5), 3, 8
-    sampling = Sampling(heap=heap, passes=passes)
     counts, used = run(
-        tmp_path, periods, each=each, bound=bound, counting=counting, sampling=sampling
+        tmp_path, periods, each=each, bound=bound, counting=counting, sampling=sampling, kind=kind
     )
     people = {row[0] for rows in periods for row in rows}
     for number in range(5):
@@ -131,15 +155,16 @@ def test_a_person_adds_at_most_each_to_a_period_and_bound_to_all(
 
 
 @BOTH
+@EVERY_KIND
 def test_removing_a_person_changes_the_whole_sequence_by_that_person_alone(
-    tmp_path: Path, counting: Counting
+    tmp_path: Path, counting: Counting, kind: str
 ) -> None:
-    periods, bound = weeks(6), 7
-    whole, used = run(tmp_path, periods, each=2, bound=bound, counting=counting)
-    for gone in range(12):
+    periods, bound = weeks(4), 5
+    whole, used = run(tmp_path, periods, each=2, bound=bound, counting=counting, kind=kind)
+    for gone in range(2):
         rest = [[row for row in rows if row[0] != gone] for rows in periods]
         fewer, left = run(
-            tmp_path, rest, each=2, bound=bound, counting=counting, name=f"without{gone}-"
+            tmp_path, rest, each=2, bound=bound, counting=counting, kind=kind, name=f"not{gone}-"
         )
         moved = [one - other for one, other in zip(whole, fewer, strict=True)]
         assert all((difference >= 0).all() for difference in moved)
@@ -188,7 +213,7 @@ def test_a_period_is_counted_once_and_as_one_vector(tmp_path: Path) -> None:
     with pytest.raises(PrivacyError, match="counted once"):
         view.histogram(GRID)
     fresh = view_of(tmp_path, rows, "other", each=2, bound=9, before=None)
-    for name in ("visits", "popularity", "totals", "positions", "preferring", "trips"):
+    for name in ("visits", "popularity", "totals", "positions", "preferring"):
         with pytest.raises(PrivacyError, match="counted once"):
             getattr(fresh, name)(GRID)
 
